@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without compiled modules the start of each process takes twice the CPU time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run stop test lint format translations bench chaos tour wheel
+.PHONY: run stop test lint format translations bench bench-compare chaos tour wheel
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -m adk_site.dev
@@ -39,6 +39,10 @@ translations: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks
+
+ROUNDS ?= 5
+bench-compare: $(INSTALLED)
+	$(BIN)/python -m tests.benchmarks.compare $(BASE) $(ROUNDS)
 
 chaos: $(INSTALLED)
 	$(BIN)/python -m tests.chaos

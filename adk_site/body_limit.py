@@ -1,4 +1,4 @@
-"""Limit on the bodies of HTTP requests under Daphne.
+"""Requests that Daphne refuses: its own errors as programs read them, and a limit on bodies.
 
 Daphne stores the whole body of a request before it calls the application, so no view can refuse a body in time.
 """
@@ -6,6 +6,7 @@ Daphne stores the whole body of a request before it calls the application, so no
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from typing import Any
 
 from daphne import http_protocol
@@ -13,6 +14,7 @@ from django.conf import settings
 from django.template.defaultfilters import filesizeformat
 
 from sessions_app.conf import conf
+from sessions_app.serving.problem_details import CODES, CONTENT_TYPE, is_for_programs, problem
 
 
 def limit_bodies() -> None:
@@ -47,16 +49,34 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
 
     def _refuse(self) -> None:
         self._is_refused = True
-        self.clientproto = b"HTTP/1.1"  # Twisted sets the version when the body has ended.
-        limit = filesizeformat(conf().upload_bytes)
-        body = json.dumps({"error": f"The request is too large. A file may have {limit}."}).encode()
+        # Twisted sets both when the body has ended.
+        self.clientproto, self.uri = b"HTTP/1.1", self.channel._path
+        sentence = f"The request is too large. A file may have {filesizeformat(conf().upload_bytes)}."
+        if self._is_of_program():
+            content_type, body = CONTENT_TYPE, problem(413, sentence, "too_large").content
+        else:
+            content_type, body = "application/json", json.dumps({"error": sentence}).encode()
         headers = {
-            b"content-type": b"application/json",
+            b"content-type": content_type.encode(),
             b"content-length": b"%d" % len(body),
             b"connection": b"close",
         }
         self.handle_reply({"type": "http.response.start", "status": 413, "headers": headers.items()})
         self.handle_reply({"type": "http.response.body", "body": body, "more_body": True})
+
+    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
+        """Answer a request that Daphne refuses by itself, or whose handling has failed."""
+        if not self._is_of_program():
+            super().basic_error(status, status_text, body)
+            return
+        told = problem(status, f"{body.rstrip('.')}.", CODES.get(HTTPStatus(status), "invalid"))
+        headers = [(b"content-type", CONTENT_TYPE.encode())]
+        self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
+        self.handle_reply({"type": "http.response.body", "body": told.content})
+
+    def _is_of_program(self) -> bool:
+        path = self.uri.decode("latin-1").removeprefix(settings.FORCE_SCRIPT_NAME or "")
+        return is_for_programs(path)
 
 
 def _most_bytes() -> int:

@@ -22,6 +22,7 @@ from adk_site.embedded.paths import data_dir
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
 from adk_site.secret_key import load_or_create_secret_key
+from adk_site.sso import settings as sso
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -61,6 +62,7 @@ ADK: dict[str, Any] = {
     "trusted_proxies": env.int("TRUSTED_PROXIES", default=0),
     "agent_dirs": env.list("AGENT_DIRS", default=[]),
     "reload_agents": DEV,
+    "webhooks_to_localhost": DEV,
 }
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
@@ -119,10 +121,12 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "axes",
+    "ninja",  # its page of the API
     "sessions_app",
     "adk_site",
 ]
 MIDDLEWARE = [
+    "sessions_app.serving.problem_details.answer_with_problems",
     "django.middleware.security.SecurityMiddleware",
     "sessions_app.serving.nul.refuse_nul",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -138,6 +142,28 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
+# Signing in with an OpenID Connect provider
+
+SSO_SERVER_URL: str = env.str("SSO_SERVER_URL", default="")
+SSO_NAME: str = env.str("SSO_NAME", default="OpenID Connect")
+if SSO_SERVER_URL:
+    sso.require_package()
+    INSTALLED_APPS += sso.APPS
+    MIDDLEWARE.append(sso.MIDDLEWARE)
+    AUTHENTICATION_BACKENDS.append(sso.BACKEND)
+    SOCIALACCOUNT_PROVIDERS = sso.providers(
+        name=SSO_NAME,
+        server_url=SSO_SERVER_URL,
+        client_id=env.str("SSO_CLIENT_ID", default=""),
+        secret=env.str("SSO_CLIENT_SECRET", default=""),
+    )
+    SOCIALACCOUNT_ADAPTER = "adk_site.sso.adapter.VerifiedSubjectAdapter"
+    ACCOUNT_EMAIL_VERIFICATION = "none"
+    ACCOUNT_LOGIN_METHODS = {"username"}
+    # The form on the sign-in page is redirected to the page on which the provider asks for a password.
+    origins: list[str] = env.list("SSO_ORIGINS", default=[sso.origin_of(SSO_SERVER_URL)])
+    CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += origins
+
 ROOT_URLCONF = "adk_site.urls"
 ASGI_APPLICATION = "adk_site.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [
@@ -179,13 +205,11 @@ DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
     "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
 )
 REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
-# channels_redis blocks for five seconds per read; a longer silence means that Redis is down.
-REDIS_HOST = {"address": REDIS_URL, "socket_timeout": 15}
-# Every process renews its group memberships every few seconds; those of a dead process expire after a minute.
+# A message is one command of Redis, and nothing is kept of it: a message that is lost only delays news.
 CHANNEL_LAYERS: dict[str, Any] = {
     "default": {
-        "BACKEND": "channels_redis.core.RedisChannelLayer",
-        "CONFIG": {"hosts": [REDIS_HOST], "group_expiry": 60},
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 15}]},
     }
 }
 STATIC_URL = "/static/"
@@ -244,10 +268,12 @@ LOGGING: dict[str, Any] = {
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },
+    "filters": {"one line": {"()": "adk_site.short_logs.OneLine"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},
+        "channels_redis.pubsub": {"filters": ["one line"]},  # tries to reach Redis each second
         # Logs "ready", which `make run` waits for, whatever the worker's --loglevel.
         "celery.apps.worker": {"level": "INFO"},
     },

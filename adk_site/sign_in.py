@@ -14,12 +14,14 @@ from typing import Any
 from axes.backends import AxesStandaloneBackend
 from axes.exceptions import AxesBackendPermissionDenied
 from axes.handlers.proxy import AxesProxyHandler
+from django.conf import settings
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 
+from adk_site.sso.settings import PROVIDER_ID
 from sessions_app.client_address import client_network
 from sessions_app.conf import conf
 from sessions_app.limits import allowance
@@ -36,6 +38,11 @@ class SignInView(LoginView):
     """The sign-in page. It leads to the start page when no page, or only the home page, was asked for."""
 
     redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Offer the OpenID Connect provider, if the site has one."""
+        sso_url = reverse("openid_connect_login", args=[PROVIDER_ID]) if settings.SSO_SERVER_URL else ""
+        return super().get_context_data(**kwargs, sso_url=sso_url, sso_name=settings.SSO_NAME)
 
     def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs are of another version of Django
         """Return the address that was asked for; empty for the start page."""

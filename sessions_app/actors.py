@@ -17,15 +17,18 @@ if TYPE_CHECKING:  # At run time the users' models are not loaded yet.
 
 NAME_LENGTH = 254
 _address: ContextVar[str] = ContextVar("address of the client", default="")
+_key: ContextVar[tuple[str, str]] = ContextVar("id and name of the API key", default=("", ""))
 
 
 class ActorKind(models.TextChoices):
     """Kinds of actors: a person acts in conversations of their own, staff act in the admin.
 
-    A job answers its call, a schedule wakes an agent, an agent calls a tool, and the site is code of the project.
+    An API key acts in conversations of the person it belongs to or acts for. A job answers its call, a schedule wakes
+    an agent, an agent calls a tool, and the site is code of the project.
     """
 
     PERSON = "person"
+    KEY = "key"
     STAFF = "staff"
     JOB = "job"
     SCHEDULE = "schedule"
@@ -57,9 +60,9 @@ class Actor:
 
     Attributes:
         name: the name at the time of the act.
-        user_pk: primary key of the user; None when the actor is no user.
+        user_pk: primary key of the user, also of the one for whom an API key acts; None when the actor is no user.
         address: the IP address that the act came from; empty when it is not recorded.
-        key: what else identifies the actor, such as the id of a job.
+        key: what else identifies the actor, such as the id of a job or of an API key.
     """
 
     kind: ActorKind
@@ -72,7 +75,7 @@ class Actor:
         """Return the columns of `sessions_app.models.actor_columns` for this actor."""
         return {
             "actor_kind": self.kind.value,
-            "actor_id": (self.key if self.user_pk is None else str(self.user_pk))[:64],
+            "actor_id": (self.key or str(self.user_pk or ""))[:64],
             "actor_name": self.name[:NAME_LENGTH],
             "address": _without_zone(self.address),
         }
@@ -130,8 +133,17 @@ def acting_from(address: str) -> Iterator[None]:
         _address.reset(token)
 
 
+def act_with_key(key_id: str, key_name: str) -> None:
+    """Note the API key for the acts in this request's task: they are the key's, not the person's."""
+    _key.set((key_id, key_name))
+
+
 def person(user: AbstractBaseUser | AnonymousUser) -> Actor:
-    """Return the user as the author of an act in a conversation of the user."""
+    """Return the user, or the API key that acts for the user, as the author of an act in a conversation of the user."""
+    key_id, key_name = _key.get()
+    if key_id:
+        name = f"{user.get_username()} by the key {key_name}"
+        return Actor(ActorKind.KEY, name[:NAME_LENGTH], user.pk, _address.get(), key_id)
     return Actor(ActorKind.PERSON, user.get_username()[:NAME_LENGTH], user.pk, _address.get())
 
 

@@ -14,14 +14,20 @@ from django.utils import translation
 
 from runtime.agents.answerers import answerer_of
 from runtime.events.answer_rules import PERSON, SITE
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, MadeCall, made_calls
+from runtime.events.calls import (
+    REMOTE_QUESTIONS,
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    MadeCall,
+    made_calls,
+)
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import confirmer_of
 from sessions_app import agent_registry, client_ids
 from sessions_app.db import threads
 from sessions_app.db.threads import in_thread
 from sessions_app.history.effective_events import effective_events
-from sessions_app.masking import mask, masking
+from sessions_app.masking import mask, mask_text, masking
 from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, RequestKind, Session, ToolJob
 from sessions_app.models.answer_request import CALL_ID_LENGTH, EFFECT_LENGTH, NAME_LENGTH
 from sessions_app.rendering.call_words import describe_call
@@ -78,7 +84,7 @@ def record_question(job: ToolJob) -> None:
         "kind": RequestKind.QUESTION,
         "agent_name": job.agent_name,
         "tool_name": job.tool_name,
-        "effect": one_line(question["text"])[:EFFECT_LENGTH],
+        "effect": one_line(mask_text(question["text"]))[:EFFECT_LENGTH],
         "answered_by": PERSON,
         "asked_at": datetime.fromisoformat(question["asked_at"]),
         "escalated_at": None,
@@ -143,6 +149,8 @@ def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, ar
         return f"Give a credential to {label(made.event.author)}"[:EFFECT_LENGTH]
     with masking():
         args = mask(args)
+    if tool_name in REMOTE_QUESTIONS:
+        return one_line(next(iter(args.values()), ""))[:EFFECT_LENGTH]
     options = args.get("options")
     if kind == RequestKind.CHOICE and isinstance(options, list):
         return one_line("Choose one: " + ", ".join(one_line(option) for option in options[:50]))

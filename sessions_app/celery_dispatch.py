@@ -1,4 +1,4 @@
-"""Sending of jobs and invocations to Celery workers. The sweeper sends again after a crash or a broker outage."""
+"""Sending of jobs, invocations and cases to Celery workers. The sweeper sends again what a crash has lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ JOB_QUEUE = "jobs"
 RUN_SESSION = "sessions_app.run_session"
 SWEEP = "sessions_app.sweep"
 RUN_TOOL_JOB = "sessions_app.run_tool_job"
+EVALUATE_CASE = "sessions_app.evaluate_case"
+LAST = 9
+"""Redis's priority of tasks that people's jobs overtake."""
 HOUSEKEEPING = "sessions_app.housekeeping"
+DELIVER_WEBHOOKS = "sessions_app.deliver_webhooks"
 
 _sending: set[asyncio.Task[None]] = set()
 
@@ -28,6 +32,11 @@ def send_job(job_id: str | UUID, task_name: str) -> None:
     )
 
 
+def send_case(case_id: int) -> None:
+    """Send a case of an evaluation to the broker, behind all jobs of people."""
+    current_app.send_task(EVALUATE_CASE, args=[case_id], queue=JOB_QUEUE, priority=LAST, ignore_result=True)
+
+
 def send_run_session(session_id: str | UUID) -> None:
     """Ask a worker to run the session's queue."""
     current_app.send_task(RUN_SESSION, args=[str(session_id)], ignore_result=True)
@@ -36,6 +45,19 @@ def send_run_session(session_id: str | UUID) -> None:
 def send_sweep() -> None:
     """Ask a worker for a sweep now, before the next scheduled one."""
     current_app.send_task(SWEEP, ignore_result=True)
+
+
+def send_webhooks() -> None:
+    """Ask a worker to deliver what is due to webhooks."""
+    current_app.send_task(DELIVER_WEBHOOKS, ignore_result=True)
+
+
+async def send_webhooks_soon() -> None:
+    """Ask a worker to deliver to webhooks; without a broker, the sweep asks."""
+    try:
+        await broker_threads.run(send_webhooks)
+    except Exception:  # the broker may be unavailable: the sweep finds what is due
+        logger.warning("Webhooks could not be sent to a worker; the sweep sends them", exc_info=True)
 
 
 async def run_session_elsewhere(session_id: UUID) -> None:

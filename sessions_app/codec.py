@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pydantic
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 UNREADABLE = "This event was written by another version of the site and cannot be shown. It is kept."
 FIRST_TIMESTAMP, LAST_TIMESTAMP = -62_135_510_400, 253_402_214_400
 """The calendar, without its first and last day, so that each timestamp has a date in every time zone."""
+LARGEST_INTEGER, LARGEST_ID = 2**31 - 1, 2**63 - 1
+"""Largest values of PostgreSQL's columns of the types integer and bigint."""
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
@@ -37,6 +40,21 @@ def event_to_json(event: Event) -> str:
             "Give seconds since 1970, or leave the timestamp out."
         )
     return _storable_json(event)
+
+
+@contextmanager
+def refusing_deep_values() -> Iterator[None]:
+    """Raise an InvalidInputError for a value in this block that is nested too deeply for JSON."""
+    try:
+        yield
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError("A value is nested too deeply to be stored. Use fewer levels.") from error
+
+
+def check_storable(event: Event) -> None:
+    """Raise an InvalidInputError when the event cannot be written as JSON and read again, which has a lower limit."""
+    with refusing_deep_values():
+        event_from_json(event_to_json(event))
 
 
 def event_from_json(body: str) -> Event:
@@ -69,6 +87,8 @@ def is_storable(text: str) -> bool:
 
 def storable(text: str) -> str:
     """Return the text with U+FFFD for every character that a text column cannot hold."""
+    if text.isascii():
+        return text.replace("\0", "\ufffd")
     return _replace_lone_surrogates(text).replace("\0", "\ufffd")
 
 

@@ -26,7 +26,7 @@ MASKED_PATTERNS = tuple(
         r"://([^\s/@:<]{0,200}:[^\s/@<]{1,200})@",  # user and password in a URL
         r"[Bb](?:earer ([\w.~+/=-]+)|asic ([\w+/=]{8,}))",  # Authorization headers
         # A look-behind after the first letters: a search for letters is fast.
-        r"(?:AIza|sk-(?<!\wsk-)|gh[pousr]_|xox[a-z]-)[\w-]{16,}|A[KS]IA[A-Z0-9]{16}",
+        r"(?:AIza|sk-(?<!\wsk-)|gh[pousr]_|xox[a-z]-)[\w-]{16,}|A[KS]IA[A-Z0-9]{16}|adk_[\w-]{43}|whsec_[\w+/-]{24,}",
         # JSON web tokens. What only begins like one is passed over at once: the search stays linear.
         r"eyJ(?<!\weyJ)(?:([\w-]++\.[\w-]++\.[\w-]*)|[\w-]*+)",
     )
@@ -184,8 +184,13 @@ class Conf:
         reload_agents: import changed agents again while the site runs; for development.
         replace_google_adk: let `google.adk` name this runtime in agent folders although google-adk is installed.
         answer_limits: time limits by the name of the tool that waits for an answer; "" is for all other tools.
+        dev_ui: True serves adk-web, the page of google-adk for developers, to staff under `dev-ui/`: see
+            docs/adk-server.md.
+        dev_ui_directory: directory with the files of adk-web; empty means those of the installed package google-adk.
         mcp_servers: the MCP servers that agents may reach: commands with their first arguments, and URLs with all
             below them; None allows all.
+        webhooks_to_localhost: let webhooks reach this machine, also by plain HTTP; for development.
+        a2a_apps: names of the apps that are served by A2A, see docs/a2a.md.
     """
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -276,7 +281,11 @@ class Conf:
     reload_agents: bool = False
     replace_google_adk: bool = False
     answer_limits: Mapping[str, AnswerLimit] = field(default_factory=dict)
+    dev_ui: bool = False
+    dev_ui_directory: str = ""
     mcp_servers: tuple[str, ...] | None = None
+    webhooks_to_localhost: bool = False
+    a2a_apps: tuple[str, ...] = ()
 
     def of_app(self, app_name: str) -> Conf:
         """Return the settings with the app's overrides."""

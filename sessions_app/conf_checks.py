@@ -3,12 +3,15 @@
 - E007  a setting is unknown or has an invalid value
 - E008  settings are given for an app that no agents.py or agent folder defines
 - E015  the model of titles is not known
+- E016  an app that is to be served by A2A does not exist
+- E017  apps are to be served by A2A, but its package is not installed
 - W002  the cost of invocations or people is limited, but a model has no price
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -36,6 +39,7 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
     unserved = {name for name, app in found if isinstance(app, AgentFolderError)}
     named = {*apps, *settings.apps} - unserved
     problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]
+    problems += _problems_of_a2a(settings, {*apps, *unserved})
     return [*_problems_of_title_model(settings), *problems]
 
 
@@ -54,6 +58,22 @@ def _problems_of_title_model(settings: Conf) -> Iterator[CheckMessage]:
     if settings.cost_per_person and settings.price(name) is None:
         message = f"The cost of people is limited, but {name}, the model of titles, has no price."
         yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+
+
+def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMessage]:
+    for name in sorted({*settings.a2a_apps} - {*names}):
+        message = f"settings.ADK['a2a_apps'] names {name!r}, which no agents.py or agent folder defines."
+        yield Error(
+            message,
+            hint=f"The apps of the site: {', '.join(sorted(names)) or 'none'}.",
+            id="sessions_app.E016",
+        )
+    if settings.a2a_apps and find_spec("a2a") is None:
+        yield Error(
+            "settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed.",
+            hint="pip install -r requirements-a2a.txt",
+            id="sessions_app.E017",
+        )
 
 
 def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:

@@ -39,6 +39,20 @@ def decrypt(encrypted: str, longest: timedelta) -> dict[str, AuthCredential]:
         return {}
 
 
+def encrypt_text(text: str) -> str:
+    """Return a secret of the site, such as that of a webhook, as an encrypted text."""
+    return _fernet().encrypt(text.encode()).decode()
+
+
+def decrypt_text(encrypted: str) -> str:
+    """Return a secret that `encrypt_text` has encrypted.
+
+    Raises:
+        InvalidToken: it was encrypted with an unknown key.
+    """
+    return _fernet().decrypt(encrypted).decode()
+
+
 def _fernet() -> MultiFernet:
     keys_of_site: list[str | bytes] = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     secrets = conf().credential_keys or keys_of_site

@@ -1,6 +1,6 @@
 """Errors of the site, below the runtime's `AdkError`.
 
-`chat/protocol.py` maps them to error frames, `chat/error_responses.py` to responses over HTTP.
+`error_codes.py` has the code and the HTTP status of each.
 """
 
 from runtime.errors import AdkError
@@ -16,6 +16,10 @@ class PermissionDeniedError(AdkError):
 
 class InvalidInputError(AdkError):
     """The input is invalid."""
+
+
+class TooLargeError(AdkError):
+    """The input is too large."""
 
 
 class ConflictError(AdkError):

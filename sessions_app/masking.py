@@ -37,6 +37,8 @@ _LEXEME = re.compile(
 _EMPTY = ("null", "true", "false", '""')
 """Values that tell nothing of a secret but whether there is one."""
 _PIECES = re.compile(r"(<(?:script|style|textarea)\b.*?</(?:script|style|textarea)>|<[^>]*>)", re.DOTALL)
+LOOK_AHEAD = 1_000
+"""Characters beside a cut that can show that it is within a secret."""
 _SEAM = "\n\x00\n"
 """Between pieces of text: no pattern should reach over it."""
 
@@ -70,6 +72,21 @@ def mask_text(text: str) -> str:
     return _DIGITS.sub(_mask_card, _mask_named(text) if _may_name_secrets(text) else text)
 
 
+def beginning_of(text: str, length: int) -> str:
+    """Return at most so many characters of a text; a secret at the end is left out rather than cut.
+
+    The part of a secret looks like none, so that nothing would mask it later.
+    """
+    if len(text) <= length:
+        return text
+    start, end = max(0, length - LOOK_AHEAD), length
+    with masking():
+        masked = mask_text(text[start : length + LOOK_AHEAD])
+        while not masked.startswith(mask_text(text[start:end])):
+            end -= 1
+    return text[:end]
+
+
 def mask(value: Any) -> Any:
     """Return the JSON value with its texts and keys masked."""
     if isinstance(value, str):
@@ -83,13 +100,6 @@ def mask_keys(value: Any) -> Any:
     The response to a credential request is masked whole, except its mark that a credential was given.
     """
     return _mask_members(value, mask_keys)
-
-
-def has_mask(value: Any) -> bool:
-    """True when the JSON value contains the mask in place of a value."""
-    if isinstance(value, dict):
-        return any(map(has_mask, value.values()))
-    return any(map(has_mask, value)) if isinstance(value, list) else value == MASK
 
 
 def mask_json(text: str) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import Http404
+from django.utils.translation import gettext_noop
 
 from sessions_app import agent_registry
+from sessions_app.codec import is_storable
+from sessions_app.db.session_names import find_session
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Session
 
 User = AbstractBaseUser | AnonymousUser
+NO_SESSION = gettext_noop("There is no such conversation here.")
 
 
 async def own_session(user: User, session_id: UUID) -> Session:
@@ -23,7 +29,41 @@ async def own_session(user: User, session_id: UUID) -> Session:
     """
     session = await in_thread(Session.objects.owned_by(user).filter(pk=session_id).first)
     if session is None:
-        raise NotFoundError("There is no such conversation here.")
+        raise NotFoundError(NO_SESSION)
+    return session
+
+
+@dataclass(frozen=True)
+class OwnSession:
+    """A session of its owner, as far as a run needs it."""
+
+    pk: UUID
+    user_id: Any
+    last_seq: int
+
+
+async def find_own_session(user: AbstractBaseUser, app_name: str, key: str) -> OwnSession:
+    """Return the same session as `own_session_by_key`, without a thread: every run of the ADK API asks for it."""
+    found = None
+    if is_storable(key) and is_storable(app_name):
+        found = await find_session((app_name, user.pk, key))
+    if found is None:
+        raise NotFoundError(NO_SESSION)
+    return OwnSession(found[0], user.pk, found[1])
+
+
+async def own_session_by_key(user: User, app_name: str, key: str) -> Session:
+    """Return the user's session with an app by its key, the session id of the ADK API.
+
+    Raises:
+        NotFoundError: there is no such session, or it belongs to someone else.
+    """
+    session = None
+    if is_storable(key) and is_storable(app_name):
+        own = Session.objects.owned_by(user).filter(app_name=app_name, key=key)
+        session = await in_thread(own.first)
+    if session is None:
+        raise NotFoundError(NO_SESSION)
     return session
 
 

@@ -62,7 +62,7 @@ def _problems_of_storage() -> Iterator[CheckMessage]:
 
 def _problems_of_channels() -> Iterator[CheckMessage]:
     layer = getattr(settings, "CHANNEL_LAYERS", {}).get("default")
-    redis = "Set CHANNEL_LAYERS['default'] to the backend 'channels_redis.core.RedisChannelLayer'."
+    redis = "Set CHANNEL_LAYERS['default'] to the backend 'channels_redis.pubsub.RedisPubSubChannelLayer'."
     if layer is None:
         yield _error("E012", "There is no channel layer: answers would not reach browsers.", redis)
     elif layer.get("BACKEND") == IN_MEMORY:

@@ -3,14 +3,18 @@
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from django.urls import path
-from django.urls.resolvers import RoutePattern
 
+from sessions_app.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE, agent, agent_card
+from sessions_app.api.adk.runs import ADK_STREAMS
+from sessions_app.api.stream_server import ApiStream
+from sessions_app.api.streams import API_STREAMS
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.chat.event_stream import event_stream
 from sessions_app.live.account_changes import follow_accounts
+from sessions_app.serving.asgi import Application, AsgiScope, Receive, Send
 from sessions_app.serving.backpressure import with_backpressure
 from sessions_app.serving.daphne_shutdown import shut_down_before_reactor
-from sessions_app.serving.event_streams import Application, with_event_streams
+from sessions_app.serving.event_streams import with_event_streams
 from sessions_app.serving.origin import from_own_pages
 
 websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]
@@ -18,13 +22,29 @@ websocket_application = with_backpressure(
     from_own_pages(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 )
 """Serves the websockets to signed-in people on pages of this site."""
-event_stream_pattern = RoutePattern("sse/chat/<uuid:session_id>/", is_endpoint=True)
+
+
+def with_sign_in(stream: ApiStream) -> Application:
+    """Wrap a stream: a request without a key has the person of its cookie in the scope."""
+    in_browser = AuthMiddlewareStack(stream)
+
+    async def handle(scope: AsgiScope, receive: Receive, send: Send) -> None:
+        has_key = any(name == b"authorization" for name, _ in scope["headers"])
+        await (stream if has_key else in_browser)(scope, receive, send)
+
+    return handle
+
+
+STREAMS = {"sse/chat/<uuid:session_id>/": from_own_pages(AuthMiddlewareStack(event_stream))} | {
+    stream.route: with_sign_in(stream) for stream in (*API_STREAMS, *ADK_STREAMS)
+}
+STREAMS |= {AGENT_ROUTE: agent, CARD_ROUTE: agent_card}
+"""Applications of the event streams by their routes."""
 
 
 def http_application(pages: Application) -> Application:
     """Wrap the application that serves the pages: it serves the event streams, too."""
-    streams = with_backpressure(from_own_pages(AuthMiddlewareStack(event_stream)))
-    return with_event_streams(pages, event_stream_pattern, streams)
+    return with_event_streams(pages, {route: with_backpressure(stream) for route, stream in STREAMS.items()})
 
 
 follow_accounts()

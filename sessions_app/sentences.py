@@ -28,8 +28,17 @@ OF_THE_RUNTIME = (
     gettext_noop("The model refused the request: {0}."),
     gettext_noop("The model sent a response without an answer."),
     gettext_noop("The model cannot read files of the type {0}. Begin a new conversation without this file."),
+    gettext_noop("The other agent cannot be reached. Try again in a moment."),
+    gettext_noop("The other agent sent an answer that cannot be read."),
+    gettext_noop("The other agent refused the request. Tell the people who run this site."),
+    gettext_noop("The other agent could not complete the task."),
+    gettext_noop("The other agent did not accept the task."),
+    gettext_noop("The other agent stopped the task."),
+    gettext_noop("The other agent's answer is too large."),
+    gettext_noop("The other agent did not answer in time. Try again in a moment."),
+    gettext_noop("There is nothing to send to the other agent."),
 )
-"""Sentences of `runtime/models/`, which knows no catalogues."""
+"""Sentences of `runtime/models/` and `runtime/a2a/`, which know no catalogues."""
 SENTENCE_ENDS = (".", "!", "?", "…")
 LONGEST_SENTENCE = 1_000
 """Longer texts are of agents and their tools: no pattern is tried on them."""

@@ -1,4 +1,4 @@
-"""Statuses of invocations and jobs.
+"""Statuses of invocations, jobs, and cases of evaluations.
 
 Three words name sets of them, in Python, SQL and JavaScript alike:
 
@@ -78,6 +78,31 @@ class JobStatus(models.TextChoices):
     def ended(cls) -> tuple[JobStatus, ...]:
         """Return the statuses of a job at its end."""
         return (cls.SUCCEEDED, cls.FAILED, cls.CANCELLED)
+
+
+class CaseStatus(models.TextChoices):
+    """Status of a case of an evaluation: queued -> running -> passed | failed | broken | cancelled.
+
+    A broken case has no result: an agent or a judge failed. The case of a worker that died is queued again. Each case
+    that has not ended becomes cancelled with its evaluation.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PASSED = "passed"
+    FAILED = "failed"
+    BROKEN = "broken"
+    CANCELLED = "cancelled"
+
+    @classmethod
+    def active(cls) -> tuple[CaseStatus, ...]:
+        """Return the statuses of a case that has not ended."""
+        return (cls.QUEUED, cls.RUNNING)
+
+    @classmethod
+    def ended(cls) -> tuple[CaseStatus, ...]:
+        """Return the other statuses, of which an evaluation has the counts."""
+        return (cls.PASSED, cls.FAILED, cls.BROKEN, cls.CANCELLED)
 
 
 def sql_list(statuses: Iterable[InvocationStatus | JobStatus]) -> str:

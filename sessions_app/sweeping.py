@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import DurationField, F, Func, Model, QuerySet
 
 from sessions_app.conf import conf
 
 logger = logging.getLogger(__name__)
 BATCH_SIZE = 100
+MAX_DOUBLINGS = 10
 M = TypeVar("M", bound=Model)
 
 Repair = Callable[[float], bool]
@@ -63,3 +64,16 @@ def _repair_some(repair: Repair, seconds: float) -> bool:
     except Exception:  # one kind of rows must not hold up the others; the next sweep tries again
         logger.exception("A part of the sweep failed")
         return False
+
+
+def resend_pause() -> Func:
+    """Return the time, by the column `sends`, after which a row that was sent to the broker is sent again.
+
+    It doubles with each send: the row may just as well wait in a long queue, which sending makes longer.
+    """
+    return Func(
+        F("sends"),
+        template=f"make_interval(secs => %(seconds)s * 2 ^ least(greatest(%(expressions)s - 1, 0), {MAX_DOUBLINGS}))",
+        seconds=float(conf().job_resend_seconds),
+        output_field=DurationField(),
+    )

@@ -1,4 +1,4 @@
-"""Celery tasks: run queued invocations, sweep, keep house. Job tools register a task each."""
+"""Celery tasks: run queued invocations and cases, tell webhooks, sweep, keep house. Job tools register a task each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_registry import apps
 from sessions_app.answer_requests import repair_requests
-from sessions_app.celery_dispatch import HOUSEKEEPING, RUN_SESSION, RUN_TOOL_JOB, SWEEP, send_run_session
+from sessions_app.celery_dispatch import (
+    DELIVER_WEBHOOKS,
+    EVALUATE_CASE,
+    HOUSEKEEPING,
+    RUN_SESSION,
+    RUN_TOOL_JOB,
+    SWEEP,
+    send_run_session,
+)
 from sessions_app.data_protection.access_records import delete_old_accesses
 from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
 from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
+from sessions_app.evaluation.retention import delete_old_evaluations
+from sessions_app.evaluation.run import evaluate
+from sessions_app.evaluation.sweeper import evaluation_repairs
 from sessions_app.figures.batches import count_figures, look_at_all_again
 from sessions_app.figures.day_amounts import delete_old_days
 from sessions_app.invocations.background import run_in_background
@@ -29,9 +40,13 @@ from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.process_metrics import note_sweep
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.services.credential_service import delete_old_credentials
+from sessions_app.services.idempotent_requests import delete_old_requests
+from sessions_app.services.resumable_uploads import delete_expired_uploads
 from sessions_app.services.unused_texts import delete_all_unused_texts
 from sessions_app.shutdown import shut_down
 from sessions_app.sweeping import sweep_over
+from sessions_app.webhooks.delivery import delete_old_deliveries, start_round
+from sessions_app.webhooks.sweep import offer_due_deliveries
 
 logger = logging.getLogger(__name__)
 ABANDONED_AFTER_SECONDS = 5.0
@@ -51,6 +66,18 @@ def run_tool(task: Task[Any, None], job_id: str) -> None:
     run_tool_job(task, UUID(job_id))
 
 
+@shared_task(name=EVALUATE_CASE, ignore_result=True)
+def evaluate_case(case_id: int) -> None:
+    """Run a case of an evaluation, and measure it."""
+    evaluate(case_id)
+
+
+@shared_task(name=DELIVER_WEBHOOKS, ignore_result=True)
+def deliver_webhooks() -> None:
+    """Start to deliver what is due to webhooks."""
+    threads.run(start_round())
+
+
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
     """Recover what dead processes left; start due tasks; delete what is due for deletion; count figures."""
@@ -62,7 +89,9 @@ def sweep() -> None:
             *job_repairs(),
             due_task_repair(),
             *escalations(),
+            *evaluation_repairs(),
             deleted_session_repair(),
+            offer_due_deliveries,
             count_figures,
         ]
     )
@@ -94,7 +123,7 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def keep_house() -> None:
-    """Erase what has expired or is left over: sessions, files, texts, logins, credentials, accesses, figures."""
+    """Erase what has expired or is left over: sessions, files, texts, logins, credentials, records, figures."""
     steps: tuple[Callable[[], object], ...] = (
         erase_expired_sessions,
         delete_orphaned_files,
@@ -102,9 +131,13 @@ def keep_house() -> None:
         clear_expired_logins,
         delete_old_credentials,
         delete_old_accesses,
+        delete_old_deliveries,
+        delete_old_requests,
+        delete_expired_uploads,
         repair_requests,
         delete_old_days,
         look_at_all_again,
+        delete_old_evaluations,
     )
     for step in steps:
         try:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from math import ceil
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.core.files.uploadedfile import UploadedFile
-
 from runtime import types
 from runtime.errors import AlreadyExistsError
-from sessions_app import actors, celery_dispatch, client_ids, feedback
+from sessions_app import actors, client_ids, feedback
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
@@ -26,16 +25,14 @@ from sessions_app.invocations.form_answers import FormAnswer
 from sessions_app.invocations.message_text import validated_text
 from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
 from sessions_app.invocations.rewind import rewind_before, switch_to
+from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.invocations.worker import worker
-from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
-from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.limits import allowance
 from sessions_app.limits.rates import rates
-from sessions_app.live.notices import invocation_notice, job_notice, schedule_notice
+from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import live
-from sessions_app.models import Artifact, Session, ToolJob
-from sessions_app.ownership import User, own_session
-from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.models import Session
+from sessions_app.ownership import NO_SESSION, User, own_session
 from sessions_app.services import uploads
 from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.services.uploads import FileName
@@ -60,7 +57,7 @@ async def create_session(
     app = get_app(app_name)
     pk = session_id or uuid4()
     if session_id is None or not await in_thread(Session.objects.filter(pk=pk).exists):
-        await _count_new_session(user, network)
+        await count_new_session(user, network)
         with suppress(AlreadyExistsError):  # another tab has just created it
             await DjangoSessionService().create_session(
                 app_name=app.name, user_id=str(user.pk), session_id=str(pk), pk=pk
@@ -92,7 +89,7 @@ async def begin_session(
         raise NotFoundError("The files of the message are no longer here. Attach them again.")
 
 
-async def _count_new_session(user: User, network: str) -> None:
+async def count_new_session(user: User, network: str) -> None:
     exceeded = await limit_threads.run(rates().count_now, allowance.new_sessions(user.pk, network))
     if exceeded is not None:
         minutes = ceil(exceeded.seconds / 60)
@@ -131,7 +128,13 @@ async def mark_seen(user: User, session_id: UUID, seq: int) -> None:
 
 
 async def send_message(
-    user: User, session_id: UUID, client_id: str, text: str, files: Sequence[FileName] = ()
+    user: User,
+    session_id: UUID,
+    client_id: str,
+    text: str,
+    files: Sequence[FileName] = (),
+    *,
+    state_delta: Mapping[str, Any] | None = None,
 ) -> tuple[str, str]:
     """Queue a message and start its invocation. Idempotent: a repeated client id starts nothing.
 
@@ -139,18 +142,22 @@ async def send_message(
 
     Args:
         files: uploads of the session that the message refers to.
+        state_delta: changes of the state that are committed with the message.
 
     Raises:
-        InvalidInputError: the message is empty or too long, or the client id has a prefix of the site.
+        InvalidInputError: the message or the state delta is empty or too long, or the client id has a prefix of the
+            site.
+        PermissionDeniedError: the state delta changes state that is not the user's.
         NotFoundError: the user has no such session, or the session no such upload.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
         LimitExceededError: too many messages of the user wait for their turn.
     """
     client_ids.refuse_reserved(client_id)
-    text = validated_text(text, has_files=bool(files))
+    text, delta = validated_text(text, has_files=bool(files)), {}
     parts = [types.Part(text=text)] if text else []
-    if files:
+    if files or state_delta:
         session = await own_session(user, session_id)
+        delta = await validated_delta(session, state_delta)
         parts += [reference.as_part() for reference in await in_thread(uploads.references_to, session, files)]
     queued = await worker().start(
         session_id,
@@ -159,6 +166,7 @@ async def send_message(
         message=content_to_json(types.Content(role="user", parts=parts)),
         by=actors.person(user),
         title=changes.title_from(text or files[0][0]),
+        state_delta=delta,
         policies=conf().by_app("queue_policy"),
     )
     return _admitted(queued)
@@ -167,7 +175,7 @@ async def send_message(
 def _admitted(queued: invocation_queue.Queued | None) -> tuple[str, str]:
     """Return id and status of a message that was queued; raise the reason for which it was not."""
     if queued is None:
-        raise NotFoundError("There is no such conversation here.")
+        raise NotFoundError(NO_SESSION)
     if queued.status == invocation_queue.REFUSED:
         raise ConflictError(
             "Your last message is still being answered. Wait until it is complete, or stop it."
@@ -181,26 +189,28 @@ def _admitted(queued: invocation_queue.Queued | None) -> tuple[str, str]:
 
 
 async def edit_message(
-    user: User, session_id: UUID, client_id: str, text: str, replaces: str, files: Sequence[FileName] = ()
+    user: User,
+    session_id: UUID,
+    client_id: str,
+    text: str,
+    replaces: str,
+    files: Sequence[FileName] = (),
+    *,
+    state_delta: Mapping[str, Any] | None = None,
 ) -> tuple[str, str]:
     """Rewind to before an earlier message and send a new one in its place (contract R3).
 
-    Idempotent: repeated with the same client id, also after a crash half-way, it leaves one new message. Returns the
-    same as `send_message`.
+    Idempotent: repeated with the same client id, also after a crash half-way, it leaves one new message. Returns and
+    raises the same as `send_message`, and a ConflictError also when an invocation is active in the session.
 
     Args:
         replaces: the id of the invocation that the earlier message started.
-        files: uploads of the session that the new message refers to.
-
-    Raises:
-        InvalidInputError: the message is empty or too long, or the client id has a prefix of the site.
-        NotFoundError: the user has no such session, or the message or a file is not part of it.
-        ConflictError: an invocation is active in the session.
     """
     client_ids.refuse_reserved(client_id)  # before the rewind
     text = validated_text(text, has_files=bool(files))
     session = await own_session(user, session_id)
     await in_thread(uploads.references_to, session, files)  # before the rewind
+    await validated_delta(session, state_delta)
     try:
         await rewind_before(session, replaces, actors.person(user))
     except (ConflictError, NotFoundError):
@@ -209,7 +219,17 @@ async def edit_message(
             raise
     else:
         await in_thread(changes.forget_title_of_first_message, session)
-    return await send_message(user, session_id, client_id, text, files)
+    return await send_message(user, session_id, client_id, text, files, state_delta=state_delta)
+
+
+async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
+    """Undo an invocation and all after it (contract R3). Idempotent until the next message.
+
+    Raises as `edit_message` does.
+    """
+    session = await own_session(user, session_id)
+    await rewind_before(session, invocation_id, actors.person(user))
+    await in_thread(changes.forget_title_of_first_message, session)
 
 
 async def switch_alternative(user: User, session_id: UUID, seq: int) -> None:
@@ -217,63 +237,39 @@ async def switch_alternative(user: User, session_id: UUID, seq: int) -> None:
     await switch_to(await own_session(user, session_id), seq, actors.person(user))
 
 
-async def upload_file(
-    user: User, session_id: UUID, upload: UploadedFile[Any], network: str = "", *, new_app: str = ""
-) -> Artifact:
-    """Store a file of the user in the session, for the next message to refer to.
-
-    Args:
-        network: address by which the client is counted; empty without a client.
-        new_app: app with which the session is created, if it does not exist yet.
-
-    Raises:
-        NotFoundError: the user has no such session, or see `create_session`.
-        InvalidInputError: the file is empty, too large or of a type that the site does not take.
-        LimitExceededError: the user's files are too large together, or came too fast; or see `create_session`.
-    """
-    session = None if new_app else await own_session(user, session_id)
-    if exceeded := rates().count(allowance.frames(user.pk, network)):
-        raise LimitExceededError(
-            f"More than {exceeded.allowance.most} messages and files in a minute. Wait a minute.",
-            retry_seconds=exceeded.seconds,
-        )
-    mime_type = await in_thread(uploads.check_upload, upload)  # before a session is created
-    if session is None:
-        session = await create_session(user, new_app, network, session_id=session_id)
-    return await in_thread(uploads.store_upload, session, upload, mime_type)
-
-
-async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
-    """Delete a file that the user uploaded and has not sent; nothing when it is gone already.
-
-    Raises:
-        NotFoundError: the user has no such session.
-        ConflictError: a message refers to the file, or a legal hold covers it.
-    """
-    session = await own_session(user, session_id)
-    await in_thread(uploads.delete_upload, session, file)
-
-
 async def answer_call(
-    user: User, session_id: UUID, call_id: str, name: str, response: dict[str, Any] | FormAnswer
+    user: User,
+    session_id: UUID,
+    call_id: str,
+    name: str | None,
+    response: dict[str, Any] | FormAnswer,
+    *,
+    invocation_id: str | None = None,
+    state_delta: Mapping[str, Any] | None = None,
+    for_site: bool = False,
 ) -> tuple[str, str]:
     """Answer a call that waits for the user; return the id and status of the invocation. The first answer counts.
 
+    Args:
+        name: name of the called function, as a check; None for any.
+        invocation_id: invocation that made the call, as a check; None for any.
+        state_delta: changes of the state that are committed with the answer.
+        for_site: a service's key gives the answer, which answers the calls of the site as well.
+
     Raises:
-        NotFoundError: the user has no such session, or the session no such call.
+        NotFoundError: the user has no such session, or the session or the invocation no such call.
         PermissionDeniedError: a job answers the call, or its tool names somebody else.
         ConflictError: the call was answered already.
         InvalidInputError: the answer is a credential that cannot be read, allows more than the question offers, or
             names a field or an option that the question does not have.
     """
     session = await own_session(user, session_id)
-    call = await find_waiting_call(session, call_id)
-    if call.name != name:
-        raise NotFoundError("There is no such question in this conversation.")
+    call = await find_waiting_call(session, call_id, name=name, invocation_id=invocation_id)
     if not isinstance(response, dict):
         response = response.response_to(call.args)
-    await check_may_answer(user, session, call, response)
-    return await queue_answer(session, call, response, by=answerer(session, user, ""))
+    await check_may_answer(user, session, call, response, for_site=for_site)
+    delta = await validated_delta(session, state_delta)
+    return await queue_answer(session, call, response, by=answerer(session, user, ""), state_delta=delta)
 
 
 async def withdraw_allowance(user: User, session_id: UUID, agent: str, tool: str) -> None:
@@ -319,10 +315,10 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
     await cancel_invocation(await own_session(user, session_id), invocation_id, by=actors.person(user))
 
 
-async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
-    """Retry the session's last invocation, which failed: it resumes from its events.
+async def retry(user: User, session_id: UUID, invocation_id: str) -> tuple[str, str]:
+    """Retry the session's last invocation, which failed: it resumes from its events. Return its id and status.
 
-    If its agents cannot be resumed, its message is sent again as a new invocation.
+    If its agents cannot be resumed, its message is sent again as a new invocation, whose id and status are returned.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
@@ -334,56 +330,13 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> None:
     if await must_restart(session, failed):
         again = client_ids.of_retry(invocation_id)
         by, message = actors.person(user), failed.message
-        _admitted(await worker().start(session_id, user_id=user.pk, client_id=again, message=message, by=by))
-        return
+        start = partial(worker().start, session_id, user_id=user.pk, client_id=again, message=message, by=by)
+        return _admitted(await start(state_delta=failed.state_delta))
     row = await queue_again(session, invocation_id, actors.person(user))
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
     live().hub.publish_notice(session_id, notice)
     await worker().start_next(session_id)
-
-
-async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
-    """Cancel a job that is queued, running or waiting; an ended one stays as it is.
-
-    Raises:
-        NotFoundError: the user has no such session, or the session no such job.
-    """
-    await _check_job(user, session_id, job_id)
-    await in_thread(cancel_tool_job, job_id, by=actors.person(user))
-
-
-async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: JobAnswer) -> None:
-    """Answer the question of a waiting job. The first answer counts.
-
-    Args:
-        number: position of the question among the job's questions, from 0.
-
-    Raises:
-        NotFoundError: the user has no such session, or the session no such job.
-        ConflictError: the question was answered already, or the job has ended.
-        InvalidInputError: the answer is not valid for the kind of question.
-    """
-    await _check_job(user, session_id, job_id)
-    job = await in_thread(answer_question, job_id, number, answer, by=actors.person(user))
-    live().hub.publish_notice(session_id, job_notice(job))
-    celery_dispatch.send_job_soon(job.pk, job.task_name)
-
-
-async def _check_job(user: User, session_id: UUID, job_id: UUID) -> None:
-    session = await own_session(user, session_id)
-    if not await in_thread(ToolJob.objects.filter(session=session, pk=job_id).exists):
-        raise NotFoundError("There is no such job in this conversation.")
-
-
-async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> None:
-    """Cancel a scheduled task; one that is over stays as it is, and its running invocations go on.
-
-    Raises:
-        NotFoundError: the user has no such session, or the session no such task.
-    """
-    session = await own_session(user, session_id)
-    task = await in_thread(cancel_task, session.pk, schedule_id, actors.person(user))
-    live().hub.publish_notice(session.pk, schedule_notice(task))
+    return row.invocation_id, row.status
 
 
 async def give_feedback(user: User, session_id: UUID, seq: int, rating: str, comment: str) -> None:

@@ -18,6 +18,8 @@ from sessions_app.shutdown import shut_down
 from tests.emptied_tables import empty_tables
 
 BROWSER = "tests/browser/"
+SECOND_HALF = f"{BROWSER}test_l"
+"""The first browser file, by name, of the second site: the files before it take half of the CPU time."""
 RESTARTS = tuple(f"{BROWSER}test_{name}.py" for name in ("outages", "outside", "restart"))
 LONGEST_FIRST = (
     BROWSER,
@@ -30,12 +32,14 @@ LONGEST_FIRST = (
 
 
 class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
-    """Gives each process whole files; browser tests share two sites, one for the files that restart it."""
+    """Gives each process whole files; browser tests share three sites, one for the files that restart it."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
         if file.startswith(BROWSER):
-            return "site that restarts" if file in RESTARTS else "site"
+            if file in RESTARTS:
+                return "site that restarts"
+            return "first site" if file < SECOND_HALF else "second site"
         return file
 
 

@@ -46,14 +46,17 @@ RUNTIME_ORDER = (
     "tools",
     "integrations",
     "engine",
+    "a2a",
     "agents",
     "plugins",
     "apps",
     "runners",
+    "evaluation",
     "testing",
 )
 SESSIONS_APP_ORDER = (
     "errors",
+    "error_codes",
     "client_ids",
     "statuses",
     "actors",
@@ -90,6 +93,8 @@ SESSIONS_APP_ORDER = (
     "services",
     "feedback",
     "sharing",
+    "keys",
+    "webhooks",
     "languages",
     "sentences",
     "history",
@@ -104,14 +109,21 @@ SESSIONS_APP_ORDER = (
     "invocations",
     "data_protection",
     "transcripts",
+    "evaluation",
     "admin",
     "templatetags",
     "shutdown",
     "serving",
+    "programs",
     "use_cases",
+    "file_use_cases",
+    "job_use_cases",
+    "client_sessions",
     "tasks",
     "management",
     "chat",
+    "api",
+    "a2a",
     "routing",
     "urls",
 )
@@ -302,7 +314,7 @@ QUESTION_WORDS = frozenset("What Whether Who Whoever Whom Those Where Which How 
 
 def docstrings() -> Iterator[tuple[str, str]]:
     """Yield the place and the text of every docstring, in tests too."""
-    for package in (*PACKAGES, "adk_site", "tests"):
+    for package in (*PACKAGES, "adk_site", "clients", "tests"):
         for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.tree import tools_of, walk
 from runtime.events.answer_rules import PERSON, SITE
-from runtime.events.calls import FRAMEWORK_CALLS
+from runtime.events.calls import FRAMEWORK_CALLS, REMOTE_QUESTIONS
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 
@@ -13,9 +13,9 @@ from runtime.tools.base_toolset import BaseToolset
 async def answerer_of(root: BaseAgent, agent_name: str, tool_name: str) -> str:
     """Return the `answered_by` of the agent's tool; `site` when there is no such agent or tool any more.
 
-    The framework's own requests are for the person.
+    The framework's own requests and the questions of remote agents are for the person.
     """
-    if tool_name in FRAMEWORK_CALLS:
+    if tool_name in FRAMEWORK_CALLS | REMOTE_QUESTIONS:
         return PERSON
     agent = next((agent for agent in walk(root) if agent.name == agent_name), None)
     for source in tools_of(agent) if agent else []:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runtime._tasks import count_cancellations, stray_cancellation_error
@@ -24,7 +24,7 @@ class _StreamedText:
 
     author: str
     branch: str | None
-    text: str = ""
+    pieces: list[str] = field(default_factory=list)
 
 
 class CancellableRun:
@@ -89,7 +89,9 @@ class CancellableRun:
     def closing_events(self, ctx: InvocationContext) -> list[Event]:
         """Return the events that record the cancellation: the partial text, and responses for open calls."""
         interrupted = [
-            interrupted_event(streamed.author, ctx.invocation_id, streamed.text, branch=streamed.branch)
+            interrupted_event(
+                streamed.author, ctx.invocation_id, "".join(streamed.pieces), branch=streamed.branch
+            )
             for streamed in self._streamed_texts.values()
         ]
         seals = seal_events(ctx.session.events, ctx.invocation_id, SEAL_REASON)
@@ -112,4 +114,4 @@ class CancellableRun:
             self._streamed_texts.pop(event.id, None)
         elif text := event.text():
             streamed = self._streamed_texts.setdefault(event.id, _StreamedText(event.author, event.branch))
-            streamed.text += text
+            streamed.pieces.append(text)

@@ -1,12 +1,12 @@
 """Contents of a model request, built from the session's events (contract A7, Q3, Q10, Q11).
 
-`contents_of` is a chain of pure functions, each `list[Event] -> list[Event]`. The contents of earlier invocations
-are cached, since those events no longer change.
+`contents_of` is a chain of pure functions. The contents of earlier invocations
+are cached, since those events no longer change. Building them for the first time lets other tasks run between slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel
@@ -14,10 +14,11 @@ from pydantic import BaseModel
 from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
-from runtime.engine.contents_cache import ContentsCache
+from runtime.engine.contents_cache import CachedPrefix, ContentsCache
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.pairing import drop_text_before_latest_response, pair_responses_with_calls
 from runtime.engine.referenced_artifacts import positions_of_files
+from runtime.engine.slices import in_separable_slices, in_slices
 from runtime.events.branch import is_visible_from
 from runtime.events.calls import FRAMEWORK_CALLS, parts_of, trailing_start
 from runtime.events.event import Event
@@ -39,12 +40,12 @@ class BuiltContents(NamedTuple):
     with_files: list[int]
 
 
-def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltContents:
-    """Return the contents for the agent's next model call.
+async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltContents:
+    """Return the contents for the agent's next model call, of the events at the time of the call.
 
     Contents of earlier invocations are shared between requests: do not edit them, or use `own_copies`.
     """
-    session, events = ctx.session, ctx.session.events
+    session, events, count = ctx.session, ctx.session.events, len(ctx.session.events)
     if agent.include_contents == "none":
         contents = derive_contents(events, agent.name, ctx.branch, this_turn_only=True)
         return BuiltContents(contents, positions_of_files(contents))
@@ -54,13 +55,13 @@ def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltCont
     if not prefix.fits(events, start):
         prefix.clear()
     tail = events[prefix.count :]
-    settled = tail[: min(start, len(events) - 1) - prefix.count]
+    settled = tail[: min(start, count - 1) - prefix.count]
     if not prefix.is_changed_by(tail) and not _ends_with_calls(settled):
-        prefix.extend(settled, contents_of(settled, agent.name, ctx.branch, is_latest=False))
-        tail = events[prefix.count :]
+        await _extend(prefix, settled, agent.name, ctx.branch)
+        tail = tail[len(settled) :]
     if prefix.is_changed_by(tail):
         prefix.clear()
-        tail = events
+        tail = events[:count]
     _cache.put(key, prefix)
     later = contents_of(tail, agent.name, ctx.branch)
     later_with_files = positions_of_files(later, len(prefix.contents))
@@ -76,27 +77,38 @@ def derive_contents(
     return contents_of(events, agent_name, branch)
 
 
-def contents_of(
-    events: Sequence[Event], agent_name: str, branch: str | None, *, is_latest: bool = True
-) -> list[types.Content]:
-    """Return the contents of consecutive events as the agent sees them.
+def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) -> list[types.Content]:
+    """Return the contents of a session that ends with these events, as the agent sees them."""
+    shown = _as_shown(_effective(events), agent_name, branch)
+    return _paired_contents(drop_text_before_latest_response(shown))
 
-    Args:
-        is_latest: True when the session ends with these events.
-    """
-    chain: tuple[Callable[[list[Event]], list[Event]], ...] = (
-        drop_rewound,
-        apply_summaries,
-        lambda kept: [event for event in kept if is_visible_from(branch, event.branch)],
-        lambda kept: [without_framework_parts(event) for event in kept if _has_content_for_model(event)],
-        lambda kept: [as_seen_by(agent_name, event) for event in kept],
-        drop_text_before_latest_response if is_latest else list,
-        pair_responses_with_calls,
-    )
-    kept = list(events)
-    for link in chain:
-        kept = link(kept)
-    return [to_content(event.content) for event in kept if event.content and event.content.parts]
+
+async def _extend(prefix: CachedPrefix, events: Sequence[Event], agent_name: str, branch: str | None) -> None:
+    """Append the following events and their contents. Other tasks run in between."""
+    shown: list[Event] = []
+    async for piece in in_slices(_effective(events)):
+        shown += _as_shown(piece, agent_name, branch)
+    async for piece in in_separable_slices(shown):
+        prefix.add(_paired_contents(piece))
+    async for piece in in_slices(events):
+        prefix.cover(piece)
+
+
+def _effective(events: Sequence[Event]) -> list[Event]:
+    """Return the events without rewound ones, and with summaries in place of what they sum up."""
+    return apply_summaries(drop_rewound(events))
+
+
+def _as_shown(events: Sequence[Event], agent_name: str, branch: str | None) -> list[Event]:
+    """Return the events that the agent sees, as the agent sees them."""
+    visible = (event for event in events if is_visible_from(branch, event.branch))
+    kept = (without_framework_parts(event) for event in visible if _has_content_for_model(event))
+    return [as_seen_by(agent_name, event) for event in kept]
+
+
+def _paired_contents(events: Sequence[Event]) -> list[types.Content]:
+    paired = pair_responses_with_calls(events)
+    return [to_content(event.content) for event in paired if event.content and event.content.parts]
 
 
 def current_turn(events: Sequence[Event], agent_name: str, branch: str | None) -> Sequence[Event]:
@@ -134,14 +146,17 @@ def to_content(content: types.Content) -> types.Content:
     return types.Content.model_construct(role=content.role, parts=parts)
 
 
-def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
+async def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
     """Return copies that callbacks may edit: they share nothing with the session or with other requests."""
-    return [
-        types.Content.model_construct(
-            role=content.role, parts=[_own_copy(part) for part in content.parts or []]
-        )
-        for content in contents
-    ]
+    copies: list[types.Content] = []
+    async for piece in in_slices(contents):
+        copies += [
+            types.Content.model_construct(
+                role=content.role, parts=[_own_copy(part) for part in content.parts or []]
+            )
+            for content in piece
+        ]
+    return copies
 
 
 def _own_copy(part: types.Part) -> types.Part:

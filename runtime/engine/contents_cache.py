@@ -55,18 +55,19 @@ class CachedPrefix:
             event.actions.rewind_before_invocation_id or event.actions.compaction for event in tail
         )
 
-    def extend(self, events: Sequence[Event], contents: list[types.Content]) -> None:
-        """Append the following events and their contents."""
-        if not events:
-            return
-        self.count += len(events)
-        self.last = ref(events[-1])
+    def add(self, contents: list[types.Content]) -> None:
+        """Append contents, whose events are covered next."""
         self.with_files = self.with_files + positions_of_files(contents, len(self.contents))
         # A new list: requests that are being sent hold the old one.
         self.contents = self.contents + contents
+        self.size += sum(_size_of(content) for content in contents)
+
+    def cover(self, events: Sequence[Event]) -> None:
+        """Append the events of the added contents."""
+        self.count += len(events)
+        self.last = ref(events[-1])
         for event in events:
             self.calls |= call_ids(event)
-        self.size += sum(_size_of(content) for content in contents)
 
     def clear(self) -> None:
         """Make the prefix empty."""
@@ -119,7 +120,21 @@ def _payload_size(part: types.Part) -> int:
     values: list[Any] = [part.text, part.thought_signature]
     values.append(part.inline_data and part.inline_data.data)
     if part.function_call:
-        values.append(str(part.function_call.args))
+        values.append(part.function_call.args)
     if part.function_response:
-        values.append(str(part.function_response.response))
-    return sum(len(value) for value in values if value)
+        values.append(part.function_response.response)
+    return _length_of(values)
+
+
+def _length_of(values: list[Any]) -> int:
+    """Return the length of all texts and bytes in JSON values."""
+    length, left = 0, values
+    while left:
+        value = left.pop()
+        if isinstance(value, str | bytes):
+            length += len(value)
+        elif isinstance(value, dict):
+            left += [*value, *value.values()]
+        elif isinstance(value, list):
+            left += value
+    return length

@@ -47,7 +47,7 @@ async def before_model(agent: LlmAgentProtocol, context: Context, request: LlmRe
     plugins = context.invocation.plugin_manager
     if agent.before_model_callback or (plugins and plugins.implements("before_model_callback")):
         # Contents of earlier invocations are shared between requests, so hooks get copies that they may edit.
-        request.contents = own_copies(request.contents)
+        request.contents = await own_copies(request.contents)
     kwargs = {"callback_context": context, "llm_request": request}
     answer = await _first_answer(context, "before_model", kwargs, agent.before_model_callback, kwargs)
     return _checked(answer, LlmResponse, "before_model_callback", agent)

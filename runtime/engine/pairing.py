@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runtime import types
 from runtime.events.calls import MadeCall, made_calls, parts_of, response_ids
 from runtime.events.event import Event
@@ -25,7 +27,7 @@ def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
     return [*events[: index + 1], *earlier_responses, events[-1]]
 
 
-def pair_responses_with_calls(events: list[Event]) -> list[Event]:
+def pair_responses_with_calls(events: Sequence[Event]) -> list[Event]:
     """Let each event with calls be followed by one event with their latest responses, in call order.
 
     Calls without a response and responses without a call are dropped, because models refuse such contents. Other

@@ -40,9 +40,9 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     `agent.tools`, then the `before_model` hooks of the plugins and of the agent.
     """
     tools = await resolve_tools(agent, ctx)
-    contents, with_files = build_contents(agent, ctx)
-    position = _position_of_input_context(contents, ctx)  # Loaded files make the message another one.
     last_seq = ctx.session.last_seq or len(ctx.session.events)
+    contents, with_files = await build_contents(agent, ctx)
+    position = _position_of_input_context(contents, ctx)  # Loaded files make the message another one.
     loaded = await load_references(ctx.artifact_service, owner_of(ctx.session), contents, with_files)
     request = LlmRequest(
         model=model.model,

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import is_
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_json
 
 from runtime import types
 from runtime.engine.contents import derive_contents
@@ -30,6 +31,8 @@ LARGEST_FILE = 100_000
 """Characters of base64 of the largest file that a record keeps."""
 _APART = {"system_instruction", "tools", "response_schema", "http_options"}
 """Fields of the configuration with a place of their own, and the options of the connection, which hold secrets."""
+_NOTHING = {"null", '""', "[]", "{}"}
+"""Parts of a configuration that a record leaves out."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,7 @@ def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
     """Return the record of a request as JSON, and the texts that it refers to by hash."""
     texts: dict[str, str] = {}
 
-    def keep(value: Json) -> str:
-        text = _as_text(value)
+    def keep(text: str) -> str:
         name = hashlib.sha256(text.encode()).hexdigest()[:32]
         texts[name] = text
         return name
@@ -62,10 +64,10 @@ def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
         record["branch"] = call.branch
     if call.this_turn_only:
         record["this_turn_only"] = True
-    for name, value in _parts_of_config(call.config).items():
-        if value:
-            record[name] = keep(value)
-    if pieces := _pieces(call.contents, call.derived, lambda content: keep(_without_large_files(content))):
+    for name, text in _parts_of_config(call.config):
+        if text not in _NOTHING:
+            record[name] = keep(text)
+    if pieces := _pieces(call.contents, call.derived, lambda content: keep(_text_of_content(content))):
         record["contents"] = pieces
     return record, texts
 
@@ -107,51 +109,40 @@ def rebuild(record: Record, derived: Sequence[types.Content], texts: Mapping[str
     )
 
 
-def request_as_json(
-    model: str | None, config: types.GenerateContentConfig, contents: Sequence[types.Content]
-) -> RebuiltRequest:
-    """Return a request as `rebuild` returns it, from the request itself."""
-    parts = _parts_of_config(config)
-    return RebuiltRequest(
-        model=model,
-        system_instruction=parts["system"] or None,
-        tools=parts["tools"] or None,
-        config=parts["config"] or None,
-        contents=[as_json(content) for content in contents],
-    )
-
-
-def as_json(value: object) -> Json:
+def as_json(value: object, *, exclude: set[str] | None = None) -> Json:
     """Return a value of a request as JSON values; what JSON cannot hold is named."""
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", by_alias=True, exclude_none=True, fallback=repr, warnings=False)
+        return value.model_dump(
+            mode="json", by_alias=True, exclude=exclude, exclude_none=True, fallback=repr, warnings=False
+        )
     if isinstance(value, list | tuple):
         return [as_json(item) for item in value]
     return value if isinstance(value, str | int | float | dict | None) else repr(value)
 
 
-def _without_large_files(content: types.Content) -> Json:
-    """Return the content as JSON, with the hash of a large file in the place of its bytes: artifacts have these."""
-    value = as_json(content)
+def _parts_of_config(config: types.GenerateContentConfig) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a configuration, as JSON text, with the names of their fields in a record."""
+    yield "system", _as_text(config.system_instruction)
+    yield "tools", _as_text(config.tools)
+    if config.response_schema is None:
+        yield "config", _as_text(config, exclude=_APART)
+    else:
+        rest = json.loads(_as_text(config, exclude=_APART))
+        yield "config", _as_text({**rest, "responseSchema": json_schema_of(config.response_schema)})
+
+
+def _text_of_content(content: types.Content) -> str:
+    """Return the content as JSON text, with hashes in the place of large files: artifacts have these."""
+    text = _as_text(content)
+    if len(text) <= LARGEST_FILE:
+        return text
+    value = json.loads(text)
     for part in value.get("parts") or []:
         blob = part.get("inlineData") or {}
         if len(data := blob.get("data") or "") > LARGEST_FILE:
             digest = hashlib.sha256(urlsafe_b64decode(data)).hexdigest()
             part["inlineData"] = {"mimeType": blob.get("mimeType"), "sha256": digest}
-    return value
-
-
-def _parts_of_config(config: types.GenerateContentConfig) -> dict[str, Json]:
-    rest = config.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude=_APART, fallback=repr, warnings=False
-    )
-    if config.response_schema is not None:
-        rest["responseSchema"] = json_schema_of(config.response_schema)
-    return {
-        "system": as_json(config.system_instruction),
-        "tools": as_json(config.tools),
-        "config": rest,
-    }
+    return _as_text(value)
 
 
 def _pieces(
@@ -197,15 +188,10 @@ def _places(sent: Sequence[types.Content], derived: Sequence[types.Content]) -> 
     return places
 
 
-def _as_text(value: Json) -> str:
-    """Return JSON that UTF-8 can hold, with escapes in place of NUL and of lone surrogates."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return text if _is_encodable(text) else json.dumps(value, separators=(",", ":"), sort_keys=True)
-
-
-def _is_encodable(text: str) -> bool:
+def _as_text(value: object, *, exclude: set[str] | None = None) -> str:
+    """Return a value of a request as JSON that UTF-8 can hold, with escapes in place of NUL and of lone surrogates."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        text = to_json(value, exclude=exclude, exclude_none=True, fallback=repr, bytes_mode="base64")
+    except PydanticSerializationError:  # UTF-8 cannot hold a lone surrogate.
+        return json.dumps(as_json(value, exclude=exclude), separators=(",", ":"))
+    return text.decode()

@@ -64,6 +64,10 @@ class PluginError(AdkError, RuntimeError):
     """A plugin raised in one of its hooks."""
 
 
+class EvaluationError(AdkError, ValueError):
+    """The agent cannot be evaluated."""
+
+
 class ToolsetError(AdkError, RuntimeError):
     """A toolset could not be closed."""
 

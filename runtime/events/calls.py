@@ -14,6 +14,11 @@ REQUEST_CREDENTIAL = "adk_request_credential"
 FRAMEWORK_CALLS = frozenset({REQUEST_CONFIRMATION, REQUEST_CREDENTIAL})
 """Calls with which the framework asks the person a question; models never see them (contract T7, T8)."""
 
+REMOTE_INPUT = "mock_function_call_for_required_user_input"
+REMOTE_AUTH = "mock_function_call_for_required_user_auth"
+REMOTE_QUESTIONS = frozenset({REMOTE_INPUT, REMOTE_AUTH})
+"""Calls in which a remote agent asks the person, under the names that google-adk gives them (contract A10)."""
+
 
 def is_framework_request(event: Event) -> bool:
     """True when the framework asks the person a question in this event.

@@ -1,11 +1,15 @@
 """Audit pages in the Django admin: read-only, except for remits and for actions with permissions of their own.
 
-Staff may stop running work, answer what waits, set a legal hold, lift a legal hold, and revoke a share link.
+Staff may stop running work, answer what waits, set a legal hold, lift a legal hold, revoke a share link or an API key,
+and make the key of a service.
 """
 
+from sessions_app.admin.account_acts import AccountActAdmin
 from sessions_app.admin.annotation import AnnotationAdmin
+from sessions_app.admin.api_keys.api_key_admin import ApiKeyAdmin
 from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.call_error import CallErrorAdmin
+from sessions_app.admin.evaluation.evaluation_admin import EvaluationAdmin
 from sessions_app.admin.event import EventAdmin
 from sessions_app.admin.failure import FailureAdmin
 from sessions_app.admin.feedback import FeedbackAdmin
@@ -24,14 +28,18 @@ from sessions_app.admin.staff_accesses import StaffAccessAdmin
 from sessions_app.admin.staff_acts import StaffActAdmin
 from sessions_app.admin.tombstone import TombstoneAdmin
 from sessions_app.admin.user import ErasingUserAdmin
+from sessions_app.admin.webhooks import WebhookAdmin, WebhookDeliveryAdmin
 
 __all__ = [
+    "AccountActAdmin",
     "AnnotationAdmin",
     "AnswerRequestAdmin",
+    "ApiKeyAdmin",
     "AppStateAdmin",
     "ArtifactAdmin",
     "CallErrorAdmin",
     "ErasingUserAdmin",
+    "EvaluationAdmin",
     "EventAdmin",
     "FailureAdmin",
     "FeedbackAdmin",
@@ -48,4 +56,6 @@ __all__ = [
     "TombstoneAdmin",
     "ToolJobAdmin",
     "UserStateAdmin",
+    "WebhookAdmin",
+    "WebhookDeliveryAdmin",
 ]

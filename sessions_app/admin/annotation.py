@@ -22,6 +22,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
+from runtime.evaluation.json_files import MOST_CASES
 from sessions_app.admin.app_filter import AppFilter, distinct_values
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
@@ -33,7 +34,6 @@ from sessions_app.models import AccessKind, Annotation, Session
 from sessions_app.rendering.audit_values import excerpt
 from sessions_app.transcripts.eval_set import stream_eval_set
 
-MOST_CASES = 1_000
 SHOWN = 20
 
 
@@ -168,7 +168,7 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
             "X-Content-Type-Options": "nosniff",
         }
         return StreamingHttpResponse(
-            stream_eval_set(name, session_ids), content_type="application/json", headers=headers
+            stream_eval_set(label, session_ids), content_type="application/json", headers=headers
         )
 
     @admin.display(description=_("Note"))

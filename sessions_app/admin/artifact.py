@@ -34,7 +34,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     list_filter = (SessionAppFilter, "part_kind", "created_at")
     list_select_related = ("session", "user")
     ordering = ("-id",)
-    search_fields = ("filename", "=sha256", "session__title", "session__key")
+    search_fields = ("filename", "=sha256")
     fields = (
         "filename", "version", "app_name", "user", "of_session", "mime_type", "part_kind", "readable_size",
         "sha256", "created_at", "saved_by", "download",

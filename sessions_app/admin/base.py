@@ -18,6 +18,7 @@ from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import call_link, session_link, session_url
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, require, within_remits
+from sessions_app.admin.search import cleaned, sessions_named
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.models import (
@@ -107,6 +108,12 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         """
         raise Http404(f"There is no {opts.verbose_name} {object_id}.")
 
+    def require_reading(self, request: HttpRequest) -> None:
+        """Raise a PermissionDenied for a request that could write, and for one of a user who may not see the rows."""
+        require_read_request(request)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
     def has_view_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
         return super().has_view_permission(request, obj) and (
             not self.is_text or may(request, Right.VIEW_TEXT)
@@ -170,6 +177,16 @@ class SessionRowAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         return super().get_queryset(request).defer("session__state", "session__initial_state")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find rows by their own columns, and those of sessions that the term names: a join would read all sessions."""
+        term = cleaned(search_term)
+        own, has_duplicates = super().get_search_results(request, queryset, term)
+        if term and self.get_search_fields(request):
+            own |= queryset.filter(session__in=sessions_named(term))
+        return own, has_duplicates
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         row = super().get_object(request, object_id, from_field)

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -21,6 +20,7 @@ from sessions_app.admin.figure_filters import FailedToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.overview.links import list_url
+from sessions_app.figures.days import local_day
 from sessions_app.models import Failure
 from sessions_app.rendering.audit_values import excerpt
 from sessions_app.rendering.plots import stacked_bars
@@ -73,7 +73,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         return super().changelist_view(request, {"groups": groups, **(extra_context or {})})
 
     def _groups(self, request: HttpRequest) -> dict[str, Any]:
-        today = timezone.localdate(timezone=timezone.get_default_timezone())
+        today = local_day()
         days = [today - timedelta(days=age) for age in reversed(range(DAYS))]
         recent = self.get_queryset(request).filter(day__gte=days[0]).order_by(*self.ordering)
         rows = list(recent.values_list("tool_name", "cause", "day")[:MOST_GROUPED])

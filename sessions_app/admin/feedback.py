@@ -42,7 +42,7 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     list_filter = ("rating", AppFilter, "updated_at")
     list_select_related = ("session", "user")
     ordering = ("-id",)
-    search_fields = ("comment", "session__title", "session__key")
+    search_fields = ("comment",)
     fields = ("badge", "comment", "of_session", "answer", "user", "created_at", "updated_at")
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import MOST_CHOICES
 from sessions_app.admin.permissions import OF_APP, within_remits
+from sessions_app.figures.days import local_day
 from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, label
 from sessions_app.models import DayFigure, Failure, Invocation, InvocationStatus, Metric, Session
 
@@ -40,7 +41,7 @@ class LabelFilter(admin.SimpleListFilter):
 def recent_names(request: HttpRequest, metric: Metric) -> list[tuple[str, str]]:
     """Return the names of a metric as choices."""
     days = within_remits(request, DayFigure.objects.all(), OF_APP)
-    recent = days.filter(metric=metric, day__gte=timezone.localdate() - RECENT)
+    recent = days.filter(metric=metric, day__gte=local_day() - RECENT)
     names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
     return [(name, name) for name in names[:MOST_CHOICES]]
 

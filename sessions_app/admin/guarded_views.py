@@ -54,6 +54,10 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         return page.render()
 
 
+_SETTINGS = "SELECT set_config('statement_timeout', %s, true), set_config('random_page_cost', '1.1', true)"
+"""The rows of a page are few among many: with PostgreSQL's guess for spinning disks it reads whole tables for them."""
+
+
 def _respond_in_time(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
     """Return the rendered response. The time of each statement of a reading request is limited."""
     if request.method not in ("GET", "HEAD"):
@@ -62,7 +66,7 @@ def _respond_in_time(view: View, request: HttpRequest, *args: Any, **kwargs: Any
     with transaction.atomic():
         with connection.cursor() as cursor:
             # For this transaction only: a connection pooler may give the connection to another process.
-            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(milliseconds)])
+            cursor.execute(_SETTINGS, [str(milliseconds)])
         response = view(request, *args, **kwargs)
         return response.render() if isinstance(response, TemplateResponse) else response
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.contrib import admin
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.functional import Promise
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.models import Artifact, Session
+
+RowLinks = Callable[[Any], SafeString]
 
 
 def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> str:
@@ -42,6 +49,17 @@ def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | s
     if seq is None:
         return call_id
     return format_html('<a href="{}">#{}</a> <bdi>{}</bdi>', session_url(session_id, seq=seq), seq, call_id)
+
+
+def row_links(links: Sequence[tuple[str, str | Promise]]) -> RowLinks:
+    """Return a column of a list with links to pages of the row, by the names of their URLs."""
+
+    @admin.display(description=_("Data"))
+    def data(row: Any) -> SafeString:
+        found = ((reverse(name, args=[row.pk]), words, row, words) for name, words in links)
+        return format_html_join(" ", '<a href="{}" aria-label="{} {}">{}</a>', found)
+
+    return data
 
 
 def download_url(artifact: Artifact) -> str:

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from sessions_app import actors
 from sessions_app.client_address import client_address
 from sessions_app.codec import storable
+from sessions_app.masking import beginning_of
 from sessions_app.models import AccessKind, StaffAccess
 
 LONGEST_DETAIL = 300
@@ -26,6 +27,6 @@ def note_access(
         kind=kind,
         subject_kind=model_name,
         subject_id=str(key)[:64],
-        detail=storable(detail)[:LONGEST_DETAIL],
+        detail=beginning_of(storable(detail), LONGEST_DETAIL),
         reason=storable(reason),
     )

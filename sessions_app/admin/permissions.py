@@ -34,6 +34,8 @@ class Right(StrEnum):
     SET_HOLD = "sessions_app.set_legalhold"
     LIFT_HOLD = "sessions_app.lift_legalhold"
     REVOKE_LINK = "sessions_app.revoke_sharelink"
+    REVOKE_KEY = "sessions_app.revoke_apikey"
+    ADD_KEY = "sessions_app.add_apikey"
 
 
 def may(request: HttpRequest, right: str) -> bool:
@@ -83,6 +85,12 @@ def within_remits(request: HttpRequest, rows: QuerySet[Row], *several: RemitPath
     if not all(conditions):  # One covers all rows: Django's `|` would drop an empty condition.
         return rows
     return rows.filter(reduce(or_, conditions)) if conditions else rows.none()
+
+
+def has_whole_app(request: HttpRequest, name: str) -> bool:
+    """True when the remits of the user cover the sessions of everybody in an app: then its `app:` state is theirs."""
+    remits = remits_of(request)
+    return not remits or any(remit.app_name in ("", name) and remit.people_id is None for remit in remits)
 
 
 def apps_within_remits(request: HttpRequest, names: Iterable[str]) -> list[str]:

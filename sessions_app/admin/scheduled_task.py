@@ -33,7 +33,7 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
     list_filter = (AppFilter, "next_at", "cancelled_at")
     ordering = ("-id",)
-    search_fields = ("task", "=call_id", "=invocation_id", "session__title", "session__key")
+    search_fields = ("task", "=call_id", "=invocation_id")
     fields = (
         "badge", "of_session", "task", "call", "invocation", "agent_name", "start_at", "next_at", "repeats",
         "every", "time_zone", "runs", "newest_runs", "most_runs", "ends_at", "last_run_at", "created_at",

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.contrib.postgres.search import SearchHeadline, SearchQuery, SearchVector
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 from django.db.models.functions import Left
 from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString
@@ -23,9 +23,10 @@ from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 
 MOST_FOUND = 1_000
 """Rows that each look-up returns: the newest."""
-RECENT_EVENTS = 10_000
+NEWEST_EVENTS, RECENT_EVENTS = 2_000, 10_000
+"""Events that are searched before all are: the newest are read, those of the recent ones found by the index."""
 COMMON = 100
-"""Matches among the recent events that make a word common."""
+"""Matches among recent events that make a word common."""
 LONGEST_TERM = 200
 _START, _STOP = "\ue000", "\ue001"
 """Marks of a hit in a headline, from a private area of Unicode."""
@@ -95,7 +96,7 @@ def find_invocations(term: str) -> set[int]:
         Invocation.objects.filter(invocation_id=term).values_list("pk"),
         _newest(Invocation.objects.filter(client_id=term), "-pk").values_list("pk"),
         _newest(errors.filter(words=words_of(term)), "-pk").values_list("pk"),
-        _newest(Invocation.objects.filter(session__in=_sessions_named(term)), "-pk").values_list("pk"),
+        _newest(Invocation.objects.filter(session__in=sessions_named(term)), "-pk").values_list("pk"),
     ]
     return {pk for (pk,) in _union(parts)}
 
@@ -108,7 +109,7 @@ def find_jobs(term: str) -> set[UUID]:
         ToolJob.objects.filter(invocation_id=term),
         ToolJob.objects.filter(tool_name=term),
         errors.filter(words=words_of(term)),
-        ToolJob.objects.filter(session__in=_sessions_named(term)),
+        ToolJob.objects.filter(session__in=sessions_named(term)),
     ]
     return {pk for (pk,) in _union(_newest(part, "-created_at").values_list("pk") for part in jobs)}
 
@@ -146,11 +147,20 @@ def _events_with(term: str) -> list[tuple[UUID, int]]:
     """Return session and key of the newest events with the words.
 
     The newest events are searched first: of a common word they have enough, and all of its events would take seconds.
+    Of a very common word even the entries in the index are too many.
     """
     newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    found = Event.objects.with_text(words_of(term)).order_by("-pk").values_list("session_id", "pk")
-    recent = list(found.filter(pk__gt=newest - RECENT_EVENTS)[:MOST_FOUND])
-    return recent if len(recent) >= COMMON else list(found[:MOST_FOUND])
+    without_index = SearchVector(Left("text", SEARCHED_CHARACTERS), Value(""), config=CONFIG)
+    words, events = words_of(term), Event.objects.filter(text__isnull=False).order_by("-pk")
+    found = events.with_text(words)
+    for rows in (
+        events.annotate(words=without_index).filter(words=words, pk__gt=newest - NEWEST_EVENTS),
+        found.filter(pk__gt=newest - RECENT_EVENTS),
+    ):
+        recent = list(rows.values_list("session_id", "pk")[:MOST_FOUND])
+        if len(recent) >= COMMON:
+            return recent
+    return list(found.values_list("session_id", "pk")[:MOST_FOUND])
 
 
 def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:
@@ -167,7 +177,8 @@ def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:
     ]
 
 
-def _sessions_named(term: str) -> list[UUID]:
+def sessions_named(term: str) -> list[UUID]:
+    """Return the sessions with the words in their title, and those that an id or key names."""
     return [pk for (pk,) in _union(_named_sessions(term))]
 
 

@@ -123,7 +123,13 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         """Show the place in the text in the list of a search."""
-        return SEARCH_COLUMNS if request.GET.get(SEARCH_VAR) else super().get_list_display(request)
+        is_search = bool(request.GET.get(SEARCH_VAR))
+        first, *others = SEARCH_COLUMNS if is_search else super().get_list_display(request)
+        return (
+            first,
+            *self.tool_columns(request),
+            *others,
+        )  # The last columns of a wide list are out of sight.
 
     def change_view(
         self,

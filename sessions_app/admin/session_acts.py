@@ -12,6 +12,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from sessions_app.actors import ActorKind
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
@@ -26,7 +27,8 @@ def actor_in_words(row: ActorColumns) -> SafeString:
     """Return kind, name and address of an actor; empty for a row that is older than these columns."""
     if not row.actor_kind:
         return SafeString()
-    kind = row.get_actor_kind_display().lower()
+    # The name of a key has the word: "ada by the key Laptop".
+    kind = "" if row.actor_kind == ActorKind.KEY else row.get_actor_kind_display().lower()
     origin = _(" from %(address)s") % {"address": row.address} if row.address else ""
     return format_html("{} <bdi>{}</bdi>{}", kind, row.actor_name, origin)
 

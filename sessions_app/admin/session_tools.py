@@ -1,4 +1,7 @@
-"""Tools of staff for one session as a whole: export, unmasking, erasure. Each demands a reason."""
+"""Tools of staff for one session as a whole: export, unmasking, erasure. Each demands a reason.
+
+The list offers export and erasure beside each session, too: finding it is work enough.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -20,7 +23,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
-from sessions_app.admin.links import session_url
+from sessions_app.admin.downloads import as_download
+from sessions_app.admin.links import RowLinks, row_links, session_url
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import Right, may, require
 from sessions_app.admin.staff_acts import RecordedActsMixin
@@ -123,6 +127,17 @@ class SessionToolsMixin(RecordedActsMixin):
             if may(request, tool.right)
         ]
 
+    def tool_columns(self, request: HttpRequest) -> list[RowLinks]:
+        """Return the columns of the list with tools, which the user may use."""
+        tools = [
+            tool for tool in (EXPORT, ERASE) if may(request, tool.right) and may(request, Right.VIEW_TEXT)
+        ]
+        return (
+            [row_links([(f"admin:sessions_app_session_{tool.name}", tool.link) for tool in tools])]
+            if tools
+            else []
+        )
+
     def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         """Return the session as a file; its hash is recorded."""
         session, form = self._prepare(request, session_id, EXPORT)
@@ -138,14 +153,7 @@ class SessionToolsMixin(RecordedActsMixin):
                 target, sha256 = write_record(session, request.user, Path(folder))
                 detail = f"{chosen}, SHA-256 {sha256}"
             note_access(request, AccessKind.EXPORT, ("session", session.pk), detail, reason)
-            # The open file outlives its folder.
-            return FileResponse(
-                target.open("rb"),
-                as_attachment=True,
-                filename=target.name,
-                content_type="application/zip" if chosen == ARCHIVE else "text/html; charset=utf-8",
-                headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"},
-            )
+            return as_download(target)
 
     def unmask_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         """Show the masked values of the session for a while."""

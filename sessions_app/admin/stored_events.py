@@ -13,7 +13,7 @@ from typing import Any, Self
 from django.db.models import Case, Expression, F, Func, IntegerField, Q, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce, Left
 
-from sessions_app.masking import mask_json, mask_text
+from sessions_app.masking import LOOK_AHEAD, mask_json, mask_text
 from sessions_app.models import Event
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import TRUNCATE_AT
@@ -69,7 +69,7 @@ def with_stored(events: EventQuerySet, opened: int | None = None) -> EventQueryS
     return whole.annotate(
         stored=Case(
             When(is_whole=True, then=_as_text("body")),
-            When(is_opened, then=Left(_as_text("body"), TRUNCATE_AT + 1)),
+            When(is_opened, then=Left(_as_text("body"), TRUNCATE_AT + LOOK_AHEAD)),
             default=None,
             output_field=TextField(),
         ),

@@ -1,29 +1,49 @@
-"""Admin of users and groups. Deleting a user erases the person's data, and is refused under legal hold."""
+"""Admin of users and groups: export of a person's data, and its erasure with the account, refused under legal hold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.confirmed_action import ReasonForm, Wording
+from sessions_app.admin.downloads import as_download
 from sessions_app.admin.guarded_views import GuardedViewsMixin
+from sessions_app.admin.links import row_links
+from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin
-from sessions_app.data_protection.counts import counts_of_person
+from sessions_app.data_protection.counts import as_text, counts_of_person
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
-from sessions_app.models import LegalHold
+from sessions_app.data_protection.export import export_person
+from sessions_app.models import AccessKind, LegalHold
 
 USER_MODEL: type[Model] = get_user_model()
 BASE: Any = (
     type(admin.site.get_model_admin(USER_MODEL)) if admin.site.is_registered(USER_MODEL) else admin.ModelAdmin
 )
 REASON = "The account was deleted in the admin."
+EXPORT = Wording(
+    link=_("Export…"),
+    title=_("Export all data of the person?"),
+    confirm=_("Export it"),
+    refrain=_("No, go back"),
+    done="",
+)
 
 
 class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
@@ -31,6 +51,54 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return within_remits(request, super().get_queryset(request), OF_PERSON)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.export_view)
+        return [path("<id>/export/", view, name=self._url_name("export")), *super().get_urls()]
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        """Offer the export and the deletion beside each person."""
+        links = [(f"admin:{self._url_name('export')}", EXPORT.link)] if self._may_export(request) else []
+        if self.has_delete_permission(request):
+            links.append((f"admin:{self._url_name('delete')}", _("Delete…")))
+        first, *others = super().get_list_display(request)
+        return (first, *([row_links(links)] if links else []), *others)
+
+    def export_view(self, request: HttpRequest, id: str) -> HttpResponseBase:
+        """Return all that is stored of the person as a file, after its counts were shown and a reason was given."""
+        if not self._may_export(request):
+            raise PermissionDenied
+        person = self.get_object(request, id)
+        if person is None:
+            raise Http404("There is no such user.")
+        form = ReasonForm(request.POST if request.method == "POST" else None)
+        if form.is_valid():
+            with TemporaryDirectory() as folder:
+                target = Path(folder) / f"person-{person.pk}.zip"
+                export_person(person.pk, target)
+                note_access(
+                    request, AccessKind.EXPORT, ("user", person.pk), "archive", form.cleaned_data["reason"]
+                )
+                return as_download(target)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": EXPORT.title,
+            "opts": self.opts,
+            "media": forms.Media(css={"all": ["sessions_app/admin/audit.css"]}),
+            "row": person,
+            "description": format_html("<bdi>{}</bdi>: {}", person, as_text(counts_of_person(person.pk))),
+            "wording": EXPORT,
+            "form": form,
+            "return_url": reverse(f"admin:{self._url_name('changelist')}"),
+        }
+        return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
+
+    def _may_export(self, request: HttpRequest) -> bool:
+        may_read = may(request, Right.EXPORT) and may(request, Right.VIEW_TEXT)
+        return may_read and bool(self.has_view_permission(request))
+
+    def _url_name(self, page: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
     def get_deleted_objects(
         self, objs: Iterable[Any], request: HttpRequest

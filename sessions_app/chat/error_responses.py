@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import JsonResponse
 
 from runtime.errors import AdkError
-from sessions_app.chat.protocol import http_status
+from sessions_app.error_codes import http_status
 from sessions_app.sentences import in_language
 
 

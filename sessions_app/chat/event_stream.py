@@ -7,31 +7,18 @@ with the code with which a socket would be closed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from typing import Any
 
 from sessions_app.chat.connection import Connection
 from sessions_app.live.frames import PongFrame
+from sessions_app.serving.asgi import AsgiScope, Receive, Send, wait_until_gone
+from sessions_app.serving.event_streams import HEADERS, parse_seq
 
-AsgiMessage = MutableMapping[str, Any]
-HEADERS = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-accel-buffering", b"no"),  # of nginx
-]
 HEARTBEAT_SECONDS = 5.0
 """Interval of `pong` frames, by which the browser knows that the stream is alive: it cannot ask on the stream."""
-MOST_DIGITS = 18
-"""Digits of a `seq`; a larger number fits no column."""
 
 
-async def event_stream(
-    scope: AsgiMessage,
-    receive: Callable[[], Awaitable[AsgiMessage]],
-    send: Callable[[AsgiMessage], Awaitable[None]],
-) -> None:
+async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
     """Serve the stream of a session, an ASGI application, until the browser leaves or the viewer closes the stream.
 
     The address says what a `hello` frame says: `?after=<seq>`, and `list=1` for a page with the list of sessions.
@@ -58,7 +45,7 @@ async def event_stream(
         return
     await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
     connection = Connection(scope, send=send_frame, close=close)
-    leaving = asyncio.create_task(_wait_until_gone(receive, end), name="event stream: wait until gone")
+    leaving = asyncio.create_task(_set_when_gone(receive, end), name="event stream: wait until gone")
     try:
         await _open(connection)
         while not await _is_set_within(HEARTBEAT_SECONDS, end):
@@ -75,7 +62,7 @@ async def _open(connection: Connection) -> None:
         await connection.open()
         if viewer.has_ended:
             return
-        await viewer.on_hello(int(after) if after.isdecimal() and len(after) <= MOST_DIGITS else 0)
+        await viewer.on_hello(parse_seq(after) or 0)
         if connection.query("list"):
             viewer.follow_list()
     except Exception as error:  # noqa: BLE001 - logged, and told to the browser
@@ -90,8 +77,7 @@ async def _is_set_within(seconds: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
-async def _wait_until_gone(receive: Callable[[], Awaitable[AsgiMessage]], end: asyncio.Event) -> None:
+async def _set_when_gone(receive: Receive, end: asyncio.Event) -> None:
     """Set the event when the browser has left."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    await wait_until_gone(receive)
     end.set()

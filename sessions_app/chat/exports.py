@@ -15,9 +15,8 @@ from django.views.decorators.http import require_GET
 from sessions_app.models import Session
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.transcripts.markdown_file import markdown_head, write_markdown
 from sessions_app.transcripts.page import stream_page
-from sessions_app.transcripts.stream import stream_entries, stream_json
+from sessions_app.transcripts.stream import stream_json, stream_markdown
 
 PRIVATE = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 MOST_NAME_BYTES = 150
@@ -33,7 +32,7 @@ _RESERVED = re.compile(r'[\\/:*?"<>|]')
 async def as_markdown(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
     """Return the chat as a Markdown file."""
     session, view = await _own_session(request, session_id)
-    return _download(session, _stream_markdown(session, view), "md", "text/markdown; charset=utf-8")
+    return _download(session, stream_markdown(session, view), "md", "text/markdown; charset=utf-8")
 
 
 @require_GET
@@ -68,12 +67,6 @@ async def _own_session(request: HttpRequest, session_id: UUID) -> tuple[Session,
     session = await own_session_or_404(person, session_id)
     session.user = person  # type: ignore[assignment]  # a signed-in user
     return session, SessionView.of(session, person)
-
-
-async def _stream_markdown(session: Session, view: SessionView) -> AsyncIterator[str]:
-    yield markdown_head(session)
-    async for entries in stream_entries(session, view, write_markdown):
-        yield entries
 
 
 def _download(

@@ -19,6 +19,7 @@ from sessions_app.chat.viewer import log_failure
 from sessions_app.client_address import client_address, client_network
 from sessions_app.conf import conf
 from sessions_app.db.pool import UNAVAILABLE
+from sessions_app.error_codes import http_status
 from sessions_app.errors import InvalidInputError
 from sessions_app.live.frames import PongFrame, ServerFrame
 from sessions_app.ownership import User, own_session_or_404
@@ -48,7 +49,7 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
         with acting_from(client_address(request)):
             return await _handle(frame, person, session_id, new_app, network)
     except AdkError as error:
-        return _reply(protocol.error_frame(error, reply_to), protocol.http_status(error))
+        return _reply(protocol.error_frame(error, reply_to), http_status(error))
     except UNAVAILABLE:
         return HttpResponse(status=HTTPStatus.SERVICE_UNAVAILABLE)
     except Exception as error:  # noqa: BLE001 - logged, and told to the browser

@@ -1,8 +1,7 @@
-"""Client frames, close codes, and the code of each error in frames."""
+"""Client frames, close codes, and the frames of errors."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -10,19 +9,12 @@ from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import AdkError
-from sessions_app.errors import (
-    ConflictError,
-    InvalidInputError,
-    LimitExceededError,
-    NotFoundError,
-    PermissionDeniedError,
-    StaleLeaseError,
-)
+from sessions_app.codec import LARGEST_ID, LARGEST_INTEGER
+from sessions_app.error_codes import error_code
+from sessions_app.errors import InvalidInputError
 from sessions_app.live.frames import ErrorFrame
 from sessions_app.sentences import in_language
 
-LARGEST_ID = 2**63 - 1
-LARGEST_VERSION = 2**31 - 1
 PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
@@ -61,7 +53,7 @@ class UploadedFileName(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(min_length=1, max_length=1024)
-    version: int = Field(ge=0, le=LARGEST_VERSION)
+    version: int = Field(ge=0, le=LARGEST_INTEGER)
 
 
 class Message(ClientFrame):
@@ -158,7 +150,7 @@ class Choose(ClientFrame):
 
     type: Literal["choose"]
     call_id: str = Field(max_length=128, pattern=PRINTABLE)
-    option: int = Field(ge=0, le=LARGEST_VERSION)
+    option: int = Field(ge=0, le=LARGEST_INTEGER)
 
 
 class WithdrawAllowance(ClientFrame):
@@ -235,24 +227,3 @@ def failure_frame(reference: str, in_reply_to: str | None = None) -> ErrorFrame:
     """Return the frame of a failure that the log explains under the reference."""
     message = gettext("Something went wrong (reference {reference}). Try again.").format(reference=reference)
     return ErrorFrame("internal", message, in_reply_to)
-
-
-def error_code(error: AdkError) -> str:
-    """Return the code of an error in frames."""
-    return next((code for kind, code, _ in _CODES if isinstance(error, kind)), "error")
-
-
-def http_status(error: AdkError) -> HTTPStatus:
-    """Return the status of a response that an error refuses."""
-    found = (status for kind, _, status in _CODES if isinstance(error, kind))
-    return next(found, HTTPStatus.BAD_REQUEST)
-
-
-_CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
-    (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
-    (PermissionDeniedError, "forbidden", HTTPStatus.FORBIDDEN),
-    (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),
-    (ConflictError, "conflict", HTTPStatus.CONFLICT),
-    (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
-    (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
-)

@@ -19,9 +19,12 @@ from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.rewinds import rewound_from
 from sessions_app.jobs.listing import open_and_recent_jobs
+from sessions_app.live.browser_form import BrowserForm
 from sessions_app.live.frames import EventFrame, Notice, ReadyFrame, SessionsFrame
+from sessions_app.live.known_work import KnownWork
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
+from sessions_app.live.streamed_text import TextChunk
 from sessions_app.ownership import User
 from sessions_app.rendering.event_html import event_html
 from sessions_app.rendering.session_view import Reader, SessionView
@@ -60,7 +63,7 @@ class Viewer:
     ) -> None:
         self._session_id = session_id
         self._user_id = user.pk
-        self.reader = Reader.of(user)
+        self.form = BrowserForm(Reader.of(user))
         self._close = close
         # Kept, because a socket may leave after the process has closed its hub; `live()` would start another one.
         self._hub, self._list_news = live().hub, live().list_news
@@ -69,13 +72,17 @@ class Viewer:
         self.has_ended = False
         self.is_new = False
         self._seq = self._log_position = 0
-        self._view = SessionView(session_id, "", self.reader)
-        self._active: set[str] = set()  # Invocations and jobs that the browser shows as active.
-        self._active_at_last_tick: frozenset[str] | None = None
+        self._view = SessionView(session_id, "", self.form.reader)
+        self._known_work = KnownWork()
         self._tasks: set[asyncio.Task[None]] = set()
         self._catching_up: asyncio.Task[None] | None = None
         self._next_greeting_at = 0.0
         self._greeting: asyncio.Task[None] | None = None
+        self._greeting_turn = asyncio.Lock()
+        self._is_greeted = (
+            False  # News before the first status would be of a session that may not be the user's.
+        )
+        self._meanwhile: list[tuple[Notice, str]] | None = None  # Notices during a greeting.
 
     async def on_hello(self, after: int) -> None:
         """Greet the browser, which has the events up to `after`; events that this socket has sent are not sent again.
@@ -95,33 +102,52 @@ class Viewer:
         await self.greet(self._seq)
 
     async def greet(self, after: int) -> None:
-        """Send the session's status, then the events after `after`, and watch the hub from now on."""
+        """Send the session's status, then the events after `after`, and watch the hub from now on.
+
+        Notices that arrive meanwhile are sent after the status, because they may be newer. A browser that has been
+        greeted before gets them, and text and events, at once, too: PostgreSQL may be away for a while.
+        """
+        async with self._greeting_turn:
+            if self._is_paused:  # Another greeting follows when the queue is drained.
+                return
+            self._meanwhile = []
+            if not self.is_new and not self._is_greeted:
+                self._hub.watch(self._session_id, self)
+                self._hub.stop_expecting(self._session_id, self._on_created)
+            try:
+                await self._greet(after)
+            finally:
+                self._meanwhile = None
+
+    async def _greet(self, after: int) -> None:
         hub = self._hub
         streaming = hub.streaming_invocations(self._session_id)
         session_status = await event_log.session_status(self._session_id, self._user_id)
         if session_status is None:
             await self._greet_without_session()
             return
-        self.is_new = False
+        if self.is_new:
+            self._on_created()
+            return
         # Read after the status, so that the jobs which it counts as active are among these.
         jobs = [job_notice(job) for job in await open_and_recent_jobs(self._session_id)]
         schedules = [schedule_notice(task) for task in await tasks_of_session(self._session_id)]
-        for invocation_id in streaming - session_status.active:
-            hub.drop_text(self._session_id, invocation_id)
-        hub.drop_text_of_older_leases(self._session_id, session_status)
+        hub.drop_ended_text(self._session_id, streaming, session_status)
         # Events that were sent while the status was read are not sent again.
         self._seq = max(self._seq, min(after, session_status.last_seq))
         self._view = replace(self._view, app_name=session_status.app_name)
-        self._active = set(session_status.active)
+        self._known_work.read(session_status)
         invocation = session_status.invocation
         ready = ReadyFrame(
-            self._session_id, session_status.last_seq, invocation, jobs, schedules, self.reader
+            self._session_id, session_status.last_seq, invocation, jobs, schedules, self.form.reader
         )
         if not self.post(ready.json()):
             return
-        hub.watch(self._session_id, self)
-        if invocation:
-            hub.request_text(self._session_id)
+        meanwhile, self._meanwhile = self._meanwhile or [], None
+        self._is_greeted = True
+        hub.watch(self._session_id, self)  # Sends the text streamed so far.
+        for notice, frame in meanwhile:
+            self.on_notice(notice, frame)
         self.on_log_position(session_status.last_seq)
 
     def expect_session(self, app_name: str) -> None:
@@ -140,15 +166,14 @@ class Viewer:
 
     def begin(self) -> None:
         """Watch the session, which the first message of this socket has just created for its person."""
-        self.is_new = False
-        self._hub.stop_expecting(self._session_id, self._on_created)
+        self.is_new, self._is_greeted = False, True
         self._hub.watch(self._session_id, self)
+        self._hub.stop_expecting(self._session_id, self._on_created)
 
     def _on_created(self) -> None:
         """Greet the browser: another tab of the person, or another person, has created the session."""
         if self.is_new:
             self.is_new = False
-            self._hub.stop_expecting(self._session_id, self._on_created)
             self._create_task(self.greet(0))
 
     def follow_list(self) -> None:
@@ -164,7 +189,7 @@ class Viewer:
             return False
         if self._send_queue.post(frame):
             return True
-        self._is_paused = True
+        self._is_paused, self._is_greeted = True, False
         self._hub.unwatch(self._session_id, self)
         self._create_task(self._greet_when_drained())
         return False
@@ -208,7 +233,7 @@ class Viewer:
 
     def on_event(self, seq: int, frame: str) -> None:
         """Send the event if it is the next one, else catch up from PostgreSQL."""
-        if seq != self._seq + 1:
+        if not self._is_greeted or seq != self._seq + 1:
             self.on_log_position(seq)
         elif self.post(frame):
             self._seq = seq
@@ -216,27 +241,28 @@ class Viewer:
     def on_log_position(self, seq: int) -> None:
         """Catch up from PostgreSQL to `seq` at least."""
         self._log_position = max(self._log_position, seq)
-        if self._seq < self._log_position and (self._catching_up is None or self._catching_up.done()):
+        if not self._is_greeted or self._seq >= self._log_position:
+            return
+        if self._catching_up is None or self._catching_up.done():
             self._catching_up = self._create_task(self._catch_up())
 
-    def on_text(self, frame: str) -> None:
-        """Send streamed text."""
-        self.post(frame)
+    def on_text(self, chunk: TextChunk, frame: str) -> None:
+        """Send streamed text; the first greeting sends all of it at its end."""
+        if self._is_greeted:
+            self.post(frame)
 
     def on_notice(self, notice: Notice, frame: str) -> None:
-        """Send a notice, and note whether the browser shows its subject as active."""
-        if notice.is_active:
-            self._active.add(str(notice.id))
-        else:
-            self._active.discard(str(notice.id))
-        self.post(frame)
+        """Send a notice, during a greeting also at its end."""
+        if self._meanwhile is not None:
+            self._meanwhile.append((notice, frame))
+        if self._is_greeted:
+            self._known_work.note(notice)
+            self.post(frame)
 
     def on_status(self, session_status: event_log.SessionStatus) -> None:
         """Catch up, and greet again when two ticks in a row disagree with the browser: notices were lost."""
         self.on_log_position(session_status.last_seq)
-        is_unchanged = session_status.active == self._active_at_last_tick
-        self._active_at_last_tick = session_status.active
-        if is_unchanged and session_status.active != self._active:
+        if self._known_work.has_missed(session_status):
             self._create_task(self.greet(self._seq))
 
     def on_deleted(self) -> None:
@@ -291,7 +317,7 @@ class Viewer:
 
     async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            with self.reader.reading():  # The hub calls from the task of whoever has news.
+            with self.form.reader.reading():  # The hub calls from the task of whoever has news.
                 await work
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser
             await self.fail(error)

@@ -15,7 +15,6 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from runtime.sessions.state import State
 from sessions_app import agent_registry
 from sessions_app.chat.list_views import session_page_of
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
@@ -24,13 +23,13 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.models import Session, UserState
+from sessions_app.models import Session
 from sessions_app.ownership import User, may_create_session, own_session_or_404
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.session_view import may_see_details
 from sessions_app.sentences import in_language
-from sessions_app.services.shared_state import BROWSER_TIME_ZONE_KEY
 from sessions_app.session_list.listing import list_sessions
+from sessions_app.transcripts.session_json import state_of_person
 
 READ_AUDIT = ("sessions_app.view_session", "sessions_app.view_text")
 
@@ -157,13 +156,7 @@ async def _audit_url(person: User, session: Session) -> str:
 
 async def _visible_state(session: Session) -> list[tuple[str, str]]:
     """Return the session's and the person's state as pairs of words. The app's state is everybody's and left out."""
-    rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
-    shared = await in_thread(rows.first)
-    state: dict[str, Any] = (
-        {f"{State.USER_PREFIX}{key}": value for key, value in shared.state.items()} if shared else {}
-    )
-    state.pop(BROWSER_TIME_ZONE_KEY, None)
-    items = sorted({**session.state, **state}.items())
+    items = sorted((await in_thread(state_of_person, session)).items())
     return [(key, one_line(value)) for key, value in items if value is not None]
 
 

@@ -11,11 +11,14 @@ from django.db.models import QuerySet
 from sessions_app.data_protection.personal_data import (
     KINDS,
     ROWS_OF_SESSION,
+    account_acts_of,
+    api_keys_of,
     artifacts_of,
     credentials_of,
     rows_of_sessions,
     sessions_of,
     user_states_of,
+    webhooks_of,
 )
 from sessions_app.models import Session
 
@@ -31,6 +34,9 @@ def counts_of_person(user_pk: Any) -> Counter[str]:
     counts = counts_of_sessions(sessions_of(user_pk))
     counts["user_states"] = user_states_of(user_pk).count()
     counts["credentials"] = credentials_of(user_pk).count()
+    counts["api_keys"] = api_keys_of(user_pk).count()
+    counts["webhooks"] = webhooks_of(user_pk).count()
+    counts["account_acts"] = account_acts_of(user_pk).count()
     counts["artifacts"] += artifacts_of(user_pk).filter(session__isnull=True).count()
     return counts
 

@@ -15,10 +15,13 @@ from django.db.models.functions import Now
 
 from sessions_app.data_protection.counts import counts_of_sessions
 from sessions_app.data_protection.personal_data import (
+    account_acts_of,
+    api_keys_of,
     artifacts_of,
     credentials_of,
     sessions_of,
     user_states_of,
+    webhooks_of,
 )
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError
@@ -120,11 +123,21 @@ def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
 
 
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
-    """Delete what the user's sessions share: user state, files and saved credentials of the user."""
-    states, _ = user_states_of(user_pk).delete()
-    files, _ = artifacts_of(user_pk).delete()
-    credentials, _ = credentials_of(user_pk).delete()
-    _add(tombstone, Counter(user_states=states, artifacts=files, credentials=credentials))
+    """Delete what belongs to the user and to no session: state, files, saved credentials, API keys and acts on them."""
+    rows: dict[str, QuerySet[Any]] = {
+        "user_states": user_states_of(user_pk),
+        "artifacts": artifacts_of(user_pk),
+        "credentials": credentials_of(user_pk),
+        "webhooks": webhooks_of(user_pk),
+        "api_keys": api_keys_of(user_pk),
+        "account_acts": account_acts_of(user_pk),
+    }
+    _add(tombstone, Counter({kind: _delete(of_user) for kind, of_user in rows.items()}))
+
+
+def _delete(rows: QuerySet[Any]) -> int:
+    """Delete the rows with what hangs on them; return the number of the rows themselves."""
+    return rows.delete()[1].get(rows.model._meta.label, 0)
 
 
 def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: ErasureOrder) -> Tombstone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,14 +15,17 @@ from django.db.models import F, Func, QuerySet, TextField, Value
 from runtime.sessions.deltas import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
 from sessions_app.data_protection.personal_data import (
+    account_acts_of,
+    api_keys_of,
     artifacts_of,
     credentials_of,
     rows_of_sessions,
     sessions_of,
     user_states_of,
+    webhooks_of,
 )
 from sessions_app.errors import NotFoundError
-from sessions_app.masking import mask_keys
+from sessions_app.masking import mask
 from sessions_app.models import Artifact, Event, RequestText, Session, SessionText, UserState
 
 logger = logging.getLogger(__name__)
@@ -52,6 +55,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Exported fields by kind, which names the file. Notes, names and addresses of staff and the site's internals are not
 among them."""
+API_KEY_FIELDS = (
+    "id", "name", "prefix", "scopes", "requests_per_minute", "tokens_per_day", "created_at", "expires_at",
+    "last_used_at", "revoked_at",
+)  # fmt: skip
+WEBHOOK_FIELDS = ("id", "url", "events", "created_at", "disabled_at", "disabled_reason")
+ACCOUNT_ACT_FIELDS = ("action", "subject_kind", "subject_id", "actor_kind", "at")
 
 
 def export_session(session_pk: UUID, target: Path) -> list[dict[str, Any]]:
@@ -84,10 +93,16 @@ def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         archive.write_json("person.json", {"id": str(user.pk), "name": user.get_username()})
         _write_sessions(archive, sessions_of(user_pk))
         states = user_states_of(user_pk).values("app_name", "state")
-        archive.write_list("user_states.json", map(mask_keys, states.iterator(ROWS_PER_QUERY)))
+        archive.write_list("user_states.json", map(mask, states.iterator(ROWS_PER_QUERY)))
         # Never the credentials themselves, encrypted or not.
         credentials = credentials_of(user_pk).order_by("pk").values("app_name", "saved_at")
         archive.write_list("credentials.json", credentials.iterator(ROWS_PER_QUERY))
+        keys = api_keys_of(user_pk).order_by("created_at", "pk").values(*API_KEY_FIELDS)
+        archive.write_list("api_keys.json", keys.iterator(ROWS_PER_QUERY))
+        hooks = webhooks_of(user_pk).order_by("created_at", "pk").values(*WEBHOOK_FIELDS)
+        archive.write_list("webhooks.json", hooks.iterator(ROWS_PER_QUERY))
+        acts = account_acts_of(user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
+        archive.write_list("account_acts.json", acts.iterator(ROWS_PER_QUERY))
         _write_artifacts(archive, artifacts_of(user_pk))
     return archive.files
 
@@ -97,16 +112,30 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
     for session_pk in sessions.order_by("pk").values_list("pk", flat=True).iterator(ROWS_PER_QUERY):
         if session := Session.objects.filter(pk=session_pk).first():
             archive.write(f"sessions/{session_pk}.json", _session_json(session))
-    chain = Func(F("log_hash"), Value("hex"), function="encode", output_field=TextField())
-    hashed = sessions.annotate(log_sha256=chain).order_by("pk").values(*SESSION_FIELDS, "log_sha256")
-    archive.write_list("sessions.json", map(mask_keys, hashed.iterator(ROWS_PER_QUERY)))
+    archive.write_list("sessions.json", _session_rows(sessions))
     changed = Event.objects.filter(session__in=sessions.values("pk"), before__isnull=False)
     befores = changed.order_by("session", "seq").values("session_id", "seq", "before")
-    archive.write_list("before.json", map(mask_keys, befores.iterator(ROWS_PER_QUERY)))
+    archive.write_list("before.json", map(_masked, befores.iterator(ROWS_PER_QUERY)))
     for kind, fields in FIELDS.items():
         rows = rows_of_sessions(kind, sessions).order_by("pk")
-        archive.write_list(f"{kind}.json", map(mask_keys, rows.values(*fields).iterator(ROWS_PER_QUERY)))
+        archive.write_list(f"{kind}.json", map(mask, rows.values(*fields).iterator(ROWS_PER_QUERY)))
     _write_model_calls(archive, sessions)
+
+
+def _session_rows(sessions: QuerySet[Session]) -> Iterator[dict[str, Any]]:
+    """Yield the row of each session; its mark covers the state, too."""
+    chain = Func(F("log_hash"), Value("hex"), function="encode", output_field=TextField())
+    for session in sessions.annotate(log_sha256=chain).order_by("pk").iterator(ROWS_PER_QUERY):
+        row = {name: getattr(session, name) for name in (*SESSION_FIELDS, "log_sha256")}
+        marked = _masked({**row, "state": _state_of(session)})
+        del marked["state"]
+        yield marked
+
+
+def _masked(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row masked, with a mark that tells an import whether anything was."""
+    masked = mask(row)
+    return {**masked, "is_masked": masked != row}
 
 
 def _write_model_calls(archive: Archive, sessions: QuerySet[Session]) -> None:
@@ -116,29 +145,31 @@ def _write_model_calls(archive: Archive, sessions: QuerySet[Session]) -> None:
     archive.write_list("model_calls.json", calls.iterator(ROWS_PER_QUERY))
     needed = SessionText.objects.filter(session__in=sessions.values("pk")).values("text_id")
     texts = RequestText.objects.filter(pk__in=needed).order_by("pk").values_list("pk", "text")
-    listed = (
-        {"id": pk.hex, "value": mask_keys(json.loads(text))} for pk, text in texts.iterator(ROWS_PER_QUERY)
-    )
+    listed = ({"id": pk.hex, "value": mask(json.loads(text))} for pk, text in texts.iterator(ROWS_PER_QUERY))
     archive.write_list("request_texts.json", listed)
 
 
 def session_head(session: Session) -> dict[str, Any]:
-    """Return the session as the ADK API has it, without its events. App state is left out: it is no person's."""
-    shared = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id).first()
-    state = ScopedState(user=shared.state if shared else {}, session=session.state).merged()
+    """Return the session as the ADK API has it, without its events."""
     return {
         "id": session.key,
         "appName": session.app_name,
         "userId": str(session.user_id),
-        "state": mask_keys(state),
+        "state": _state_of(session),
         "lastUpdateTime": session.updated_at.timestamp(),
     }
 
 
+def _state_of(session: Session) -> dict[str, Any]:
+    """Return the state of the session and of its person. App state is left out: it is no person's."""
+    shared = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id).first()
+    return ScopedState(user=shared.state if shared else {}, session=session.state).merged()
+
+
 def _session_json(session: Session) -> Iterator[bytes]:
     """Yield the session's JSON as the ADK API has it, event by event."""
-    yield as_json(session_head(session))[:-1] + b', "events": '
-    yield from json_list(mask_keys(body) for body in _bodies(session))
+    yield as_json(mask(session_head(session)))[:-1] + b', "events": '
+    yield from json_list(mask(body) for body in _bodies(session))
     yield b"}\n"
 
 

@@ -17,7 +17,7 @@ from runtime.sessions.deltas import ScopedState
 from sessions_app.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import ConflictError, InvalidInputError
-from sessions_app.masking import MASK, has_mask
+from sessions_app.masking import MASK
 from sessions_app.models import Artifact, Session, SessionAct, UserState
 
 CHUNK = 1 << 16
@@ -95,16 +95,15 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
     with transaction.atomic():
         own = {"state": state.session, "initial_state": row["initial_state"], "title": row["title"]}
         session = Session.objects.create(pk=UUID(row["id"]), **key, **own)
-        befores = {line["seq"]: line["before"] for line in _json(archive, "before.json")}
+        befores = {line["seq"]: line for line in _json(archive, "before.json")}
         for number, body in enumerate(document["events"], start=1):
-            _insert_event(session.pk, body, befores.get(number))
+            _insert_event(session.pk, body, befores[number]["before"] if number in befores else None)
         shared, _ = UserState.objects.get_or_create(app_name=session.app_name, user_id=user_pk)
         UserState.objects.filter(pk=shared.pk).update(state={**state.user, **shared.state})
         _store_files(archive, session)
         session.refresh_from_db()
-        doubt = _doubt(
-            session, row["log_sha256"], [document["state"], row["initial_state"], *befores.values()]
-        )
+        is_masked = any(line["is_masked"] for line in [row, *befores.values()])
+        doubt = _doubt(session, row["log_sha256"], is_masked=is_masked)
         if doubt and not allow_unverified:
             raise ConflictError(f"{doubt} --unverified accepts the archive.")
         times = {name: row[name] for name in ("created_at", "updated_at")}
@@ -113,11 +112,11 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
     return Imported(session, doubt)
 
 
-def _doubt(session: Session, log_hash: str, values: list[Any]) -> str:
+def _doubt(session: Session, log_hash: str, *, is_masked: bool) -> str:
     if bytes(session.log_hash).hex() != log_hash:
         return f"The events have not the hash of the original log, {log_hash}: values were masked or changed."
     # The hash covers the events only: a secret in the initial state, or of another session's event, is not in them.
-    if has_mask(values):
+    if is_masked:
         return f"The state has {MASK} in place of values: the export left the original ones out."
     return ""
 

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 FOLDER = "artifacts"
 FILES_PER_QUERY = 500
 ORPHAN_AGE = timedelta(days=1)
-"""A younger file may belong to an artifact whose row is not committed yet."""
+"""A younger file may belong to an artifact whose row is not committed yet, or be a chunk of an upload."""
 
 
 def delete_orphaned_files() -> int:

@@ -7,9 +7,12 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from sessions_app.models import (
+    AccountAct,
     Annotation,
+    ApiKey,
     Artifact,
     CallError,
+    EvaluatedCase,
     Event,
     Feedback,
     Invocation,
@@ -21,6 +24,7 @@ from sessions_app.models import (
     ShareLink,
     ToolJob,
     UserState,
+    Webhook,
 )
 
 ROWS_OF_SESSION: dict[str, type[Model]] = {
@@ -35,8 +39,9 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "share_links": ShareLink,
     "acts": SessionAct,
     "call_errors": CallError,
+    "evaluated_cases": EvaluatedCase,
 }
-KINDS = ("sessions", *ROWS_OF_SESSION, "user_states", "credentials")
+KINDS = ("sessions", *ROWS_OF_SESSION, "user_states", "credentials", "api_keys", "webhooks", "account_acts")
 
 
 def rows_of_sessions(kind: str, sessions: QuerySet[Session]) -> QuerySet[Any]:
@@ -62,3 +67,18 @@ def credentials_of(user_pk: Any) -> QuerySet[SavedCredential]:
 def artifacts_of(user_pk: Any) -> QuerySet[Artifact]:
     """Return the person's files: of the sessions, and those that the sessions share."""
     return Artifact.objects.filter(user_id=user_pk)
+
+
+def api_keys_of(user_pk: Any) -> QuerySet[ApiKey]:
+    """Return the person's API keys."""
+    return ApiKey.objects.filter(user_id=user_pk)
+
+
+def webhooks_of(user_pk: Any) -> QuerySet[Webhook]:
+    """Return the webhooks about the person's sessions."""
+    return Webhook.objects.filter(user_id=user_pk)
+
+
+def account_acts_of(user_pk: Any) -> QuerySet[AccountAct]:
+    """Return the acts on the person's API keys and webhooks."""
+    return AccountAct.objects.filter(user_id=user_pk)

@@ -88,6 +88,19 @@ coalesce((
 ), '')"""  # noqa: S608
 """SQL expression: the limit of a day that the user of the session `s` has used up: 'tokens', 'cost' or ''."""
 
+
+def key_has_spent(key: str) -> str:
+    """Return an SQL expression: True when the API key has used up its tokens of the day.
+
+    Args:
+        key: SQL expression of the key's id.
+    """
+    return f"""EXISTS (
+    SELECT FROM sessions_app_keyusage used JOIN sessions_app_apikey k ON k.id = used.key_id
+    WHERE used.key_id = {key} AND used.day = {TODAY} AND k.tokens_per_day BETWEEN 1 AND used.tokens
+)"""
+
+
 _LOCK_APP = """
 SELECT pg_advisory_xact_lock(hashtextextended('adk:app:' || app_name, 0))
 FROM sessions_app_session WHERE id = %(session)s"""

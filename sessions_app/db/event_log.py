@@ -14,7 +14,7 @@ from runtime.events.summaries import SUMMARY_NOTE_KEY
 from runtime.sessions.deltas import ScopedState
 from sessions_app.actors import Act
 from sessions_app.db.call_errors import INSERT_ERRORS, StagedError, errors_parameter
-from sessions_app.db.pool import fetch_all, fetch_one
+from sessions_app.db.pool import fetch_all, fetch_one, fetch_one_under_locks
 from sessions_app.db.recorded_call import INSERT_TEXTS, RecordedCall, texts_parameters
 from sessions_app.db.session_acts import act_parameter, insert_act
 from sessions_app.db.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
@@ -22,6 +22,9 @@ from sessions_app.statuses import JobStatus, sql_list
 
 SessionKey = tuple[str, Any, str]
 """Name of the app, primary key of the user, session key."""
+
+PAGE_EVENTS = 500
+"""Events that one statement reads of a history: receiving them holds the event loop for a millisecond or two."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,10 @@ async def append(event: Append) -> Committed | None:
         has_errors=bool(event.errors),
         has_texts=event.model_call is not None and bool(event.model_call.texts),
     )
-    row = await fetch_one(statement, params)
+    if event.expected is not None and delta.user and delta.app:
+        row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement, params)
+    else:
+        row = await fetch_one(statement, params)
     return Committed(*row) if row else None
 
 
@@ -195,6 +201,12 @@ _BEFORE = """
     || adk_before(%(user_delta)s, coalesce((SELECT state FROM old_user), '{}'), 'user:')
     || adk_before(%(app_delta)s, coalesce((SELECT state FROM old_app), '{}'), 'app:')"""
 
+# The comparison locks only rows that exist: a user without state gets a row before the app's is locked.
+_LOCK_NEW_USER_STATE = f"""
+WITH {_LOCK_SESSION}
+INSERT INTO sessions_app_userstate (app_name, user_id, state) SELECT %(app)s, %(user)s, '{{}}' FROM old
+ON CONFLICT (app_name, user_id) DO NOTHING"""  # noqa: S608
+
 # Each count makes PostgreSQL lock the row before it first.
 _COMPARE = f"""
 old_user AS (
@@ -244,7 +256,7 @@ async def load(
     since: float | None = None,
     without_summed_up: bool = False,
 ) -> Loaded | None:
-    """Load a session; None when there is no such session.
+    """Load a session; None when there is no such session. A long history takes several statements.
 
     Args:
         after: load only events with a larger `seq`.
@@ -254,18 +266,18 @@ async def load(
             whole session covers (contract R4), even if the summary was rewound later.
     """
     app_name, user_id, session_key = key
-    params = {
-        "app": app_name,
-        "user": user_id,
-        "key": session_key,
-        "after": after,
-        "recent": recent,
-        "since": since,
-    }
+    params = {"app": app_name, "user": user_id, "key": session_key, "after": after, "recent": recent}
+    params |= {"since": since, "page": PAGE_EVENTS if since is None else None}
     row = await fetch_one(_LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD, params)
     if row is None:
         return None
-    session_id, last_seq, updated_at, session_state, user_state, app_state, events = row
+    session_id, last_seq, updated_at, session_state, user_state, app_state, skipped, events = row
+    # The state is as of `last_seq`, and events never change: later statements read the rest of the same history.
+    while since is None and (missing := last_seq - skipped - len(events)) > 0:
+        page = await events_after(session_id, last_seq - missing, min(missing, PAGE_EVENTS))
+        if not page:  # The session was deleted meanwhile.
+            return None
+        events += [body for _seq, body in page]
     scoped = ScopedState(app=app_state, user=user_state, session=session_state)
     return Loaded(session_id, last_seq, updated_at, scoped, events)
 
@@ -273,16 +285,17 @@ async def load(
 def _load_statement(after: str) -> str:
     return f"""
 SELECT s.id, s.last_seq, extract(epoch FROM s.updated_at)::float8, s.state,
-    coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}'),
-    (
-        SELECT coalesce(array_agg(e.body::text ORDER BY e.seq), '{{}}') FROM sessions_app_event e
-        WHERE e.session_id = s.id
-            AND e.seq > greatest({after}, s.last_seq - %(recent)s::bigint)
+    coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}'), skipped.seq,
+    ARRAY(
+        SELECT e.body::text FROM sessions_app_event e
+        WHERE e.session_id = s.id AND e.seq > skipped.seq
             AND (%(since)s::float8 IS NULL OR (e.body ->> 'timestamp')::float8 >= %(since)s::float8)
+        ORDER BY e.seq LIMIT %(page)s::bigint
     )
 FROM sessions_app_session s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
+CROSS JOIN LATERAL (SELECT greatest({after}, s.last_seq - %(recent)s::bigint) AS seq OFFSET 0) skipped
 WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""  # noqa: S608
 
 
@@ -322,6 +335,7 @@ class SessionStatus:
         lease_token: fencing token of the session's newest lease.
         invocation: id and status of the running invocation, else of the oldest queued one; None without either.
         active: the ids of the invocations and jobs that are queued or running.
+        waiting: the ids of the jobs that wait for an answer.
     """
 
     app_name: str
@@ -329,6 +343,7 @@ class SessionStatus:
     lease_token: int
     invocation: tuple[str, str] | None
     active: frozenset[str]
+    waiting: frozenset[str] = frozenset()
 
 
 async def session_status(session_id: UUID, user_id: Any) -> SessionStatus | None:
@@ -353,12 +368,17 @@ async def owners(session_ids: Iterable[UUID]) -> list[str]:
 
 
 def _session_status(
-    app_name: str, last_seq: int, lease_token: int, running: str | None, queued: list[str], jobs: list[str]
+    app_name: str,
+    last_seq: int,
+    lease_token: int,
+    running: str | None,
+    queued: list[str],
+    jobs: list[str],
+    waiting: list[str],
 ) -> SessionStatus:
     first = (running, "running") if running else (queued[0], "queued") if queued else None
-    return SessionStatus(
-        app_name, last_seq, lease_token, first, frozenset(([running] if running else []) + queued + jobs)
-    )
+    active = frozenset(([running] if running else []) + queued + jobs)
+    return SessionStatus(app_name, last_seq, lease_token, first, active, frozenset(waiting))
 
 
 # Two subqueries: running and queued invocations each have a partial index; a session may have thousands of ended ones.
@@ -372,5 +392,8 @@ SELECT s.id, s.app_name, s.last_seq, s.lease_token,
     ARRAY(
         SELECT j.id::text FROM sessions_app_tooljob j
         WHERE j.session_id = s.id AND j.status IN {sql_list(JobStatus.active())}
+    ),
+    ARRAY(
+        SELECT j.id::text FROM sessions_app_tooljob j WHERE j.session_id = s.id AND j.status = 'waiting'
     )
 FROM sessions_app_session s"""  # noqa: S608

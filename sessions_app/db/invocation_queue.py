@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Json, Jsonb
 
 from runtime.sessions.deltas import ScopedState
-from sessions_app.actors import SITE, Actor
+from sessions_app.actors import SITE, Actor, ActorKind
 from sessions_app.client_ids import MUST_NOT_BE_LOST
 from sessions_app.db.concurrency_limits import (
     EXCESS,
@@ -18,6 +18,7 @@ from sessions_app.db.concurrency_limits import (
     NO_LIMITS,
     Limits,
     fetch_one_counted,
+    key_has_spent,
 )
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.leases import Claim
@@ -27,6 +28,8 @@ REFUSED = "refused"
 """Status of a message that the app's queue policy rejected; no invocation was added."""
 FULL = "full"
 """Status of a message whose user has as many waiting messages as are allowed; no invocation was added."""
+SPENT = "spent"
+"""Status of a message with an API key that has used up its tokens of the day; no invocation was added."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Queued:
     """Result of `enqueue`.
 
     Attributes:
-        status: the invocation's status, `REFUSED` or `FULL`.
+        status: the invocation's status, `REFUSED`, `FULL` or `SPENT`.
         claim: the caller's claim when the invocation runs at once.
         is_repeated: true when an invocation with the client id existed; id and status are of that invocation.
         interrupts: true when the queue policy cancels the invocations before this one: see `interrupt_older`.
@@ -80,6 +83,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     reason: str = "",
     credentials: str = "",
     title: str = "",
+    state_delta: Mapping[str, Any] | None = None,
     lease: Lease | None = None,
     rules: AdmissionRules = AdmissionRules(),
 ) -> Queued | None:
@@ -97,8 +101,10 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
         "message": Json(message),
         "reason": reason,
         **by.columns(),
+        "key": by.key if by.kind == ActorKind.KEY else None,
         "credentials": credentials,
         "title": title,
+        "state_delta": Json(dict(state_delta or {})),
         "owner": lease.owner if lease else "",
         "ttl": lease.seconds if lease else 0.0,
         "policies": Jsonb(dict(rules.policies)),
@@ -115,9 +121,9 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     preloaded = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
     names = session_id, app_name, user_id, session_key
     claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
-    return Queued(
-        stored_id, status, replace(claim, credentials=credentials, actor_kind=by.kind, actor_name=by.name)
-    )
+    actor: dict[str, Any] = {"actor_kind": by.kind, "actor_name": by.name, "actor_id": by.key}
+    claim = replace(claim, state_delta=dict(state_delta or {}))
+    return Queued(stored_id, status, replace(claim, credentials=credentials, **actor))
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.
@@ -134,6 +140,7 @@ WITH s AS (
     FROM s
 ), decided AS (
     SELECT CASE
+        WHEN %(key)s::uuid IS NOT NULL AND {key_has_spent("%(key)s::uuid")} THEN 'spent'
         WHEN rules.is_free THEN CASE WHEN %(owner)s <> '' THEN 'running' ELSE 'queued' END
         WHEN rules.policy = 'reject' THEN 'refused'
         WHEN %(most_queued)s::int > 0 AND adk_queue_is_full(s.id, %(most_queued)s::int) THEN 'full'
@@ -142,9 +149,9 @@ WITH s AS (
     FROM s, rules
 ), added AS (
     INSERT INTO sessions_app_invocation
-        (session_id, invocation_id, client_id, message, actor_kind, actor_id, actor_name, address, reason,
-        credentials, status, owner, attempts, started_at)
-    SELECT s.id, %(invocation)s, %(client)s, %(message)s, %(actor_kind)s, %(actor_id)s, %(actor_name)s,
+        (session_id, invocation_id, client_id, message, state_delta, actor_kind, actor_id, actor_name, address,
+        reason, credentials, status, owner, attempts, started_at)
+    SELECT s.id, %(invocation)s, %(client)s, %(message)s, %(state_delta)s, %(actor_kind)s, %(actor_id)s, %(actor_name)s,
         %(address)s::inet, %(reason)s, %(credentials)s, decided.status,
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
@@ -175,7 +182,7 @@ FROM s JOIN rules ON true JOIN decided ON true LEFT JOIN added ON true
 LEFT JOIN sessions_app_invocation existing ON existing.session_id = s.id AND existing.client_id = %(client)s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR decided.status IN ('refused', 'full')"""  # noqa: S608
+WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR decided.status IN ('refused', 'full', 'spent')"""  # noqa: S608
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from sessions_app.actors import ActorKind
 from sessions_app.client_ids import MUST_NOT_BE_LOST
 from sessions_app.db.concurrency_limits import (
     EXCESS,
@@ -17,6 +18,7 @@ from sessions_app.db.concurrency_limits import (
     TODAY,
     Limits,
     fetch_one_counted,
+    key_has_spent,
 )
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.pool import fetch_all, fetch_one
@@ -34,8 +36,10 @@ class Claim:
         is_retried: true when the invocation had failed and a user asked for a retry.
         is_cancelled: true when a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
-        excess: the limit that it exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a day) or "".
-        actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name.
+        excess: the limit that it exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a day), "key"
+            (tokens of an API key in a day) or "".
+        actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
+        state_delta: changes of the state that are committed with the message.
         preloaded: the session's row and state at the claim, when the claiming statement returned them.
     """
 
@@ -54,6 +58,8 @@ class Claim:
     excess: str = ""
     actor_kind: str = ""
     actor_name: str = ""
+    actor_id: str = ""
+    state_delta: dict[str, Any] = field(default_factory=dict)
     preloaded: Loaded | None = None
 
 
@@ -94,9 +100,10 @@ RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.me
         WHEN i.attempts > 1 THEN ''
         ELSE coalesce(
             nullif({EXCESS_OF_DAY}, ''),
+            CASE WHEN i.actor_kind = 'key' AND {key_has_spent("i.actor_id::uuid")} THEN 'key' END,
             CASE WHEN i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END
         )
-    END, i.actor_kind, i.actor_name"""  # noqa: S608
+    END, i.actor_kind, i.actor_name, i.actor_id, i.state_delta"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -161,14 +168,25 @@ async def finish(
         "cost": used.cost,
         "time_zone": settings.TIME_ZONE,
     }
-    row = await fetch_one(_FINISH, params)
-    return Finished(row[0]) if row else None
+    is_of_key = claim.actor_kind == ActorKind.KEY
+    row = (
+        await fetch_one(_FINISH_OF_KEY, {**params, "key": claim.actor_id})
+        if is_of_key
+        else await fetch_one(_FINISH, params)
+    )
+    return Finished(*row) if row else None
 
 
 @dataclass(frozen=True)
 class Finished:
-    """State of the session after an invocation has ended."""
+    """State of the session after an invocation has ended.
 
+    Attributes:
+        status: status of the invocation: `queued` when a cancel request came just before it began to wait, so that
+            the next claim ends it.
+    """
+
+    status: str
     more_is_queued: bool
 
 
@@ -182,19 +200,40 @@ _ADD_USED = f"""
         cost = EXCLUDED.cost + CASE WHEN u.day = EXCLUDED.day THEN u.cost ELSE 0 END
     RETURNING u.user_id"""  # noqa: S608
 
-# Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete.
-# `adk_has_queued` takes a snapshot under the lock of the session's row: it sees what was queued during the wait for it.
-_FINISH = f"""
+_ADD_USED_OF_KEY = f"""
+    INSERT INTO sessions_app_keyusage AS u (key_id, day, tokens)
+    SELECT k.id, {TODAY}, %(tokens)s::bigint FROM lease JOIN sessions_app_apikey k ON k.id = %(key)s::uuid
+    WHERE %(tokens)s::bigint > 0
+    ON CONFLICT (key_id) DO UPDATE SET day = EXCLUDED.day,
+        tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END
+    RETURNING u.key_id"""  # noqa: S608
+
+
+def _finish_query(more: str = "") -> str:
+    """Return the statement that ends an invocation.
+
+    Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete. `adk_has_queued`
+    takes a snapshot under the lock of the session's row: it sees what was queued during the wait for it.
+
+    Args:
+        more: a further part of its WITH.
+    """
+    return f"""
 WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
     WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM asynchronous)
     RETURNING id, user_id
-), used AS ({_ADD_USED})
+), used AS ({_ADD_USED}){more}
 UPDATE sessions_app_invocation i
-SET status = %(status)s, error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
+SET status = CASE WHEN %(status)s = 'waiting' AND i.cancel_requested_at IS NOT NULL THEN 'queued' ELSE %(status)s END,
+    error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
     finished_at = now(), credentials = ''
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
-RETURNING adk_has_queued(i.session_id)"""  # noqa: S608
+RETURNING i.status, i.status = 'queued' OR adk_has_queued(i.session_id)"""  # noqa: S608
+
+
+_FINISH = _finish_query()
+_FINISH_OF_KEY = _finish_query(f", used_of_key AS ({_ADD_USED_OF_KEY})")
 
 
 async def add_used(session_id: UUID, used: Used) -> None:

@@ -53,7 +53,7 @@ async def close_pool() -> None:
         closer.cancel()
 
 
-async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
+async def fetch_one(query: str, params: dict[str, Any] | tuple[Any, ...]) -> TupleRow | None:
     """Run one statement and return its first row."""
     async with _connection() as connection:
         return await (await connection.execute(query, params)).fetchone()
@@ -62,14 +62,20 @@ async def fetch_one(query: str, params: dict[str, Any]) -> TupleRow | None:
 async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
     """Take transaction-level locks, run one statement and return its first row; also one round trip.
 
+    Without a row nothing is written.
+
     Args:
         locks: statements that take a lock each, with the same parameters.
     """
-    async with _connection() as connection, connection.pipeline(), connection.transaction():
+    row = None
+    async with _connection() as connection, connection.pipeline(), connection.transaction() as transaction:
         for lock in locks:
             await connection.execute(lock, params)
         cursor = await connection.execute(query, params)
-        return await cursor.fetchone()
+        row = await cursor.fetchone()
+        if row is None:
+            raise psycopg.Rollback(transaction)
+    return row
 
 
 async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:

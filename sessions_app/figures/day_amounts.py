@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.db import connection
-from django.utils import timezone
 
+from sessions_app.figures.days import local_day
 from sessions_app.figures.session_counts import Amounts, DayKey
 from sessions_app.models import ActiveDay, DayFigure, Failure, Metric
 
@@ -26,7 +26,7 @@ def add_amounts(amounts: Amounts) -> None:
 
 def delete_old_days() -> None:
     """Delete amounts that nobody asks for any more."""
-    today = timezone.localdate()
+    today = local_day()
     ActiveDay.objects.filter(day__lt=today - timedelta(days=ACTIVE_DAYS_KEPT)).delete()
     DayFigure.objects.filter(day__lt=today - timedelta(days=DAYS_KEPT)).delete()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from django.db.models import QuerySet, Sum
+from django.utils import timezone
 
 from sessions_app.models import DayFigure, Metric
 
@@ -46,6 +47,11 @@ class Amounts:
                 for key, amount in amounts.items():
                     found.add(metric, key, amount)
         return found
+
+
+def local_day(moment: datetime | None = None) -> date:
+    """Return the day of a moment, else today, in the site's time zone: figures have the same days for all readers."""
+    return timezone.localdate(moment, timezone.get_default_timezone())
 
 
 def load_days(figures: QuerySet[DayFigure], last: date, days: int) -> dict[date, Amounts]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from django.utils import timezone
 
 from sessions_app.conf import Conf
 from sessions_app.figures.buckets import bucket_of
+from sessions_app.figures.days import local_day
 from sessions_app.figures.labels import AGENT, MOST_LABELS, OUTCOME, TOOL, label, names_of
 from sessions_app.figures.log_facts import LogFacts
 from sessions_app.models import Failure, Metric, Session, SessionFigures
@@ -102,8 +103,3 @@ class SessionCounter:
     def _add(self, day: date, metric: Metric, name: str, amount: float, detail: str = "") -> None:
         if amount:
             self._amounts.days[day, self._session.app_name, metric, name, detail] += amount  # type: ignore[assignment]
-
-
-def local_day(moment: datetime) -> date:
-    """Return the day of a moment in the site's time zone."""
-    return timezone.localdate(moment, timezone.get_default_timezone())

@@ -1,18 +1,13 @@
-"""Tokens and cost of model calls: of one response, of stored events, and by model."""
+"""Tokens and cost of model calls: of one response, and of a stored event."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
-
-from django.db.models import BigIntegerField, Count, QuerySet, Sum
-from django.db.models.expressions import RawSQL
-from django.db.models.fields.json import KeyTextTransform
+from typing import Self
 
 from runtime.models import LlmResponse
 from sessions_app.conf import Conf
-from sessions_app.models import Event
 
 PER_MILLION = 1e-6
 MOST_TOKENS = 2**31 - 1
@@ -76,16 +71,6 @@ class Usage:
         return PER_MILLION * (read + (self.thoughts + self.output) * price.output)
 
 
-@dataclass(frozen=True)
-class ModelUsage:
-    """Model calls of one model: their number, tokens and cost; the cost is None for a model without a price."""
-
-    model: str
-    calls: int
-    usage: Usage
-    cost: float | None
-
-
 def tokens_of(response: LlmResponse) -> int:
     """Return the number of tokens of the model call behind a response, such as an event."""
     return (response.usage_metadata.total_token_count or 0) if response.usage_metadata else 0
@@ -93,25 +78,9 @@ def tokens_of(response: LlmResponse) -> int:
 
 def cost_of(response: LlmResponse, conf: Conf) -> float:
     """Return the cost of the model call behind a response, such as an event; 0.0 for a model without a price."""
-    usage = Usage.of(response)
-    return (usage.cost(response.model_version or "", conf) or 0.0) if usage else 0.0
-
-
-def usage_by_model(events: QuerySet[Event], conf: Conf) -> list[ModelUsage]:
-    """Return the use of each model behind the events, in one query."""
-    rows: Any = (
-        events.order_by()
-        .filter(body__has_key="usageMetadata")
-        .values(model=KeyTextTransform("modelVersion", "body"))
-        .annotate(calls=Count("*"), **{field: Sum(_stored(keys)) for field, keys in _KEYS.items()})
-        .order_by("model")
-    )
-    return [_model_usage(row, conf) for row in rows]
-
-
-def _model_usage(row: Mapping[str, Any], conf: Conf) -> ModelUsage:
-    model, usage = row["model"] or "", Usage(**{field: row[field] or 0 for field in _KEYS})
-    return ModelUsage(model, row["calls"], usage, usage.cost(model, conf))
+    if response.usage_metadata is None:
+        return 0.0
+    return Usage.of(response).cost(response.model_version or "", conf) or 0.0
 
 
 _KEYS = {
@@ -126,11 +95,3 @@ _KEYS = {
 def _count(value: object) -> int:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 0 <= value <= MOST_TOKENS else 0  # type: ignore[operator, call-overload]
-
-
-def _stored(keys: tuple[str, ...]) -> RawSQL:
-    """Return an expression for the sum of these counts of an event, by the rules of `_count`."""
-    paths = (f"strict $.usageMetadata.{key} ? (@ >= 0 && @ <= {MOST_TOKENS})" for key in keys)
-    counts = (f"jsonb_path_query_first(body, '{path}', '{{}}', true)" for path in paths)
-    added = " + ".join(f"coalesce(trunc({count}::numeric), 0)" for count in counts)
-    return RawSQL(added, (), output_field=BigIntegerField())  # noqa: S611  # no value from outside

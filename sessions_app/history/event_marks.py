@@ -67,6 +67,16 @@ def answer_mark(invocation_id: str, actor_kind: str, actor_name: str) -> dict[st
     return {ANSWER: {"invocation": invocation_id, "by": actor_kind, **name}}
 
 
+def writer_of(invocation_id: str | None, custom_metadata: Mapping[str, Any] | None) -> str:
+    """Return the id of the invocation that wrote an event with these values.
+
+    The event of an answer may have the id of the invocation that made the call; its mark has the answer's own.
+    """
+    mark = (custom_metadata or {}).get(ANSWER)
+    own = mark.get("invocation") if isinstance(mark, Mapping) else None
+    return str(own or invocation_id or "")
+
+
 def answerer_in(event: Event) -> tuple[str, str]:
     """Return kind and name of the actor who gave the answer in the event, other than the session's person.
 

@@ -56,12 +56,3 @@ def state_changes(delta: Mapping[str, Any], before: Mapping[str, Any] | None) ->
         for key, after in delta.items()
         if (scope := scope_of(key)) is not None
     ]
-
-
-def without_app_state(body: Any) -> Any:
-    """Return an event's JSON values without changes of the app's state, which is everybody's."""
-    actions = body.get("actions") if isinstance(body, Mapping) else None
-    if not isinstance(actions, Mapping) or not isinstance(actions.get("stateDelta"), Mapping):
-        return body
-    own = {key: value for key, value in actions["stateDelta"].items() if not key.startswith(State.APP_PREFIX)}
-    return {**body, "actions": {**actions, "stateDelta": own}}

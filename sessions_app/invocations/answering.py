@@ -13,13 +13,13 @@ from runtime.engine.human_input.confirmation import read_confirmation
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.errors import InvalidAnswerError
 from runtime.events.allowances import offers_allowance
-from runtime.events.answer_rules import PERSON, STAFF
+from runtime.events.answer_rules import PERSON, SITE, STAFF
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, made_calls
 from runtime.events.event import Event
 from sessions_app import actors, client_ids
 from sessions_app.actors import Actor
 from sessions_app.answer_requests import rule_of
-from sessions_app.codec import content_to_json
+from sessions_app.codec import check_storable, content_to_json
 from sessions_app.credential_encryption import encrypt
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
@@ -38,6 +38,7 @@ class WaitingCall:
 
     Attributes:
         args: its arguments.
+        invocation_id: the invocation that made the call.
         answered_by: the party that may answer it: see `AnswerRequest`.
         events: the effective events of the session.
     """
@@ -45,15 +46,22 @@ class WaitingCall:
     id: str
     name: str
     args: dict[str, Any]
+    invocation_id: str
     answered_by: str
     events: list[Event]
 
 
-async def find_waiting_call(session: Session, call_id: str) -> WaitingCall:
+async def find_waiting_call(
+    session: Session, call_id: str, *, name: str | None = None, invocation_id: str | None = None
+) -> WaitingCall:
     """Return the call.
 
+    Args:
+        name: name of the called function, as a check; None for any.
+        invocation_id: invocation that made the call, as a check; None for any.
+
     Raises:
-        NotFoundError: the session has no such call.
+        NotFoundError: the session has no such call, or it is of another function or invocation.
         PermissionDeniedError: a job answers the call.
         ConflictError: the call was answered already.
     """
@@ -66,17 +74,31 @@ async def find_waiting_call(session: Session, call_id: str) -> WaitingCall:
     waiting = next((one for one in made if one.is_pending), None)
     if waiting is None:
         raise await in_thread(answered_already, session, call_id)
+    if name is not None and waiting.call.name != name:
+        raise NotFoundError("There is no such question in this conversation.")
+    if invocation_id is not None and waiting.event.invocation_id != invocation_id:
+        raise NotFoundError(f"Another run asks this: {waiting.event.invocation_id!r}. Answer it there.")
     answered_by = await rule_of(session.app_name, waiting)
-    return WaitingCall(call_id, waiting.call.name or "", waiting.call.args or {}, answered_by, events)
+    return WaitingCall(
+        call_id,
+        waiting.call.name or "",
+        waiting.call.args or {},
+        waiting.event.invocation_id,
+        answered_by,
+        events,
+    )
 
 
 async def check_may_answer(
-    user: User, session: Session, call: WaitingCall, response: Mapping[str, Any]
+    user: User, session: Session, call: WaitingCall, response: Mapping[str, Any], *, for_site: bool = False
 ) -> None:
     """Check that the tool of the call lets this user give this answer.
 
     Where staff decide, the session's own person does not, also with the permission (four eyes), but may withdraw the
     question by a no. Nobody gives a credential in the place of the person.
+
+    Args:
+        for_site: the answer comes from a system that the site trusts, which answers the site's calls as well.
 
     Raises:
         PermissionDeniedError: it does not.
@@ -84,6 +106,8 @@ async def check_may_answer(
     staff_decide = call.answered_by.startswith(STAFF)
     if user.pk == session.user_id:
         if call.answered_by == PERSON or (staff_decide and _is_no(call, response)):
+            return
+        if call.answered_by == SITE and for_site:
             return
         if staff_decide and call.name == REQUEST_CONFIRMATION:
             raise PermissionDeniedError(STAFF_DECIDE)
@@ -102,7 +126,13 @@ def answerer(session: Session, user: User | None, address: str) -> Actor:
 
 
 async def queue_answer(
-    session: Session, call: WaitingCall, response: dict[str, Any], *, by: Actor, reason: str = ""
+    session: Session,
+    call: WaitingCall,
+    response: dict[str, Any],
+    *,
+    by: Actor,
+    reason: str = "",
+    state_delta: Mapping[str, Any] | None = None,
 ) -> tuple[str, str]:
     """Queue the answer; return the id and status of the invocation that it continues. Its row keeps the actor.
 
@@ -110,13 +140,14 @@ async def queue_answer(
 
     Raises:
         ConflictError: the call was answered already.
-        InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, or the answer
-            allows more than the question offers.
+        InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, the answer
+            allows more than the question offers, or it is nested too deeply.
         NotFoundError: the session was deleted meanwhile.
     """
-    _check_confirmation(call, response)
     part = types.FunctionResponse(id=call.id, name=call.name, response=response)
     content = types.Content(role="user", parts=[types.Part(function_response=part)])
+    check_storable(Event(content=content))
+    _check_confirmation(call, response)
     try:
         content, credentials = extract_credentials(content, call.events)
     except InvalidAnswerError as error:
@@ -129,6 +160,7 @@ async def queue_answer(
         by=by,
         reason=reason,
         credentials=encrypt(credentials),
+        state_delta=state_delta,
     )
     if queued is None:
         raise NotFoundError("There is no such conversation here.")

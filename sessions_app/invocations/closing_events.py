@@ -9,6 +9,7 @@ from runtime import types
 from runtime.engine.seal import interrupted_event, seal_events, seal_waiting_calls
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
 from sessions_app.db.leases import Claim
 from sessions_app.history.event_marks import (
     INTERRUPTED_CALL,
@@ -111,7 +112,13 @@ def _mark_stopped_by_staff(event: Event) -> Event:
 def _message_event(claim: Claim) -> Event:
     content = types.Content.model_validate(claim.message)
     marks = marks_of(claim)
-    return Event(author="user", invocation_id=claim.invocation_id, content=content, custom_metadata=marks)
+    return Event(
+        author="user",
+        invocation_id=claim.invocation_id,
+        content=content,
+        actions=EventActions(state_delta=claim.state_delta),
+        custom_metadata=marks,
+    )
 
 
 def _last_agent(events: Sequence[Event], default: str) -> str:

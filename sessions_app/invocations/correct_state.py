@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from runtime.context import new_invocation_id
-from runtime.events.event import Event
-from runtime.events.event_actions import EventActions
-from runtime.sessions import GetSessionConfig
 from runtime.sessions.state import State
 from sessions_app.actors import Act, ActionKind, Actor
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, StaleLeaseError
+from sessions_app.errors import ConflictError, InvalidInputError, StaleLeaseError
 from sessions_app.invocations.held_lease import hold_lease
+from sessions_app.invocations.state_delta import append_change
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
@@ -52,18 +49,8 @@ async def correct_state(
     async with hold_lease(session.pk) as lease_token:
         act = Act(by, ActionKind.CHANGE, ("state", ", ".join(changes)), reason)
         service = DjangoSessionService(lease_token=lease_token, on_commit=publish, act=act, expected=seen)
-        loaded = await service.get_session(
-            app_name=session.app_name,
-            user_id=str(session.user_id),
-            session_id=session.key,
-            config=GetSessionConfig(num_recent_events=0),
-        )
-        if loaded is None:
-            raise NotFoundError("There is no such conversation here.")
-        actions = EventActions(state_delta=dict(changes))
-        event = Event(author="user", invocation_id=new_invocation_id(), actions=actions)
         try:
-            await service.append_event(loaded, event)
+            await append_change(service, session, changes)
         except StaleLeaseError as error:
             raise ConflictError(CHANGED) from error
     return numbers[0]

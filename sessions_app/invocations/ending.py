@@ -107,7 +107,7 @@ async def write_ending(execution: Execution, ending: Ending, live: Live) -> bool
     if finished is None:
         return False
     count_invocation(outcome.status)
-    publish_status(live, claim, outcome.status, outcome.error_message)
+    publish_status(live, claim, finished.status, outcome.error_message)
     return finished.more_is_queued
 
 

@@ -7,9 +7,9 @@ import logging
 import time
 from contextlib import aclosing
 from functools import cached_property
+from itertools import count
 from typing import Any
 
-from django.conf import settings
 from django.utils.translation import gettext_noop
 
 from runtime import types
@@ -17,7 +17,7 @@ from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.apps.app import App
 from runtime.errors import SessionNotFoundError
-from runtime.events.calls import events_of_invocation, made_calls, pending_calls, response_ids
+from runtime.events.calls import call_ids, events_of_invocation, made_calls, pending_calls, response_ids
 from runtime.events.event import Event
 from runtime.run_config import CallEnd
 from runtime.runners import Runner
@@ -32,6 +32,7 @@ from sessions_app.db import leases
 from sessions_app.db.leases import Claim, Used
 from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError
+from sessions_app.invocations import used_up
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.closing_events import (
     answers_calls,
@@ -71,8 +72,9 @@ EXCESS = {
     ),
 }
 """Messages for the person, by the limit on concurrent invocations that a claim exceeds."""
-USED_UP_TOKENS = gettext_noop("You have used today's {0} tokens. Try again after midnight ({1}).")
-USED_UP_COST = gettext_noop("You have used today's {0} of cost. Try again after midnight ({1}).")
+
+PARTIALS_IN_A_ROW = 16
+"""Partial events after which other tasks run: a model that sends much at once does not wait between them itself."""
 
 
 class Execution:
@@ -120,7 +122,7 @@ class Execution:
         if self.claim.attempts > 1:
             count_take_over()
         if self.claim.excess:
-            raise LimitExceededError(_excess_message(self.claim.excess))
+            raise LimitExceededError(EXCESS.get(self.claim.excess) or used_up.sentence(self.claim.excess))
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
@@ -137,7 +139,8 @@ class Execution:
 
     async def _run_message(self) -> None:
         message = types.Content.model_validate(self.claim.message)
-        await self._run_agents(invocation_id=self.claim.invocation_id, new_message=message)
+        delta = self.claim.state_delta or None
+        await self._run_agents(invocation_id=self.claim.invocation_id, new_message=message, state_delta=delta)
 
     async def _resume(self) -> None:
         """Continue an earlier attempt from its events (contract R1)."""
@@ -191,11 +194,14 @@ class Execution:
             credentials=decrypt(claim.credentials),
             **run,
         )
+        partials = count(1)
         async with aclosing(events):
             async for event in events:
                 if event.partial:
                     self._spending.note_partial(event)
                     self._publish_partial(event)
+                    if next(partials) % PARTIALS_IN_A_ROW == 0:
+                        await asyncio.sleep(0)
                 else:
                     self._record(event)
 
@@ -210,10 +216,11 @@ class Execution:
 
     async def settle_calls(self, outcome: Outcome) -> None:
         """Complete the waiting invocations whose calls this one has answered, and note which calls wait now."""
-        if not (self._answers_calls() or outcome is WAITING or self.claim.is_cancelled):
+        may_end_waits = self._answers_calls() or self._ends_earlier_waits()
+        if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
         claim, events = self.claim, (await self._load_session()).events
-        if self._answers_calls():
+        if may_end_waits:
             waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
             await leases.complete_waiting(claim.session_id, sorted(waiting))
         await keep_in_line(claim.session_id, claim.app_name, events)
@@ -282,6 +289,11 @@ class Execution:
     def _answers_calls(self) -> bool:
         return answers_calls(self.claim)
 
+    def _ends_earlier_waits(self) -> bool:
+        """True when an agent has answered calls of an earlier invocation, as a remote agent does to its questions."""
+        made = {call_id for event in self._events for call_id in call_ids(event)}
+        return any(response_ids(event) - made for event in self._events)
+
     def _outcome(self) -> Outcome:
         last = self._events[-1] if self._events else None
         if last is not None and last.error_code:
@@ -289,12 +301,3 @@ class Execution:
             code, detail = storable(last.error_code[:64]), masked(last.error_detail or "")
             return Outcome(InvocationStatus.FAILED, code, storable(message), detail)
         return WAITING if pending_calls(self._events) else COMPLETED
-
-
-def _excess_message(excess: str) -> str:
-    """Return the sentence for the person, by the limit that a claim exceeds."""
-    if excess == "tokens":
-        return USED_UP_TOKENS.format(conf().tokens_per_person, settings.TIME_ZONE)
-    if excess == "cost":
-        return USED_UP_COST.format(f"{conf().cost_per_person:g}", settings.TIME_ZONE)
-    return EXCESS[excess]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.events.tool_confirmation import ToolConfirmation
+from sessions_app.codec import refusing_deep_values
 from sessions_app.errors import InvalidInputError
 
 
@@ -30,7 +31,7 @@ class ApprovalForm:
         """Return the response with the question's payload and the changes.
 
         Raises:
-            InvalidInputError: the payload has no value of a changed name.
+            InvalidInputError: the payload has no value of a changed name, or a value is nested too deeply.
         """
         confirmation = question.get("toolConfirmation")
         payload = confirmation.get("payload") if isinstance(confirmation, Mapping) else None
@@ -46,7 +47,8 @@ class ApprovalForm:
             payload=values if isinstance(payload, Mapping) else values[""],
             for_session=self.for_session,
         )
-        return answer.model_dump(by_alias=True, exclude={"hint"})
+        with refusing_deep_values():
+            return answer.model_dump(by_alias=True, exclude={"hint"})
 
 
 @dataclass(frozen=True)

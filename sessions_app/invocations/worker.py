@@ -23,6 +23,7 @@ from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.lease_renewal import renew_leases
 from sessions_app.invocations.outcome import HANDED_OVER, STOPPED
 from sessions_app.invocations.running import RunningInvocation
+from sessions_app.invocations.used_up import spent_key
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
 from sessions_app.loop_local import LoopLocal
@@ -57,12 +58,16 @@ class InvocationWorker:
         reason: str = "",
         credentials: str = "",
         title: str = "",
+        state_delta: Mapping[str, Any] | None = None,
         policies: Mapping[str, str] | None = None,
     ) -> invocation_queue.Queued | None:
         """Queue an invocation, and run it here at once when the session is idle.
 
         Returns None when the user has no such session. Without `policies` the invocation is queued whatever the
         app's policy is.
+
+        Raises:
+            LimitExceededError: an API key asks for it that has used up its tokens of the day.
         """
         lease = invocation_queue.Lease(self.owner, conf().lease_seconds)
         queued = await invocation_queue.enqueue(
@@ -75,11 +80,14 @@ class InvocationWorker:
             reason=reason,
             credentials=credentials,
             title=title,
+            state_delta=state_delta,
             lease=None if self._is_closing else lease,
             rules=invocation_queue.AdmissionRules(policies or {}, _limits()),
         )
         if queued is None or queued.status in (invocation_queue.REFUSED, invocation_queue.FULL):
             return queued
+        if queued.status == invocation_queue.SPENT:
+            raise spent_key()
         if queued.claim is not None:
             self._create_task(queued.claim)
             return queued

@@ -8,11 +8,10 @@ from uuid import UUID
 
 from celery import current_app
 from django.db import transaction
-from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from sessions_app.actors import Act, ActionKind, Actor
+from sessions_app.actors import Act, ActionKind, Actor, ActorKind
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, SessionAct, ToolJob
@@ -74,9 +73,10 @@ def end_cancelled_job(job_id: UUID) -> bool:
 def cancellation_error(job_id: UUID) -> str | None:
     """Return the error text of a job whose cancellation was requested; None without a request."""
     requested = ToolJob.objects.filter(pk=job_id, cancel_requested_at__isnull=False)
-    if not requested.exists():
+    session_id = requested.values_list("session_id", flat=True).first()
+    if session_id is None:
         return None
-    # The account of a name without a user is gone; a person's own account would have taken the session with it.
-    by_others = Q(cancelled_by=None) | ~Q(cancelled_by=F("session__user"))
-    by_staff = requested.exclude(cancelled_by_name="").filter(by_others)
-    return STOPPED_BY_STAFF if by_staff.exists() else CANCELLED
+    stops = SessionAct.objects.filter(session=session_id, action=ActionKind.STOP)
+    # Staff may stop a job of their own chat, and their account may be gone by now.
+    first = stops.filter(subject_kind="tooljob", subject_id=str(job_id)).order_by("pk").first()
+    return STOPPED_BY_STAFF if first and first.actor_kind == ActorKind.STAFF else CANCELLED

@@ -18,6 +18,7 @@ from sessions_app.jobs.api import AnswerRequired, JobCancelled, current_job
 from sessions_app.jobs.questions import JobAnswer, JobQuestion
 from sessions_app.live.notices import job_notice
 from sessions_app.live.publish import publish_notice_from_thread
+from sessions_app.masking import beginning_of
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.services.artifact_service import DjangoArtifactService
 
@@ -60,7 +61,7 @@ class JobReporter:
         if self._cancelled:
             raise JobCancelled
         amounts = (float(done), float(total)) if isfinite(done) and isfinite(total) else (0.0, 0.0)
-        text = storable(message[:500])
+        text = beginning_of(storable(message), 500)
         with self._lock:
             self._job.progress_done, self._job.progress_total = amounts
             self._job.progress_message = text

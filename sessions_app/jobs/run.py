@@ -35,6 +35,7 @@ from sessions_app.jobs.questions import JobQuestion
 from sessions_app.jobs.report import JobReporter, publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.jobs.soft_limit import SoftLimit
+from sessions_app.masking import beginning_of
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.past_attempts import with_failed_attempt
 
@@ -173,7 +174,7 @@ def _limit_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
     return {
         "message": f"The result has {len(text)} characters; the complete result is in the file {filename!r}.",
         "file": filename,
-        "beginning": text[:1000],
+        "beginning": beginning_of(text, 1000),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import DurationField, F, Func, Q
+from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
 
 from sessions_app.celery_dispatch import send_job
@@ -16,11 +16,10 @@ from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.tool_job import ToolJobQuerySet
-from sessions_app.sweeping import OverdueRows, Repair, sweep_over
+from sessions_app.sweeping import OverdueRows, Repair, resend_pause, sweep_over
 
 SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 5
-MAX_DOUBLINGS = 10
 
 
 def sweep_jobs() -> None:
@@ -78,19 +77,10 @@ def _cancelled() -> ToolJobQuerySet:
 
 
 def _to_send() -> ToolJobQuerySet:
-    """Return due jobs that were never sent, or so long ago that the broker may have lost them.
-
-    The pause doubles with each send: a job may just as well wait in a long queue, which sending makes longer.
-    """
+    """Return due jobs that were never sent, or so long ago that the broker may have lost them."""
     immediate = Q(run_at__isnull=True, created_at__lt=Now() - SEND_GRACE)
     unsent = Q(sent_at__isnull=True) & (immediate | Q(run_at__lte=Now()))
-    pause = Func(
-        F("sends"),
-        template=f"make_interval(secs => %(seconds)s * 2 ^ least(greatest(%(expressions)s - 1, 0), {MAX_DOUBLINGS}))",
-        seconds=float(conf().job_resend_seconds),
-        output_field=DurationField(),
-    )
-    overdue = Q(sent_at__lt=Now() - pause)
+    overdue = Q(sent_at__lt=Now() - resend_pause())
     return _undelivered().filter(unsent | overdue, status=JobStatus.QUEUED)
 
 

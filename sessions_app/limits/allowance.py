@@ -36,6 +36,16 @@ def frames(user_pk: Any, network: str) -> list[Allowance]:
     return _allowances("frames", user_pk, network, *most, MINUTE)
 
 
+def frames_of_address(network: str) -> list[Allowance]:
+    """Return the limit on frames from an address in a minute."""
+    return _allowances("frames", "", network, 0, conf().frames_per_address, MINUTE)
+
+
+def requests(key_id: Any, most: int) -> Allowance:
+    """Return the limit on the requests with an API key in a minute."""
+    return Allowance(f"requests:key:{key_id}", most, MINUTE)
+
+
 def new_sessions(user_pk: Any, network: str) -> list[Allowance]:
     """Return the limits on new sessions in an hour."""
     most = conf().new_sessions_per_person, conf().new_sessions_per_address

@@ -1,4 +1,6 @@
-"""Signals of Django's accounts, passed to the sign-ins of all processes: signing out, a changed or deleted account."""
+"""Signals of Django's accounts, passed to the sign-ins of all processes: signing out, a changed or deleted account,
+a changed key.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ from django.http import HttpRequest
 from sessions_app.db import threads
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import digest
+from sessions_app.models import ApiKey
 
-CHECKED_FIELDS = {"password", "is_active"}
+CHECKED_FIELDS = {"password", "is_active", "is_staff", "is_superuser"}
 
 
 def follow_accounts() -> None:
@@ -24,6 +27,7 @@ def follow_accounts() -> None:
     user_logged_out.connect(_on_sign_out)
     post_save.connect(_on_save, sender=get_user_model())
     post_delete.connect(_on_delete, sender=get_user_model())
+    post_save.connect(_on_save_key, sender=ApiKey)
 
 
 def _on_sign_out(request: HttpRequest, **kwargs: Any) -> None:
@@ -34,15 +38,21 @@ def _on_sign_out(request: HttpRequest, **kwargs: Any) -> None:
 
 def _on_save(instance: Any, created: bool, update_fields: frozenset[str] | None, **kwargs: Any) -> None:
     if not created and (update_fields is None or CHECKED_FIELDS & update_fields):
-        transaction.on_commit(partial(_check_person, str(instance.pk)))
+        check_person(instance.pk)
+
+
+def _on_save_key(instance: ApiKey, created: bool, **kwargs: Any) -> None:
+    if not created:
+        check_person(instance.user_id)
 
 
 def _on_delete(instance: Any, **kwargs: Any) -> None:
-    transaction.on_commit(partial(_check_person, str(instance.pk)))
+    check_person(instance.pk)
 
 
-def _check_person(user_id: str) -> None:
-    _publish(_publish_account_change, user_id)
+def check_person(user_pk: Any) -> None:
+    """Have all processes check the sign-ins and the keys of the person after the commit."""
+    transaction.on_commit(partial(_publish, publish_account_change, str(user_pk)))
 
 
 def _publish(publish: Callable[[str], Coroutine[Any, Any, None]], subject: str) -> None:
@@ -57,7 +67,7 @@ async def _end_session(session_digest: str) -> None:
     live().relay.send_sign_out(session_digest)
 
 
-async def _publish_account_change(user_id: str) -> None:
-    """Ask all processes to check the person's sign-ins."""
+async def publish_account_change(user_id: str) -> None:
+    """Ask all processes to check the sign-ins and the keys of the person."""
     live().sign_ins.request_check(user_id)
     live().relay.send_account_change(user_id)

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
-from runtime.sessions.state import State
-from sessions_app.history.state_changes import without_app_state
+from sessions_app.history.public_event import public_body
 from sessions_app.live.columns import row_of
 from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
 from sessions_app.models import ScheduledTask, ToolJob
@@ -33,6 +32,10 @@ class ServerFrame:
 
 class NoticeFrame(ServerFrame):
     """Base of the frames that every process renders for the readers whom it serves."""
+
+    def plain_fields(self) -> dict[str, Any]:
+        """Return the fields without the columns of the row, of which cards are rendered."""
+        return {name: value for name, value in vars(self).items() if name != "columns"}
 
     def fields_for(self, reader: Reader) -> dict[str, Any]:
         """Return the fields of the message in the language and the time zone of the reader."""
@@ -65,13 +68,8 @@ class EventFrame(ServerFrame):
     rewound_from: int | None = None
 
     def json(self) -> str:
-        """Return the websocket message, without state of the app, which is everybody's.
-
-        The body is JSON already, and is parsed only if it may have such state.
-        """
-        body = self.body
-        if f'"{State.APP_PREFIX}' in body:
-            body = json.dumps(without_app_state(json.loads(body)), ensure_ascii=False)
+        """Return the websocket message, with the event as its person may have it."""
+        body = public_body(self.body)
         rewound = "" if self.rewound_from is None else f',"rewound_from":{self.rewound_from}'
         return (
             f'{{"v":{VERSION},"type":"{self.type}","seq":{self.seq},"event":{body},'
@@ -167,7 +165,7 @@ class JobFrame(NoticeFrame):
     columns: dict[str, Any]
 
     def fields_for(self, reader: Reader) -> dict[str, Any]:
-        fields = {name: value for name, value in vars(self).items() if name != "columns"}
+        fields = self.plain_fields()
         with reader.reading():
             html = render_job(row_of(ToolJob, self.columns))
             return {**fields, "error": in_language(self.error), "html": html}
@@ -198,7 +196,7 @@ class ScheduleFrame(NoticeFrame):
     columns: dict[str, Any]
 
     def fields_for(self, reader: Reader) -> dict[str, Any]:
-        fields = {name: value for name, value in vars(self).items() if name != "columns"}
+        fields = self.plain_fields()
         row = row_of(ScheduledTask, self.columns)
         with reader.reading():
             return {**fields, "how_often": row.how_often, "html": render_schedule(row)}

@@ -16,39 +16,62 @@ from uuid import UUID
 from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus
-from sessions_app.live.frames import EventFrame, InvocationFrame, Notice, PartialFrame
-from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
-from sessions_app.rendering.session_view import Reader
+from sessions_app.live.frames import InvocationFrame, Notice
+from sessions_app.live.streamed_text import GrowingText, RenderedBlocks, StreamKey, TextChunk
+from sessions_app.services.session_service import CommittedEvent
 
 logger = logging.getLogger(__name__)
-SECONDS_PER_GROWING_SESSION = 0.0005
-"""Bounds flushing to about 20% of the process's CPU: sending a chunk takes about 0.1 ms."""
+SECONDS_PER_GROWING_SESSION = 0.001
+"""Bounds flushing to about 10% of the process's CPU: sending a chunk takes about 0.1 ms."""
+
+
+class Form(Protocol):
+    """Makes the frames of watchers who read alike. It is made once for all watchers whose forms are equal."""
+
+    @property
+    def shows_blocks(self) -> bool:
+        """True when the frames of text have the HTML of finished blocks."""
+
+    def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str | None:
+        """Return the frame of an event; None when it takes long to make: the watchers read the event's row."""
+
+    def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
+        """Return the frame of a piece of a growing text."""
+
+    def notice_frame(self, notice: Notice) -> str:
+        """Return the frame of a notice."""
+
+    def __hash__(self) -> int:
+        """Hash equal forms alike."""
 
 
 class Watcher(Protocol):
-    """A viewer of one session in this process. No method may block. `frame` is a whole websocket message."""
+    """Reader of one session's news: a tab, the stream of a program, or a terminal.
+
+    The hub calls the methods on its event loop, so that none may block. `frame` is what `form` has made of the news.
+    """
 
     @property
-    def reader(self) -> Reader:
-        """The viewer's person as a reader."""
+    def form(self) -> Form:
+        """The form that makes the frames of this watcher."""
 
     def on_event(self, seq: int, frame: str) -> None:
-        """Handle an event that this process committed."""
+        """Take an event that this process has committed, the next one or a later one."""
 
     def on_log_position(self, seq: int) -> None:
-        """Handle the news that the log has reached `seq`."""
+        """Read the events up to `seq`: another process has committed them, or their frames take long to make."""
 
-    def on_text(self, frame: str) -> None:
-        """Handle streamed text."""
+    def on_text(self, chunk: TextChunk, frame: str) -> None:
+        """Take a piece of a growing text. Its offset does not fit when earlier pieces were lost."""
 
     def on_notice(self, notice: Notice, frame: str) -> None:
-        """Handle a change of an invocation, a job or a scheduled task."""
+        """Take a change of an invocation, a job, a scheduled task or a call."""
 
     def on_status(self, session_status: SessionStatus) -> None:
         """Compare with the session's status in PostgreSQL; called on the slow tick."""
 
     def on_deleted(self) -> None:
-        """Handle the deletion of the session."""
+        """End: the session was deleted."""
 
 
 class Outbox(Protocol):
@@ -63,15 +86,21 @@ class Outbox(Protocol):
     def send_notice(self, session_id: UUID, notice: Notice) -> None:
         """Send a change of an invocation, a job or a scheduled task."""
 
-    def request_text(self, session_id: UUID) -> None:
-        """Ask for the text streamed so far, and for all that follows."""
+    def follow(self, session_id: UUID) -> None:
+        """Ask for the news of the session from now on, and for its text so far; called again, for the text again."""
+
+    def unfollow(self, session_id: UUID) -> None:
+        """Ask for no more news of the session."""
+
+    def is_followed(self, session_id: UUID) -> bool:
+        """True when another process follows the session, or may follow it."""
 
 
 class Hub:
     """Watchers and growing text of the sessions of one event loop.
 
     Attributes:
-        on_notice: called with each notice of a session, whether or not the session has watchers.
+        on_notice: called with each notice of this process, whether or not its session has watchers.
     """
 
     def __init__(self, outbox: Outbox) -> None:
@@ -81,15 +110,17 @@ class Hub:
         self._unflushed: set[UUID] = set()
         self._window = conf().merge_seconds
         self._is_flush_scheduled = False
-        self._requested_elsewhere: set[UUID] = set()
         self._expecting: defaultdict[UUID, set[Callable[[], None]]] = defaultdict(set)
         self.on_notice: Callable[[UUID, Notice], None] | None = None
 
     def watch(self, session_id: UUID, watcher: Watcher) -> None:
         """Add a watcher, and send it the text streamed so far."""
+        if session_id not in self._watchers:
+            self._outbox.follow(session_id)
         self._watchers[session_id].add(watcher)
         for text in self._texts.get(session_id, {}).values():
-            watcher.on_text(PartialFrame.of_chunk(text.whole(), text.all_blocks()).json())
+            whole = text.whole()
+            watcher.on_text(whole, watcher.form.text_frame(whole, text.all_blocks()))
 
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
         """Remove a watcher.
@@ -101,6 +132,7 @@ class Hub:
         if not self._watchers[session_id]:
             del self._watchers[session_id]
             self._drop_text_of_other_processes(session_id)
+            self._unfollow_unused(session_id)
 
     def watched(self) -> list[UUID]:
         """Return the sessions with a watcher in this process."""
@@ -112,6 +144,7 @@ class Hub:
         Such a session has no owner, so its news are not for whoever expects it. Idempotent.
         """
         self._expecting[session_id].add(on_created)
+        self._outbox.follow(session_id)
 
     def stop_expecting(self, session_id: UUID, on_created: Callable[[], None]) -> None:
         """Undo `expect`. Idempotent."""
@@ -119,6 +152,11 @@ class Hub:
         callbacks.discard(on_created)
         if not callbacks:
             self._expecting.pop(session_id, None)
+            self._unfollow_unused(session_id)
+
+    def _unfollow_unused(self, session_id: UUID) -> None:
+        if session_id not in self._watchers and session_id not in self._expecting:
+            self._outbox.unfollow(session_id)
 
     def expected(self) -> list[UUID]:
         """Return the sessions that are expected in this process."""
@@ -132,38 +170,31 @@ class Hub:
         """Return the session's watchers in this process."""
         return tuple(self._watchers.get(session_id, ()))
 
-    def _watchers_by_reader(self, session_id: UUID) -> Iterable[tuple[Reader, list[Watcher]]]:
+    def _watchers_by_form(self, session_id: UUID) -> Iterable[tuple[Form, list[Watcher]]]:
         """Return the session's watchers in groups that read alike; most sessions have one group."""
-        groups: defaultdict[Reader, list[Watcher]] = defaultdict(list)
+        groups: defaultdict[Form, list[Watcher]] = defaultdict(list)
         for watcher in self.watchers(session_id):
-            groups[watcher.reader].append(watcher)
+            groups[watcher.form].append(watcher)
         return groups.items()
 
-    def request_text(self, session_id: UUID) -> None:
+    def _request_text(self, session_id: UUID) -> None:
         """Ask other processes for the session's text, unless this process has text of it."""
         if session_id not in self._texts:
-            self._outbox.request_text(session_id)
+            self._outbox.follow(session_id)
 
     # News of this process
 
-    def publish_event(
-        self, session_id: UUID, seq: int, event_id: str, make_frame: Callable[[Reader], EventFrame | None]
-    ) -> None:
-        """Publish a committed event, which replaces its streamed text.
-
-        Args:
-            make_frame: called once for all watchers who read alike; they are one person, who may use two languages.
-                None when the frame takes long to make: the watchers read the event from PostgreSQL.
-        """
+    def publish_event(self, committed: CommittedEvent, rewound_from: int | None) -> None:
+        """Publish a committed event, which replaces its streamed text."""
+        session_id, seq = committed.session_id, committed.seq
         self._note_existence(session_id)
-        self._keep_texts(session_id, lambda stream: stream.event_id != event_id)
+        self._keep_texts(session_id, lambda stream: stream.event_id != committed.event.id)
         self._outbox.send_log_position(session_id, seq)
-        for reader, watchers in self._watchers_by_reader(session_id):
-            frame = make_frame(reader)
-            text = "" if frame is None else frame.json()
+        for form, watchers in self._watchers_by_form(session_id):
+            frame = form.event_frame(committed, rewound_from)
             for watcher in watchers:
-                if text:
-                    watcher.on_event(seq, text)
+                if frame is not None:
+                    watcher.on_event(seq, frame)
                 else:
                     watcher.on_log_position(seq)
 
@@ -181,12 +212,12 @@ class Hub:
         """Publish a change of an invocation, a job or a scheduled task."""
         self.receive_notice(session_id, notice)
         self._outbox.send_notice(session_id, notice)
+        if self.on_notice:
+            self.on_notice(session_id, notice)
 
     def drop_text(self, session_id: UUID, invocation_id: str) -> None:
         """Drop the streamed text of an invocation that has ended; its events hold the text now."""
         self._keep_texts(session_id, lambda stream: stream.invocation_id != invocation_id)
-        if session_id not in self._texts:
-            self._requested_elsewhere.discard(session_id)
 
     def texts(self, session_id: UUID) -> list[TextChunk]:
         """Return the session's streamed texts from their beginnings."""
@@ -198,9 +229,8 @@ class Hub:
 
     # News of other processes and of PostgreSQL
 
-    def receive_text_request(self, session_id: UUID) -> None:
-        """Send another process the text that grows here, and all that follows."""
-        self._requested_elsewhere.add(session_id)
+    def receive_follower(self, session_id: UUID) -> None:
+        """Send the text that grows here to the other processes: one of them has just begun to follow the session."""
         for text in self._texts.get(session_id, {}).values():
             if text.is_local:
                 self._outbox.send_text(session_id, text.whole())
@@ -224,7 +254,7 @@ class Hub:
             _drop_superseded(texts, stream)
             texts[stream] = GrowingText(stream, is_local=False)
         if not texts[stream].receive(chunk):
-            self._outbox.request_text(session_id)
+            self._outbox.follow(session_id)
             return
         unseen = texts[stream].take_pending()
         if unseen:
@@ -236,10 +266,8 @@ class Hub:
         self._note_existence(session_id)
         if isinstance(notice, InvocationFrame) and not notice.is_active:
             self.drop_text(session_id, notice.id)
-        if self.on_notice:
-            self.on_notice(session_id, notice)
-        for reader, watchers in self._watchers_by_reader(session_id):
-            frame = notice.json_for(reader)
+        for form, watchers in self._watchers_by_form(session_id):
+            frame = form.notice_frame(notice)
             for watcher in watchers:
                 watcher.on_notice(notice, frame)
 
@@ -249,13 +277,23 @@ class Hub:
         An invocation that runs may stream text in a process that does not know of the watchers here.
         """
         self._note_existence(session_id)
-        self.drop_text_of_older_leases(session_id, session_status)
+        self._drop_text_of_older_leases(session_id, session_status)
         if session_status.invocation:
-            self.request_text(session_id)
+            self._request_text(session_id)
         for watcher in self.watchers(session_id):
             watcher.on_status(session_status)
 
-    def drop_text_of_older_leases(self, session_id: UUID, session_status: SessionStatus) -> None:
+    def drop_ended_text(self, session_id: UUID, streaming: set[str], session_status: SessionStatus) -> None:
+        """Drop text of invocations that have ended, and of processes that have lost the session.
+
+        Args:
+            streaming: `streaming_invocations` before the status was read: a later one is not in the status.
+        """
+        for invocation_id in streaming - session_status.active:
+            self.drop_text(session_id, invocation_id)
+        self._drop_text_of_older_leases(session_id, session_status)
+
+    def _drop_text_of_older_leases(self, session_id: UUID, session_status: SessionStatus) -> None:
         """Drop text of a process that has lost the session, though its successor has streamed nothing yet."""
         self._keep_texts(session_id, lambda stream: stream.lease_token >= session_status.lease_token)
 
@@ -281,7 +319,7 @@ class Hub:
                 chunk = text.take_pending()
                 if chunk:
                     self._show_text(session_id, text, chunk)
-                    if session_id in self._requested_elsewhere:
+                    if self._outbox.is_followed(session_id):
                         self._outbox.send_text(session_id, chunk)
         shortest, longest = conf().merge_seconds, conf().merge_seconds_under_load
         self._window = min(max(shortest, SECONDS_PER_GROWING_SESSION * len(unflushed)), longest)
@@ -304,11 +342,12 @@ class Hub:
             text.cut()
 
     def _show_text(self, session_id: UUID, text: GrowingText, chunk: TextChunk) -> None:
-        watchers = self.watchers(session_id)
-        if watchers:
-            frame = PartialFrame.of_chunk(chunk, text.take_blocks()).json()
+        groups = self._watchers_by_form(session_id)
+        blocks = text.take_blocks() if any(form.shows_blocks for form, _ in groups) else None
+        for form, watchers in groups:
+            frame = form.text_frame(chunk, blocks)
             for watcher in watchers:
-                watcher.on_text(frame)
+                watcher.on_text(chunk, frame)
 
     def _drop_text_of_other_processes(self, session_id: UUID) -> None:
         self._keep_texts(session_id, lambda stream: self._texts[session_id][stream].is_local)

@@ -26,9 +26,18 @@ class Outbox(Protocol):
     def send_list_change(self, user_id: str) -> None:
         """Report that a user's list of sessions has changed."""
 
+    def follow_list(self, user_id: str) -> None:
+        """Ask for the changes of a user's list from now on."""
+
+    def unfollow_list(self, user_id: str) -> None:
+        """Ask for no more changes of a user's list."""
+
+    def follows_lists(self) -> bool:
+        """True when another process follows a list, or may follow one."""
+
 
 class ListNews:
-    """Watchers by user. Every process sees the notices of all sessions, so a change needs no message of its own."""
+    """Watchers by user. A notice of a session changes the list of the session's owner."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -38,14 +47,19 @@ class ListNews:
 
     def watch(self, user_id: Any, tell: Tell) -> None:
         """Call `tell` after each change of the user's list."""
+        if str(user_id) not in self._watchers:
+            self._outbox.follow_list(str(user_id))
         self._watchers[str(user_id)].add(tell)
 
     def unwatch(self, user_id: Any, tell: Tell) -> None:
         """Stop calling `tell`."""
-        watchers = self._watchers.get(str(user_id), set())
+        watchers = self._watchers.get(str(user_id))
+        if watchers is None:
+            return
         watchers.discard(tell)
         if not watchers:
-            self._watchers.pop(str(user_id), None)
+            del self._watchers[str(user_id)]
+            self._outbox.unfollow_list(str(user_id))
 
     def publish(self, user_id: Any) -> None:
         """Tell the user's tabs in all processes."""
@@ -59,7 +73,7 @@ class ListNews:
 
     def on_notice(self, session_id: UUID, notice: Notice) -> None:
         """Tell the owner of the session soon, if the notice changes what the list shows."""
-        if not self._watchers or not _changes_list(notice):
+        if not _changes_list(notice) or not (self._watchers or self._outbox.follows_lists()):
             return
         self._changed.add(session_id)
         if self._gathering is None or self._gathering.done():
@@ -77,7 +91,7 @@ class ListNews:
             changed, self._changed = self._changed, set()
             try:
                 for user_id in await owners(changed):
-                    self.receive(user_id)
+                    self.publish(user_id)
             except Exception:  # PostgreSQL may be away; the next change, or loading a page, corrects the list
                 logger.warning("People could not be told that their lists have changed", exc_info=True)
 

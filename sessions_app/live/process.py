@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sessions_app.conf import conf
-from sessions_app.db.event_log import session_statuses
 from sessions_app.live.hub import Hub
 from sessions_app.live.list_news import ListNews
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import SignIns
+from sessions_app.live.status_checks import StatusChecks
 from sessions_app.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
@@ -33,14 +33,16 @@ class Live:
 def _start() -> Live:
     relay = Relay()
     hub, list_news, sign_ins = Hub(relay), ListNews(relay), SignIns()
+    checks = StatusChecks(hub)
     tasks = (
         asyncio.create_task(relay.listen(hub), name="relay: listen"),
         asyncio.create_task(relay.stay_joined(), name="relay: stay joined"),
-        asyncio.create_task(_compare_with_database(hub), name="live: slow tick"),
+        asyncio.create_task(checks.run(), name="live: slow tick"),
         asyncio.create_task(_check_sign_ins(sign_ins), name="live: check sign-ins"),
     )
     relay.on_sign_out, relay.on_account_change = sign_ins.end_session, sign_ins.request_check
     hub.on_notice, relay.on_list_change = list_news.on_notice, list_news.receive
+    relay.on_followed = checks.request
     return Live(hub, relay, list_news, sign_ins, tasks)
 
 
@@ -91,25 +93,3 @@ async def _check_sign_ins(sign_ins: SignIns) -> None:
             await sign_ins.check_all()
         except Exception:  # PostgreSQL may be away for a moment.
             logger.warning("Sign-ins could not be checked; the next tick tries again", exc_info=True)
-
-
-async def _compare_with_database(hub: Hub) -> None:
-    """Give the hub the statuses of the watched and expected sessions on every heartbeat, in case messages were lost."""
-    while True:
-        await asyncio.sleep(conf().heartbeat_seconds)
-        sessions = [*hub.watched(), *hub.expected()]
-        streaming = {session_id: hub.streaming_invocations(session_id) for session_id in sessions}
-        expected = set(hub.expected())  # A session that is created during the query was not deleted.
-        try:
-            statuses = await session_statuses(list(streaming)) if streaming else {}
-        except Exception:  # PostgreSQL may be away for a moment.
-            logger.warning("Watched sessions could not be checked; the next tick tries again", exc_info=True)
-            continue
-        for session_id, invocation_ids in streaming.items():
-            if session_id not in statuses:
-                if session_id not in expected:
-                    hub.receive_deletion(session_id)
-                continue
-            for invocation_id in invocation_ids - statuses[session_id].active:
-                hub.drop_text(session_id, invocation_id)
-            hub.receive_status(session_id, statuses[session_id])

@@ -17,17 +17,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from functools import partial
 from uuid import UUID
 
 from sessions_app.db import threads
-from sessions_app.live.frames import EventFrame, Notice
+from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_notice
 from sessions_app.live.process import live
 from sessions_app.models import ToolJob
-from sessions_app.rendering.event_html import html_now
-from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.services.session_service import CommittedEvent
 
 logger = logging.getLogger(__name__)
@@ -45,7 +42,7 @@ def publish_committed(
     """
     session_id, seq = committed.session_id, committed.seq
     try:
-        hub.publish_event(session_id, seq, committed.event.id, partial(_event_frame, committed, rewound_from))
+        hub.publish_event(committed, rewound_from)
         for job in jobs:
             hub.publish_notice(session_id, job_notice(job))
     except Exception:
@@ -59,9 +56,3 @@ def publish_notice_from_thread(session_id: UUID, notice: Notice) -> None:
         live().hub.publish_notice(session_id, notice)
 
     threads.run(publish())
-
-
-def _event_frame(committed: CommittedEvent, rewound_from: int | None, reader: Reader) -> EventFrame | None:
-    view = SessionView(committed.session_id, committed.app_name, reader)
-    html = html_now(view, committed.seq, committed.event, committed.body)
-    return None if html is None else EventFrame(committed.seq, committed.body, html, rewound_from)

@@ -1,15 +1,18 @@
 """Relay: carries news between processes over the channel layer, gathered into few messages.
 
-All processes share one group, and each has one channel in it, so the cost of a message does not depend on the number
-of sessions in it. A lost message delays news but loses none: the slow tick reads PostgreSQL.
+Each process has a channel, and all channels are in one group. News of a session go to the channels of the processes
+that follow the session; what concerns every process goes to the group. A process that is alone sends nothing but a
+sign of life. A lost message delays news but loses none: the slow tick reads PostgreSQL.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +21,8 @@ from uuid import UUID, uuid4
 from channels.layers import get_channel_layer
 
 from sessions_app.conf import conf
-from sessions_app.live.frames import NOTICE_TYPES, InvocationFrame, Notice
+from sessions_app.live.followers import Followers, person_topic, session_of, session_topic
+from sessions_app.live.frames import NOTICE_TYPES, Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 
@@ -26,25 +30,36 @@ logger = logging.getLogger(__name__)
 GROUP = "adk.live"
 STOP = "stop"
 FLUSH_SECONDS = 1.0
+EVERYBODY = ""
+"""Destination of news that concern all processes."""
 MOST_NEWS = 1_000
-"""News kept for other processes while Redis is away; the oldest are dropped first."""
+"""News kept for one destination while Redis is away; the oldest are dropped first."""
+LIST_SECONDS = 30.0
+"""Interval at which a process tells all others what it follows, in case messages were lost."""
 
 
 class Relay:
     """Outbox of a hub, and listener for the news of other processes.
+
+    For a heartbeat after it has joined, and without listening, it does not know the other processes: its news go to
+    all of them.
 
     Attributes:
         on_cancel: called with the id of an invocation that another process wants cancelled.
         on_sign_out: called with the digest of a Django session that was signed out elsewhere.
         on_account_change: called with the id of a user whose account was changed elsewhere.
         on_list_change: called with the id of a user whose list of sessions was changed elsewhere.
+        on_followed: called with the sessions whose news arrive from now on; earlier news may have been missed.
     """
 
     def __init__(self) -> None:
         self._process_id = uuid4().hex
         self._hub: Hub | None = None
         self._channel = ""
-        self._unsent: list[dict[str, Any]] = []
+        self._followed: set[str] = set()
+        self._followers = Followers()
+        self._knows_followers_at = math.inf
+        self._unsent: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         self._sending: asyncio.Task[None] | None = None
         self._is_urgent = asyncio.Event()
         self._has_joined = asyncio.Event()
@@ -54,76 +69,143 @@ class Relay:
         self.on_sign_out: Callable[[str], object] | None = None
         self.on_account_change: Callable[[str], object] | None = None
         self.on_list_change: Callable[[str], object] | None = None
+        self.on_followed: Callable[[list[UUID]], object] | None = None
+
+    # Following
+
+    def follow(self, session_id: UUID) -> None:
+        """Ask for the news of the session from now on, and for its text so far."""
+        self._follow(session_topic(session_id))
+
+    def unfollow(self, session_id: UUID) -> None:
+        """Ask for no more news of the session."""
+        self._unfollow(session_topic(session_id))
+
+    def follow_list(self, user_id: str) -> None:
+        """Ask for the changes of a user's list from now on."""
+        self._follow(person_topic(user_id))
+
+    def unfollow_list(self, user_id: str) -> None:
+        """Ask for no more changes of a user's list."""
+        self._unfollow(person_topic(user_id))
+
+    def is_followed(self, session_id: UUID) -> bool:
+        """True when another process follows the session, or may follow it."""
+        return not self._knows_followers or bool(self._followers.of(session_topic(session_id)))
+
+    def follows_lists(self) -> bool:
+        """True when another process follows a list, or may follow one."""
+        return not self._knows_followers or bool(self._followers)
+
+    @property
+    def _knows_followers(self) -> bool:
+        return time.monotonic() >= self._knows_followers_at
+
+    def _follow(self, topic: str) -> None:
+        is_new = topic not in self._followed
+        self._followed.add(topic)
+        self._tell_others({"kind": "follow", "topics": [topic], "is_new": is_new})
+
+    def _unfollow(self, topic: str) -> None:
+        if topic in self._followed:
+            self._followed.discard(topic)
+            self._tell_others({"kind": "unfollow", "topics": [topic]})
 
     # Sending
 
     def send_log_position(self, session_id: UUID, seq: int) -> None:
         """Report that the log has reached `seq`."""
-        self._post({"kind": "event", "session": str(session_id), "seq": seq})
+        self._post_about(session_id, {"kind": "event", "seq": seq})
 
     def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
         """Send text that is streamed here."""
-        self._post({"kind": "text", "session": str(session_id), **asdict(chunk)})
+        self._post_about(session_id, {"kind": "text", **asdict(chunk)})
 
     def send_notice(self, session_id: UUID, notice: Notice) -> None:
         """Send a change of an invocation, a job or a scheduled task."""
-        values = {"kind": notice.type, "fields": asdict(notice)}
-        self._post({"kind": "notice", "session": str(session_id), "notice": values})
-
-    def request_text(self, session_id: UUID) -> None:
-        """Ask for the text streamed so far, and for all that follows."""
-        self._post({"kind": "want_text", "session": str(session_id)})
+        if self.is_followed(session_id):
+            values = {"kind": notice.type, "fields": asdict(notice)}
+            self._post_about(session_id, {"kind": "notice", "notice": values})
 
     def send_cancel(self, invocation_id: str) -> None:
         """Ask the process that runs the invocation to cancel it, without waiting for more news to send with it."""
-        self._post({"kind": "cancel", "invocation": invocation_id})
-        self._is_urgent.set()
+        self._tell_all_at_once({"kind": "cancel", "invocation": invocation_id})
 
     def send_sign_out(self, session_digest: str) -> None:
         """Report that a person has signed out."""
-        self._post({"kind": "sign_out", "digest": session_digest})
-        self._is_urgent.set()
+        self._tell_all_at_once({"kind": "sign_out", "digest": session_digest})
 
     def send_account_change(self, user_id: str) -> None:
         """Report that a user's account was changed."""
-        self._post({"kind": "account", "user": user_id})
-        self._is_urgent.set()
+        self._tell_all_at_once({"kind": "account", "user": user_id})
 
     def send_list_change(self, user_id: str) -> None:
         """Report that a user's list of sessions has changed."""
-        self._post({"kind": "sessions", "user": user_id})
+        self._post_to_followers(person_topic(user_id), {"kind": "sessions", "user": user_id})
 
     @property
     def sending(self) -> asyncio.Task[None] | None:
         """Task that sends news, or has sent the latest; None when there were none."""
         return self._sending
 
-    def _post(self, news: dict[str, Any]) -> None:
+    def _post_about(self, session_id: UUID, news: dict[str, Any]) -> None:
+        self._post_to_followers(session_topic(session_id), {**news, "session": str(session_id)})
+
+    def _post_to_followers(self, topic: str, news: dict[str, Any]) -> None:
+        if not self._knows_followers:
+            self._put(EVERYBODY, news)
+        else:
+            for process in self._followers.of(topic):
+                self._put(process, news)
+
+    def _tell_others(self, news: dict[str, Any]) -> None:
+        """Send news to all processes, unless this one is alone: a process that starts later asks for all topics."""
+        if self._followers or not self._knows_followers:
+            self._put(EVERYBODY, news)
+
+    def _tell_all_at_once(self, news: dict[str, Any]) -> None:
+        """Send news to all processes without waiting for more to send with it."""
+        self._put(EVERYBODY, news)
+        self._is_urgent.set()
+
+    def _put(self, destination: str, news: dict[str, Any]) -> None:
         if self._is_stopped:  # Nobody would end a task that sends them.
             return
-        self._unsent.append(news)
+        self._unsent[destination].append(news)
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send_all(), name="relay: send")
 
     async def _send_all(self) -> None:
-        """Send the first news after a silence at once, then one message every `relay_seconds` or when urgent."""
+        """Send the first news after a silence at once, then those of every `relay_seconds`, or when urgent."""
         if self._hub is not None:  # Other processes may reply, so join the group first.
             await _wait(self._has_joined, conf().heartbeat_seconds)
         while self._unsent:
             await _wait(self._is_urgent, self._next_send_at - time.monotonic())
             self._next_send_at = time.monotonic() + conf().relay_seconds
-            news, self._unsent = self._unsent, []
             self._is_urgent.clear()
-            message = {"type": "news", "from": self._process_id, "news": news}
-            try:
-                async with asyncio.timeout(conf().heartbeat_seconds):
-                    await get_channel_layer().group_send(GROUP, message)
-            except Exception:  # Redis may be away. News are hints; PostgreSQL has the truth.
-                logger.warning(
-                    "News for other processes are kept: the channel layer does not answer", exc_info=True
-                )
-                self._unsent = [*news, *self._unsent][-MOST_NEWS:]
-                await asyncio.sleep(conf().heartbeat_seconds)
+            while self._unsent:
+                destination, news = self._unsent.popitem()
+                if not await self._send(destination, news):
+                    self._unsent[destination] = [*news, *self._unsent[destination]][-MOST_NEWS:]
+                    await asyncio.sleep(conf().heartbeat_seconds)
+                    break
+
+    async def _send(self, destination: str, news: list[dict[str, Any]]) -> bool:
+        """Send one message; return False when the channel layer does not answer."""
+        layer = get_channel_layer()
+        message = {"type": "news", "from": self._process_id, "channel": self._channel, "news": news}
+        try:
+            async with asyncio.timeout(conf().heartbeat_seconds):
+                if destination == EVERYBODY:
+                    await layer.group_send(GROUP, message)
+                else:
+                    await layer.send(destination, message)
+        except Exception:  # Redis may be away. News are hints; PostgreSQL has the truth.
+            logger.warning(
+                "News for other processes are kept: the channel layer does not answer", exc_info=True
+            )
+            return False
+        return True
 
     async def flush(self) -> None:
         """Send the unsent news now, within a second if Redis answers."""
@@ -137,21 +219,26 @@ class Relay:
         """Pass the news of other processes to the hub until `stop`."""
         self._hub = hub
         layer = get_channel_layer()
-        self._channel = await layer.new_channel("adk.live")
-        while True:
+        while not self._is_stopped:
             try:
+                self._channel = self._channel or await layer.new_channel("adk.live")
                 await self.join()
-                for session_id in hub.watched():  # Text sent before the join did not arrive here.
-                    hub.request_text(session_id)
+                if self._is_stopped:  # It found no channel to tell of the end.
+                    return
+                self._put(EVERYBODY, self._followed_list(asks=True))
+                if self._knows_followers_at == math.inf:
+                    self._knows_followers_at = time.monotonic() + conf().heartbeat_seconds
                 while (message := await layer.receive(self._channel))["type"] != STOP:
                     self._receive(message)
                 return
             except Exception:  # Redis may be away.
                 logger.warning("The channel layer does not answer; trying again", exc_info=True)
                 await asyncio.sleep(conf().heartbeat_seconds)
+        self._has_joined.set()  # Nothing waits for a process that ended before it began.
 
     async def stay_joined(self) -> None:
-        """Join the group again on every heartbeat: a restarted Redis has forgotten its members."""
+        """Join the group again on every heartbeat, and tell now and then what this process follows."""
+        next_list_at = time.monotonic() + LIST_SECONDS
         while True:
             await asyncio.sleep(conf().heartbeat_seconds)
             try:
@@ -159,9 +246,13 @@ class Relay:
                     await self.join()
             except Exception:  # Redis may be away.
                 logger.warning("The channel layer cannot be joined; trying again", exc_info=True)
+            if time.monotonic() >= next_list_at:
+                next_list_at = time.monotonic() + LIST_SECONDS
+                self._followers.forget_silent()
+                self._put(EVERYBODY, self._followed_list())
 
     async def join(self) -> None:
-        """Join the group of all processes. Idempotent."""
+        """Join the group of all processes. Idempotent: a restarted Redis may have forgotten its members."""
         if self._channel:
             await get_channel_layer().group_add(GROUP, self._channel)
             self._has_joined.set()
@@ -171,27 +262,44 @@ class Relay:
 
         News that come later are dropped.
         """
+        if self._channel:
+            self._tell_others({"kind": "leave"})
         self._is_stopped = True
+        self._is_urgent.set()
         if self._sending:
             await asyncio.wait([self._sending])
         if self._channel:
             await get_channel_layer().group_discard(GROUP, self._channel)
             await get_channel_layer().send(self._channel, {"type": STOP})
 
+    def _followed_list(self, *, asks: bool = False) -> dict[str, Any]:
+        """Return all that this process follows as news; `asks` asks the others for theirs."""
+        return {"kind": "followed", "topics": sorted(self._followed), "asks": asks}
+
     def _receive(self, message: dict[str, Any]) -> None:
-        if message["from"] == self._process_id:
-            return
+        is_own = message["from"] == self._process_id
         for news in message["news"]:
             try:
-                self._dispatch(news)
+                if is_own:
+                    self._on_echo(news)
+                else:
+                    self._dispatch(news, message.get("channel", ""))
             except Exception:  # During an upgrade a process may send what this one does not know.
                 logger.exception("News of the kind %r cannot be used; the others are", news.get("kind"))
 
-    def _dispatch(self, news: dict[str, Any]) -> None:
+    def _on_echo(self, news: dict[str, Any]) -> None:
+        """Handle the return of own news: the other processes have been told by now what this one follows."""
+        if news["kind"] == "follow" and news["is_new"] and self.on_followed:
+            self.on_followed(_sessions_of(news["topics"]))
+
+    def _dispatch(self, news: dict[str, Any], sender: str) -> None:
         assert self._hub is not None  # noqa: S101 - set by `listen`
         kind = news["kind"]
         if kind in ("cancel", "sign_out", "account", "sessions"):
             self._dispatch_to_process(kind, news)
+            return
+        if kind in ("follow", "unfollow", "followed", "leave"):
+            self._note_follower(self._hub, sender, news)
             return
         session_id = UUID(news["session"])
         if kind == "event":
@@ -200,9 +308,27 @@ class Relay:
             chunk = TextChunk(StreamKey(**news["stream"]), news["offset"], news["text"])
             self._hub.receive_text(session_id, chunk)
         elif kind == "notice":
-            self._receive_notice(self._hub, session_id, news["notice"])
-        elif kind == "want_text":
-            self._hub.receive_text_request(session_id)
+            values = news["notice"]
+            self._hub.receive_notice(session_id, NOTICE_TYPES[values["kind"]](**values["fields"]))
+
+    def _note_follower(self, hub: Hub, process: str, news: dict[str, Any]) -> None:
+        """Note what another process follows, and give it the text of the sessions that are new to it."""
+        if not process:  # It sends without listening.
+            return
+        match news["kind"]:
+            case "follow":
+                self._followers.add(process, news["topics"])
+                topics = set(news["topics"])  # A repeated one asks for the text again.
+            case "followed":
+                topics = self._followers.replace(process, news["topics"])
+                if news["asks"]:
+                    self._put(process, self._followed_list())
+            case "unfollow":
+                return self._followers.remove(process, news["topics"])
+            case _:
+                return self._followers.forget(process)
+        for session_id in _sessions_of(topics):
+            hub.receive_follower(session_id)
 
     def _dispatch_to_process(self, kind: str, news: dict[str, Any]) -> None:
         """Pass on news that belong to no session's viewers."""
@@ -215,11 +341,9 @@ class Relay:
         elif kind == "sessions" and self.on_list_change:
             self.on_list_change(news["user"])
 
-    def _receive_notice(self, hub: Hub, session_id: UUID, values: dict[str, Any]) -> None:
-        notice = NOTICE_TYPES[values["kind"]](**values["fields"])
-        hub.receive_notice(session_id, notice)
-        if isinstance(notice, InvocationFrame) and notice.is_running and hub.watchers(session_id):
-            self.request_text(session_id)
+
+def _sessions_of(topics: Iterable[str]) -> list[UUID]:
+    return [session_id for topic in topics if (session_id := session_of(topic)) is not None]
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

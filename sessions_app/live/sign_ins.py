@@ -1,4 +1,5 @@
-"""SignIns: closes the sockets of people who have signed out, were deactivated or changed their password.
+"""SignIns: closes the sockets of people who have signed out, were deactivated or changed their password, and what is
+open with an API key that has ended.
 
 A sign-in is checked when the process hears of a change, on every slow tick, and before a frame that comes later than
 two ticks after the last check, which happens while PostgreSQL is slow.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,26 +24,40 @@ from django.utils import timezone
 
 from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
+from sessions_app.models import ApiKey
+from sessions_app.models.api_key import people_of_keys
 
 
 @dataclass(frozen=True)
 class SignIn:
-    """One person's sign-in in one browser.
+    """One person's sign-in in one browser, or an API key that acts for one person.
 
     Attributes:
-        auth_hash: Django's hash of the password; a changed password changes it.
+        user_id: the person who has signed in, or for whom the key acts.
+        auth_hash: Django's hash of the password; a changed password changes it. Empty for a key.
         session_key: key of Django's session; empty when something else than a session signed the person in.
+        key: the API key; None for a sign-in.
     """
 
     user_id: Any
     auth_hash: str
     session_key: str
+    key: ApiKey | None = None
 
     @classmethod
     def of_scope(cls, scope: Mapping[str, Any]) -> SignIn:
         """Return the sign-in of a socket's scope."""
         user, session = scope["user"], scope.get("session")
         return cls(user.pk, user.get_session_auth_hash(), (session.session_key if session else "") or "")
+
+    @classmethod
+    def of_key(cls, key: ApiKey, user_id: Any) -> SignIn:
+        """Return the key as the sign-in of its person, or of another one for whom it acts."""
+        return cls(user_id, "", "", key)
+
+    def concerns(self, user_id: str) -> bool:
+        """True when a change of the person's account may end it."""
+        return user_id in (str(self.user_id), str(self.key.user_id if self.key else ""))
 
 
 class SignIns:
@@ -75,7 +90,7 @@ class SignIns:
 
     def request_check(self, user_id: str) -> None:
         """Have the sign-ins checked soon, if the person whose account has changed has an open socket here."""
-        if any(str(sign_in.user_id) == user_id for sign_in in self._ends):
+        if any(sign_in.concerns(user_id) for sign_in in self._ends):
             self._is_check_requested.set()
 
     async def check_requested(self, seconds: float) -> None:
@@ -124,16 +139,41 @@ def digest(session_key: str) -> str:
 
 
 def _valid_sign_ins(sign_ins: Collection[SignIn]) -> set[SignIn]:
-    """Return the valid ones of the sign-ins, read with one query for the people and one for Django's sessions."""
+    """Return the valid ones, read with one query for the people, one for Django's sessions and two for API keys."""
+    with_keys = [sign_in for sign_in in sign_ins if sign_in.key is not None]
+    in_browsers = [sign_in for sign_in in sign_ins if sign_in.key is None]
+    return _valid_in_browsers(in_browsers) | _valid_with_keys(with_keys)
+
+
+def _valid_in_browsers(sign_ins: Sequence[SignIn]) -> set[SignIn]:
+    if not sign_ins:
+        return set()
     people = get_user_model()._default_manager.in_bulk({sign_in.user_id for sign_in in sign_ins})
     hashes = {pk: person.get_session_auth_hash() for pk, person in people.items() if person.is_active}
-    keys = {sign_in.session_key for sign_in in sign_ins}
-    open_keys = _open_session_keys(keys)
+    open_keys = _open_session_keys({sign_in.session_key for sign_in in sign_ins})
     return {
         sign_in
         for sign_in in sign_ins
         if hashes.get(sign_in.user_id) == sign_in.auth_hash and sign_in.session_key in open_keys
     }
+
+
+def _valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
+    """Return those whose key is in force and acts for the person."""
+    keys = {sign_in.key.pk: sign_in.key for sign_in in sign_ins if sign_in.key}
+    if not keys:
+        return set()
+    active = ApiKey.objects.active().filter(pk__in=keys)
+    pairs = set(active.values_list("pk", "user_id"))
+    groups = {key.people_id for key in keys.values() if key.people_id}
+    if groups:
+        members = people_of_keys(groups).filter(pk__in={sign_in.user_id for sign_in in sign_ins})
+        of_groups = set(members.values_list("groups", "pk"))
+        active_keys = {key_id for key_id, _ in pairs}
+        pairs |= {
+            (pk, user) for pk in active_keys for group, user in of_groups if group == keys[pk].people_id
+        }
+    return {sign_in for sign_in in sign_ins if sign_in.key and (sign_in.key.pk, sign_in.user_id) in pairs}
 
 
 def _open_session_keys(keys: set[str]) -> set[str]:

@@ -8,7 +8,11 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 
-from sessions_app.errors import NotFoundError
+from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.ownership import User
+
+MOST_NAMES = 10
+"""Names of people in an error."""
 
 
 def add_subject_arguments(parser: ArgumentParser) -> None:
@@ -24,8 +28,40 @@ def user_pk_of(name: str) -> Any:
     Raises:
         NotFoundError: there is no such user.
     """
+    return user_named(name).pk
+
+
+def user_named(name: str) -> User:
+    """Return the user with a name.
+
+    Raises:
+        NotFoundError: there is no such user.
+    """
     model: Any = get_user_model()
-    user = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
+    user: User | None = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
     if user is None:
         raise NotFoundError(f"There is no user '{name}'.")
-    return user.pk
+    return user
+
+
+def person_at_terminal(name: str | None) -> User:
+    """Return the active user with a name; without a name, the site's only active one, staff not counted.
+
+    Raises:
+        NotFoundError: there is no such user, or nobody.
+        InvalidInputError: the user is not active, or there are several without a name.
+    """
+    if name is not None:
+        user = user_named(name)
+        if not user.is_active:
+            raise InvalidInputError(f"The user '{name}' is not active.")
+        return user
+    model: Any = get_user_model()
+    people = list(model._default_manager.filter(is_active=True, is_staff=False)[: MOST_NAMES + 1])
+    if not people:
+        raise NotFoundError("The site has no active user who is not staff. Name a user: --user NAME.")
+    if len(people) > 1:
+        names = ", ".join(user.get_username() for user in people[:MOST_NAMES])
+        raise InvalidInputError(f"Name the user whose conversation it is: --user NAME, such as {names}.")
+    only: User = people[0]
+    return only

@@ -1,10 +1,13 @@
 """Models of the site, with the rules that the database enforces."""
 
 from sessions_app.actors import ActionKind
+from sessions_app.models.account_act import AccountAct
 from sessions_app.models.annotation import Annotation
 from sessions_app.models.answer_request import AnswerRequest, RequestKind
+from sessions_app.models.api_key import ApiKey, Scope
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.call_error import CallError
+from sessions_app.models.evaluation import EvaluatedCase, Evaluation
 from sessions_app.models.event import Event, EventKind
 from sessions_app.models.feedback import Feedback, Rating
 from sessions_app.models.figures import (
@@ -15,11 +18,13 @@ from sessions_app.models.figures import (
     Metric,
     SessionFigures,
 )
+from sessions_app.models.idempotent_request import IdempotentRequest
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
 from sessions_app.models.remit import Remit
 from sessions_app.models.request_text import RequestText, SessionText
+from sessions_app.models.resumable_upload import ResumableUpload
 from sessions_app.models.saved_credential import SavedCredential
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
@@ -30,28 +35,36 @@ from sessions_app.models.staff_act import StaffAct
 from sessions_app.models.state import AppState, UserState
 from sessions_app.models.tombstone import ErasedKind, Tombstone
 from sessions_app.models.tool_job import ToolJob
-from sessions_app.models.usage import PersonUsage
-from sessions_app.statuses import InvocationStatus, JobStatus
+from sessions_app.models.usage import KeyUsage, PersonUsage
+from sessions_app.models.webhook import Webhook, WebhookDelivery, WebhookEvent
+from sessions_app.statuses import CaseStatus, InvocationStatus, JobStatus
 
 __all__ = [
     "AccessKind",
+    "AccountAct",
     "ActionKind",
     "ActiveDay",
     "Annotation",
     "AnswerRequest",
+    "ApiKey",
     "AppState",
     "Artifact",
     "CallError",
+    "CaseStatus",
     "DayFigure",
     "ErasedKind",
+    "EvaluatedCase",
+    "Evaluation",
     "Event",
     "EventKind",
     "Failure",
     "Feedback",
     "FiguresProgress",
+    "IdempotentRequest",
     "Invocation",
     "InvocationStatus",
     "JobStatus",
+    "KeyUsage",
     "LegalHold",
     "MemoryEntry",
     "Metric",
@@ -60,8 +73,10 @@ __all__ = [
     "Remit",
     "RequestKind",
     "RequestText",
+    "ResumableUpload",
     "SavedCredential",
     "ScheduledTask",
+    "Scope",
     "Session",
     "SessionAct",
     "SessionFigures",
@@ -72,4 +87,7 @@ __all__ = [
     "Tombstone",
     "ToolJob",
     "UserState",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookEvent",
 ]

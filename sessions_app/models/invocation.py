@@ -22,6 +22,10 @@ class InvocationQuerySet(models.QuerySet["Invocation"]):
         """Return the invocations that are queued or running."""
         return self.filter(status__in=InvocationStatus.active())
 
+    def without_details(self) -> InvocationQuerySet:
+        """Leave out the columns that only the execution and staff need."""
+        return self.defer("credentials", "error_detail")
+
     def open(self) -> InvocationQuerySet:
         """Return the invocations that are queued, running or waiting."""
         return self.filter(status__in=InvocationStatus.open())
@@ -34,6 +38,7 @@ class Invocation(ActorColumns):
         invocation_id: the ADK id, which every event of the invocation carries.
         client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
         message: the content to run, as JSON, without credentials.
+        state_delta: changes of the state that are committed with the message.
         reason: why the actor asked for it: the reason that staff give with an answer.
         credentials: the credentials of the message, encrypted by `sessions_app.credential_encryption`; empty when
             there are none, and from the end of the invocation.
@@ -50,6 +55,7 @@ class Invocation(ActorColumns):
     invocation_id = models.CharField(max_length=64, unique=True)
     client_id = models.CharField(max_length=160)
     message = models.JSONField()
+    state_delta = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     reason = models.TextField(blank=True, default="", db_default="")
     credentials = models.TextField(blank=True, default="", db_default="", editable=False)
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")

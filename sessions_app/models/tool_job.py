@@ -115,6 +115,7 @@ class ToolJob(models.Model):
             models.Index(fields=["heartbeat_at"], condition=Q(status="running"), name="tool_job_running"),
             models.Index(fields=["-created_at", "-id"], name="tool_job_by_age"),
             models.Index(fields=["tool_name", "-created_at"], name="tool_job_of_tool"),
+            models.Index(fields=["status", "-created_at"], name="tool_job_of_status"),
             models.Index(fields=["call_id"], name="tool_job_by_call"),
             models.Index(fields=["invocation_id"], name="tool_job_by_invocation"),
             GinIndex(

@@ -1,4 +1,4 @@
-"""Usage of the site by a person, as far as limits need it."""
+"""Usage of the site by a person and by an API key, as far as limits need it."""
 
 from __future__ import annotations
 
@@ -25,3 +25,16 @@ class PersonUsage(models.Model):
 
     def __str__(self) -> str:
         return f"usage of {self.user_id}"
+
+
+class KeyUsage(models.Model):
+    """Tokens of the invocations that an API key started on one day, its last one with any."""
+
+    key = models.OneToOneField(
+        "sessions_app.ApiKey", on_delete=models.CASCADE, primary_key=True, related_name="usage"
+    )
+    day = models.DateField()
+    tokens = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"usage of {self.key_id}"

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
-from sessions_app.masking import mask, mask_json, mask_member, mask_text
+from sessions_app.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask_member, mask_text
 from sessions_app.rendering.json_text import indent_json
 
 EXCERPT_LENGTH = 160
@@ -33,13 +33,18 @@ def format_json(value: object) -> str:
 
 def format_stored_json(text: str) -> str:
     """Return JSON text indented, truncated before it is indented when it is very long. No digit is changed."""
-    return format_beginning(text[:TRUNCATE_AT], len(text))
+    return format_beginning(text[: TRUNCATE_AT + LOOK_AHEAD], len(text))
 
 
 def format_beginning(beginning: str, length: int) -> str:
-    """Return the beginning of a JSON text indented, with a note when the text has more characters."""
-    indented = indent_json(mask_json(beginning))
-    return indented if len(beginning) >= length else _with_length(indented, length)
+    """Return the beginning of a JSON text indented, with a note when the text has more characters.
+
+    The last characters of a cut text are left out: they only show where a secret ends.
+    """
+    if len(beginning) >= length:
+        return indent_json(mask_json(beginning))
+    shown = beginning_of(beginning, len(beginning) - LOOK_AHEAD)
+    return _with_length(indent_json(mask_json(shown)), length)
 
 
 def one_line_json(value: object) -> str:
@@ -67,7 +72,7 @@ def status_badge(status: str | None) -> SafeString:
 
 def truncate(text: str) -> str:
     """Return the text, cut after `TRUNCATE_AT` characters with a note of its length."""
-    beginning = mask_text(text[:TRUNCATE_AT])
+    beginning = mask_text(beginning_of(text, TRUNCATE_AT))
     return beginning if len(text) <= TRUNCATE_AT else _with_length(beginning, len(text))
 
 

@@ -18,7 +18,7 @@ from runtime.events import Event
 from runtime.events.allowances import offers_allowance, used_allowance
 from runtime.events.answer_rules import PERSON
 from runtime.events.call_times import call_seconds
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.events.tool_confirmation import confirmer_of
 from sessions_app.actors import ActorKind
 from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL, answerer_in, scheduled_task_in
@@ -34,16 +34,18 @@ from sessions_app.rendering.questions import (
     CredentialBlock,
     CredentialRequestBlock,
     Field,
+    RemoteQuestionBlock,
+    RepliedBlock,
     StoppedBlock,
-    choice_block,
     chosen_block,
-    credential_request_block,
+    form_block,
     payload_fields,
+    replied_block,
 )
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.sentences import in_language
 
-QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL)
+QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *REMOTE_QUESTIONS)
 TRANSFER_TOOL = "transfer_to_agent"
 LONGEST_RESPONSE = 4_000
 
@@ -190,6 +192,8 @@ Block = (
     | ChosenBlock
     | CredentialRequestBlock
     | CredentialBlock
+    | RemoteQuestionBlock
+    | RepliedBlock
     | StoppedBlock
     | ResponseBlock
     | CodeBlock
@@ -259,7 +263,7 @@ def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -
     """Return the block of a call that asks the user; None for all other calls."""
     if call.name == REQUEST_CONFIRMATION:
         return _confirmation_request_block(call, view, event.author)
-    return choice_block(call, event) or credential_request_block(call, event)
+    return form_block(call, event)
 
 
 def _answer_block(response: types.FunctionResponse, event: Event) -> Block | None:
@@ -280,7 +284,7 @@ def _answer_block(response: types.FunctionResponse, event: Event) -> Block | Non
         )
     if response.name == REQUEST_CREDENTIAL:
         return CredentialBlock(call_id, bool(given.get("given")))
-    return chosen_block(response, event)
+    return chosen_block(response, event) or replied_block(response, event)
 
 
 def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:

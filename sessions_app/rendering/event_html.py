@@ -77,7 +77,7 @@ def html_now(view: SessionView, seq: int, event: Event, body: str) -> str | None
         body: JSON of the event.
     """
     html = cache.get(view, seq)
-    if html is None and seconds_to_render(body) <= conf().inline_render_seconds:
+    if html is None and not takes_long(body):
         html = _render_and_keep(view, seq, event)
     return html
 
@@ -96,7 +96,7 @@ async def event_html(
     if html is not None:
         return html
     render = _render if has_jobs else _render_and_keep
-    if seconds_to_render(body) > conf().inline_render_seconds:
+    if takes_long(body):
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_renderer, render, view, seq, event, jobs)
     html = render(view, seq, event, jobs)
@@ -104,12 +104,16 @@ async def event_html(
     return html
 
 
-def seconds_to_render(body: str) -> float:
-    """Estimate, rather too high than too low, how long an event takes to render."""
-    marks = sum(seconds * body.count(mark) for mark, seconds in SECONDS_PER_MARK.items())
+def takes_long(body: str) -> bool:
+    """True when an event probably takes more than `inline_render_seconds` to render: rather too often than not."""
+    limit = conf().inline_render_seconds
     dense = min(len(body), DENSE_CHARACTERS)
-    characters = dense * SECONDS_PER_CHARACTER + (len(body) - dense) * SECONDS_PER_FURTHER_CHARACTER
-    return characters + marks + _most_cells(body) * SECONDS_PER_CELL + seconds_to_convert(body)
+    # First of all by the length: to look for marks in a result of some megabytes takes long, too.
+    seconds = dense * SECONDS_PER_CHARACTER + (len(body) - dense) * SECONDS_PER_FURTHER_CHARACTER
+    if seconds > limit:
+        return True
+    seconds += sum(cost * body.count(mark) for mark, cost in SECONDS_PER_MARK.items())
+    return seconds + _most_cells(body) * SECONDS_PER_CELL + seconds_to_convert(body) > limit
 
 
 def _most_cells(body: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from sessions_app.conf import conf
-from sessions_app.rendering.event_html import seconds_to_render
+from sessions_app.rendering.event_html import takes_long
 from sessions_app.rendering.markdown import render_markdown, start_of_open_block
 
 LONGEST_PARSED, MOST_LINES_PARSED = 16_384, 500
@@ -62,4 +62,4 @@ def _beginning(text: str) -> str:
 
 
 def _is_cheap(text: str) -> bool:
-    return seconds_to_render(json.dumps(text)) <= conf().inline_render_seconds
+    return not takes_long(json.dumps(text))

@@ -1,4 +1,4 @@
-"""Characters that people cannot see, shown as escapes in a whole HTML page.
+"""Characters that people cannot see, shown as escapes in a whole HTML page or a text.
 
 A direction character such as U+202E makes a browser draw what follows in another order, so that a page shows what is
 not stored. The filter works on the finished page: every field of every template is covered.
@@ -24,6 +24,11 @@ def show_hidden_characters(html: str) -> str:
     Fields that a form sends back stay as they are. Escaped text has no `<` and no `>`.
     """
     return _PIECES.sub(_shown, html) if _HIDDEN.search(html) else html
+
+
+def escape_hidden(text: str) -> str:
+    r"""Return a plain text with each hidden character as an escape such as `\u202e`."""
+    return _HIDDEN.sub(_escape, text)
 
 
 def escape_in_json(text: str) -> str:

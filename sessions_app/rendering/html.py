@@ -1,4 +1,4 @@
-"""Rendering of events, jobs and scheduled tasks to HTML by their templates."""
+"""Rendering of events, jobs and scheduled tasks to HTML."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
 from sessions_app.models import ScheduledTask, ToolJob
+from sessions_app.rendering.article import article
 from sessions_app.rendering.blocks import (
     Block,
     ScheduledTaskBlock,
@@ -94,7 +95,7 @@ def render_schedule(task: ScheduledTask) -> SafeString:
 
 
 def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> dict[str, Any]:
-    """Return what an event shows, with its speaker, by the names of the template; empty when that is nothing."""
+    """Return what an event shows, with its speaker, by the names of the context; empty when that is nothing."""
     blocks = blocks_of(view, event, jobs)
     actions = event.actions
     content = {
@@ -132,7 +133,7 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
         "tokens": tokens_of(event) if view.shows_details else 0,
         "cost": cost_of(event, conf()) if view.shows_details else 0,
     }
-    return render_to_string("chat/event.html", context)
+    return article(context)
 
 
 def _render_job(job: ToolJob) -> SafeString:

@@ -15,7 +15,7 @@ from runtime.auth.auth_credential import AuthCredentialTypes
 from runtime.auth.auth_schemes import APIKey, HTTPBase
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.events import Event
-from runtime.events.calls import REQUEST_CREDENTIAL
+from runtime.events.calls import REMOTE_AUTH, REMOTE_QUESTIONS, REQUEST_CREDENTIAL
 from sessions_app.history.event_marks import answerer_in
 from sessions_app.rendering.outline import label, one_line
 
@@ -85,6 +85,61 @@ class CredentialBlock:
     kind: ClassVar = "credential"
     call_id: str
     is_given: bool
+
+
+@dataclass(frozen=True)
+class RemoteQuestionBlock:
+    """A question of a remote agent, which a text answers.
+
+    Attributes:
+        is_sign_in: True when the user signs in elsewhere and only says when that is done.
+    """
+
+    kind: ClassVar = "remote_question"
+    call_id: str
+    name: str
+    agent: str
+    text: str
+    is_sign_in: bool
+
+
+@dataclass(frozen=True)
+class RepliedBlock:
+    """The user's answer to a remote agent; without a text, the user wrote a message in its place."""
+
+    kind: ClassVar = "replied"
+    call_id: str
+    text: str
+    is_sign_in: bool
+
+
+def form_block(
+    call: types.FunctionCall, event: Event
+) -> ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | None:
+    """Return the block of a call that a form answers; None for all other calls."""
+    return (
+        choice_block(call, event)
+        or credential_request_block(call, event)
+        or remote_question_block(call, event)
+    )
+
+
+def remote_question_block(call: types.FunctionCall, event: Event) -> RemoteQuestionBlock | None:
+    """Return the block of a remote agent's question; None for all other calls."""
+    if call.name not in REMOTE_QUESTIONS or call.id not in (event.long_running_tool_ids or ()):
+        return None
+    text = next(iter((call.args or {}).values()), "")
+    is_sign_in = call.name == REMOTE_AUTH
+    return RemoteQuestionBlock(call.id or "", call.name, event.author, str(text), is_sign_in)
+
+
+def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBlock | None:
+    """Return the block of an answer to a remote agent; None for all other responses."""
+    if response.name not in REMOTE_QUESTIONS:
+        return None
+    content = response.response or {}
+    text = one_line(content.get("result") or "") if event.author == "user" else ""
+    return RepliedBlock(response.id or "", text, response.name == REMOTE_AUTH)
 
 
 def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:

@@ -66,10 +66,11 @@ def _session_pk(app_name: str, user: Any, session_id: str) -> Any:
     return session_pk
 
 
-def _versions(app_name: str, user_id: str, session_id: str, filename: str) -> QuerySet[Artifact]:
+def artifact_versions(app_name: str, user: Any, session_id: str, filename: str) -> QuerySet[Artifact]:
+    """Return the versions of a file of a session, or of the user if its name begins with `user:`."""
     if not is_storable(filename):
         return Artifact.objects.none()
-    rows = Artifact.objects.filter(app_name=app_name, user_id=user_pk(user_id), filename=filename)
+    rows = Artifact.objects.filter(app_name=app_name, user_id=user, filename=filename)
     if filename.startswith(USER_PREFIX):
         return rows.filter(session__isnull=True)
     return rows.filter(session__key=session_id)
@@ -104,7 +105,7 @@ def store_artifact(artifact: Artifact, content: File[bytes]) -> int:
     Raises:
         LimitExceededError: the user's artifacts would be too large together.
     """
-    _check_size(artifact.user_id, artifact.size)  # before the bytes are written
+    check_size(artifact.user_id, artifact.size)  # before the bytes are written
     artifact.file.save(artifact.filename, content, save=False)
     try:
         return _insert(artifact)
@@ -129,14 +130,14 @@ def _insert(artifact: Artifact) -> int:
                 # Lock order: user and session, which the foreign keys lock, before the sum, which a trigger locks.
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 artifact.save(force_insert=True)
-                _check_size(artifact.user_id, 0)
+                check_size(artifact.user_id, 0)
         except IntegrityError:
             continue  # a concurrent save took this version number
         return artifact.version
     raise ConflictError(f"Artifact {artifact.filename!r} has too many concurrent writers. Try again.")
 
 
-def _check_size(user: Any, more: int) -> None:
+def check_size(user: Any, more: int) -> None:
     """Raise `LimitExceededError` when the user's artifacts would be too large with so many bytes more.
 
     In the transaction of an insert the sum is locked, so that concurrent saves cannot exceed the limit together.
@@ -155,12 +156,15 @@ def _check_size(user: Any, more: int) -> None:
 def _load(
     app_name: str, user_id: str, session_id: str, filename: str, version: int | None
 ) -> types.Part | None:
-    rows = _versions(app_name, user_id, session_id, filename)
+    rows = artifact_versions(app_name, user_pk(user_id), session_id, filename)
     if version is not None:
         rows = rows.filter(version=version)
     artifact = rows.order_by("-version").first()
-    if artifact is None:
-        return None
+    return None if artifact is None else load_part(artifact)
+
+
+def load_part(artifact: Artifact) -> types.Part:
+    """Return the content of a version, read from the storage, as it was saved."""
     with artifact.file.open("rb") as file:
         data = file.read()
     if artifact.part_kind == "text":
@@ -175,9 +179,9 @@ def _names(app_name: str, user_id: str, session_id: str) -> list[str]:
 
 
 def _delete(app_name: str, user_id: str, session_id: str, filename: str) -> None:
-    _versions(app_name, user_id, session_id, filename).delete()
+    artifact_versions(app_name, user_pk(user_id), session_id, filename).delete()
 
 
 def _version_numbers(app_name: str, user_id: str, session_id: str, filename: str) -> list[int]:
-    rows = _versions(app_name, user_id, session_id, filename)
+    rows = artifact_versions(app_name, user_pk(user_id), session_id, filename)
     return list(rows.order_by("version").values_list("version", flat=True))

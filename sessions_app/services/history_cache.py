@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -14,8 +16,42 @@ from sessions_app.conf import conf
 BYTES_OF_EVENT = 3_500
 """Memory of an event's objects without its texts, as measured with tracemalloc."""
 
+SLICE_EVENTS, SLICE_CHARACTERS = 100, 250_000
+"""Events, and characters of their JSON, after which other tasks run: a slice takes a few milliseconds."""
+
 SessionName = tuple[str, str, str]
 """App name, user id and session id of the ADK API."""
+
+
+@dataclass(frozen=True)
+class StoredEvent:
+    """An event that was read from its JSON.
+
+    Attributes:
+        bytes: estimated memory.
+    """
+
+    event: Event
+    bytes: int
+
+    @classmethod
+    def read(cls, body: str) -> StoredEvent:
+        """Return the event of a stored body."""
+        return cls(event_from_json(body), BYTES_OF_EVENT + sys.getsizeof(body))
+
+
+async def read_events(bodies: Sequence[str]) -> list[StoredEvent]:
+    """Return the events of stored bodies. Reading a long history lets other tasks run after each slice."""
+    events: list[StoredEvent] = []
+    slice_events = slice_characters = 0
+    for body in bodies:
+        if slice_events == SLICE_EVENTS or slice_characters > SLICE_CHARACTERS:
+            await asyncio.sleep(0)
+            slice_events = slice_characters = 0
+        events.append(StoredEvent.read(body))
+        slice_events += 1
+        slice_characters += len(body)
+    return events
 
 
 @dataclass
@@ -41,14 +77,14 @@ class History:
         """Sequence number of the last event."""
         return self.skipped + len(self.events)
 
-    def add(self, after: int, bodies: list[str]) -> int:
-        """Append the events, given as JSON, that follow `after`, unless there is a gap; return their memory."""
-        new_bodies = bodies[self.last_seq - after :] if after <= self.last_seq else []
-        new = [event_from_json(body) for body in new_bodies]
-        self.events += new
-        self.invocations.update(event.invocation_id for event in new)
-        self.is_plain = self.is_plain and not any(_changes_effective_events(event) for event in new)
-        added = sum(BYTES_OF_EVENT + sys.getsizeof(body) for body in new_bodies)
+    def add(self, after: int, stored: Sequence[StoredEvent]) -> int:
+        """Append the events that follow `after`, unless there is a gap; return their memory."""
+        new = stored[self.last_seq - after :] if after <= self.last_seq else []
+        events = [one.event for one in new]
+        self.events += events
+        self.invocations.update(event.invocation_id for event in events)
+        self.is_plain = self.is_plain and not any(map(_changes_effective_events, events))
+        added = sum(one.bytes for one in new)
         self.bytes += added
         return added
 
@@ -77,8 +113,8 @@ class HistoryCache:
         self._size += history.bytes
         self._evict_least_recently_used()
 
-    def extend(self, name: SessionName, session_id: UUID, after: int, bodies: list[str]) -> None:
-        """Append the events, given as JSON, that follow `after`.
+    def extend(self, name: SessionName, session_id: UUID, after: int, stored: Iterable[StoredEvent]) -> None:
+        """Append the events that follow `after`.
 
         A summary drops the history instead: few of the cached events are still in effect, so the next load is cheaper.
         """
@@ -89,7 +125,7 @@ class HistoryCache:
             self.forget(name)
             return
         known = len(history.events)
-        self._size += history.add(after, bodies)
+        self._size += history.add(after, list(stored))
         if any(event.actions.compaction for event in history.events[known:]):
             self.forget(name)
         self._evict_least_recently_used()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import OrderedDict
+from contextlib import suppress
 from uuid import UUID
 
-from runtime.engine.request_record import record_request
+from pydantic_core import PydanticSerializationError, to_json
+
+from runtime.engine.request_record import Record, record_request
 from runtime.events.event import Event
 from runtime.run_config import ModelCall
 from sessions_app.codec import storable_values
@@ -66,7 +68,7 @@ class ModelCallLog:
         if self._hides_failures:
             record["hides_failures"] = True
         return RecordedCall(
-            json.dumps(storable_values(record), separators=(",", ":")),
+            _storable_json(record),
             {name: text for name, text in texts.items() if not self._is_known(name)},
         )
 
@@ -76,3 +78,12 @@ class ModelCallLog:
             return False
         _known_texts.move_to_end(key)
         return True
+
+
+def _storable_json(record: Record) -> str:
+    """Return the record as JSON for a jsonb column. Almost none has a character that must be replaced."""
+    with suppress(PydanticSerializationError):
+        text = to_json(record).decode()
+        if "\\u0000" not in text:
+            return text
+    return to_json(storable_values(record)).decode()

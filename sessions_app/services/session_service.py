@@ -26,7 +26,7 @@ from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
 from sessions_app.services.erasing import delete_session_row
-from sessions_app.services.history_cache import History, SessionName, cache
+from sessions_app.services.history_cache import History, SessionName, StoredEvent, cache, read_events
 from sessions_app.services.model_calls import ModelCallLog
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
@@ -117,7 +117,7 @@ class DjangoSessionService(BaseSessionService):
         if config.num_recent_events is not None or config.after_timestamp is not None:
             recent, since = config.num_recent_events, config.after_timestamp
             loaded = await event_log.load(_key(name), recent=recent, since=since)
-            return _session(name, loaded, _events(loaded)) if loaded else None
+            return _session(name, loaded, await _events(loaded)) if loaded else None
         whole = not config.without_superseded
         result = await self._load_cached(name, whole) or await self._load_stored(name, whole)
         if result is None:
@@ -144,7 +144,7 @@ class DjangoSessionService(BaseSessionService):
             return None if _lacks_rewound_summary(history) else (preloaded, history)
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
-            cache.extend(name, loaded.session_id, after, loaded.events)
+            cache.extend(name, loaded.session_id, after, await read_events(loaded.events))
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
             cache.forget(name)
             return None
@@ -156,7 +156,7 @@ class DjangoSessionService(BaseSessionService):
         if loaded is None:
             return None
         history = History(loaded.session_id, skipped=loaded.last_seq - len(loaded.events))
-        history.add(history.skipped, loaded.events)
+        history.add(history.skipped, await read_events(loaded.events))
         if _lacks_rewound_summary(history):
             cache.forget(name)
             return await self._load_stored(name, whole=True)
@@ -198,7 +198,7 @@ class DjangoSessionService(BaseSessionService):
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
         # Cache a copy: later changes of the writer's event object are not in the log.
-        cache.extend(name, committed.session_id, committed.seq - 1, [body])
+        cache.extend(name, committed.session_id, committed.seq - 1, map(StoredEvent.read, [body]))
         session.last_seq = committed.seq
         if self._on_commit:
             self._on_commit(
@@ -249,8 +249,8 @@ def _lacks_rewound_summary(history: History) -> bool:
     return rewinds_past_start(history.events) or latest_full_summary(drop_rewound(history.events)) is None
 
 
-def _events(loaded: event_log.Loaded) -> list[Event]:
-    return [event_from_json(body) for body in loaded.events]
+async def _events(loaded: event_log.Loaded) -> list[Event]:
+    return [stored.event for stored in await read_events(loaded.events)]
 
 
 def _key(name: SessionName) -> event_log.SessionKey:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
@@ -53,3 +54,16 @@ def shared_states(app_name: str, users: Iterable[Any]) -> tuple[dict[str, Any], 
     app = AppState.objects.filter(app_name=app_name).values_list("state", flat=True).first() or {}
     rows = UserState.objects.filter(app_name=app_name, user_id__in=list(users))
     return app, {row.user_id: row.state for row in rows}
+
+
+def length_of_state(app_name: str, user: Any, session_id: UUID | None, replaced: ScopedState) -> int:
+    """Return the length, as JSON, of the state of a session and of its person, without the keys that are replaced."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT COALESCE((SELECT length((state - %s::text[])::text) FROM sessions_app_session WHERE id = %s), 0) "
+            "+ COALESCE((SELECT length((state - %s::text[])::text) FROM sessions_app_userstate "
+            "WHERE app_name = %s AND user_id = %s), 0)",
+            [list(replaced.session), session_id, list(replaced.user), app_name, user],
+        )
+        (length,) = cursor.fetchone()
+    return int(length)

@@ -77,7 +77,7 @@ def artifact_name(name: str) -> str:
     printable = "".join(character for character in last if character.isprintable()).strip()
     while printable.startswith(USER_PREFIX):
         printable = printable.removeprefix(USER_PREFIX)
-    return printable[-NAME_LENGTH:] or "file"
+    return printable[-NAME_LENGTH:] if printable.strip(".") else "file"
 
 
 def is_accepted(mime_type: str) -> bool:

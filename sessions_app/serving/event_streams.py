@@ -1,29 +1,44 @@
-"""Event streams beside the pages.
+"""Event streams, and other long requests, beside the pages.
 
-Django's handler would keep a thread, and the request's connection to PostgreSQL, for as long as a stream is open.
+Django's handler would keep a thread, and the request's connection to PostgreSQL, for as long as a request is open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.handlers.asgi import get_script_prefix
 from django.urls.resolvers import RoutePattern
 
-Application = Callable[..., Awaitable[Any]]
-Scope = MutableMapping[str, Any]
+from sessions_app.serving.asgi import Application, AsgiScope, Receive, Send
+
+EVENT_STREAM = "text/event-stream"
+HEADERS = [
+    (b"content-type", EVENT_STREAM.encode()),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-accel-buffering", b"no"),  # of nginx
+]
+MOST_DIGITS = 18
+"""Digits of a `seq`; a larger number fits no column."""
 
 
-def with_event_streams(pages: Application, pattern: RoutePattern, streams: Application) -> Application:
-    """Wrap the pages: requests that match the pattern go to the event streams, with the values of its placeholders."""
+def with_event_streams(pages: Application, streams: Mapping[str, Application]) -> Application:
+    """Wrap the pages: a request that matches a route goes to its stream, with the values of the placeholders."""
+    patterns = [(RoutePattern(route, is_endpoint=True), stream) for route, stream in streams.items()]
 
-    async def handle(scope: Scope, receive: Any, send: Any) -> Any:
-        path = scope["path"].removeprefix(get_script_prefix(scope))
-        match = pattern.match(path.removeprefix("/"))
-        if match is None:
-            return await pages(scope, receive, send)
-        _, _, values = match
-        return await streams({**scope, "url_route": {"kwargs": values}}, receive, send)
+    async def handle(scope: AsgiScope, receive: Receive, send: Send) -> Any:
+        path = scope["path"].removeprefix(get_script_prefix(scope)).removeprefix("/")
+        for pattern, stream in patterns:
+            if match := pattern.match(path):
+                _, _, values = match
+                return await stream({**scope, "url_route": {"kwargs": values}}, receive, send)
+        return await pages(scope, receive, send)
 
     return handle
+
+
+def parse_seq(text: str) -> int | None:
+    """Return the `seq` that a browser or a program has sent as text; None for a text that is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None

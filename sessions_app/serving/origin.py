@@ -6,7 +6,6 @@ send the person's cookies with it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from io import BytesIO
 from typing import Any
 
@@ -15,10 +14,9 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 
+from sessions_app.serving.asgi import Application, AsgiScope, Receive, Send
 from sessions_app.serving.nul import has_nul
 
-Application = Callable[..., Awaitable[Any]]
-Scope = MutableMapping[str, Any]
 HTTP_SCHEMES = {"ws": "http", "wss": "https", "http": "http", "https": "https"}
 
 
@@ -43,10 +41,9 @@ def from_own_pages(application: Application) -> Application:
     needs none.
     """
 
-    async def wrapped(scope: Scope, receive: Any, send: Any) -> Any:
-        request = _http_request(scope)
+    async def wrapped(scope: AsgiScope, receive: Receive, send: Send) -> Any:
         is_websocket = scope["type"] == "websocket"
-        if not has_nul(request) and _OriginCheck(_no_response).accepts(request, needs_origin=is_websocket):
+        if is_from_own_page(scope, needs_origin=is_websocket):
             return await application(scope, receive, send)
         if not is_websocket:
             await send({"type": "http.response.start", "status": 403, "headers": []})
@@ -57,7 +54,19 @@ def from_own_pages(application: Application) -> Application:
     return wrapped
 
 
-def _http_request(scope: Scope) -> ASGIRequest:
+def is_from_own_page(scope: AsgiScope, *, needs_origin: bool) -> bool:
+    """Return True for a request of a page of this site or of a trusted origin, without NUL.
+
+    Args:
+        needs_origin: True for a request that changes something or reads more than a page may: without an Origin, the
+            browser must tell in `Sec-Fetch-Site` that the page is of the same origin.
+    """
+    request = http_request(scope)
+    needs_origin = needs_origin and request.headers.get("Sec-Fetch-Site") != "same-origin"
+    return not has_nul(request) and _OriginCheck(_no_response).accepts(request, needs_origin=needs_origin)
+
+
+def http_request(scope: AsgiScope) -> ASGIRequest:
     """Return the request as Django's, which knows ALLOWED_HOSTS and SECURE_PROXY_SSL_HEADER."""
     scheme = HTTP_SCHEMES[scope.get("scheme", "ws")]
     return ASGIRequest({**scope, "method": "GET", "scheme": scheme}, BytesIO())

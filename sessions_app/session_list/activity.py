@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from django.db.models import Model, QuerySet
 
-from sessions_app.models import Invocation, JobStatus, ScheduledTask, Session, ToolJob
+from runtime.events.answer_rules import STAFF
+from sessions_app.models import AnswerRequest, Invocation, JobStatus, ScheduledTask, Session, ToolJob
 from sessions_app.ownership import User
 from sessions_app.session_list.listing import unanswered
 
@@ -19,6 +20,7 @@ _JOB = (
     "tool_name", "status", "question", "created_at", "run_at", "sent_at", "started_at",
     "progress_done", "progress_total", "progress_message",
 )  # fmt: skip
+_REQUEST = ("tool_name", "asked_at")
 _TASK = ("task", "next_at", "every", "time_zone", "start_at")
 M = TypeVar("M", bound=Model)
 
@@ -30,6 +32,7 @@ class Activity:
     Attributes:
         questions: jobs that ask something, the oldest first.
         unanswered: invocations that wait for an approval or another answer of the person, the oldest first.
+        for_staff: calls that wait for an approval or another answer of staff, the oldest first.
         invocations: queued and running invocations, the newest first.
         jobs: queued and running jobs, the newest first.
         tasks: active scheduled tasks, the next one first.
@@ -38,6 +41,7 @@ class Activity:
 
     questions: list[ToolJob]
     unanswered: list[Invocation]
+    for_staff: list[AnswerRequest]
     invocations: list[Invocation]
     jobs: list[ToolJob]
     tasks: list[ScheduledTask]
@@ -46,7 +50,8 @@ class Activity:
     @property
     def is_empty(self) -> bool:
         """True when there is no row."""
-        return not (self.questions or self.unanswered or self.invocations or self.jobs or self.tasks)
+        of_person = self.questions or self.unanswered
+        return not (of_person or self.for_staff or self.invocations or self.jobs or self.tasks)
 
     @property
     def most_rows(self) -> int:
@@ -55,15 +60,17 @@ class Activity:
 
 
 def activity_of(person: User) -> Activity:
-    """Return the activity of the person's sessions; five queries, however many sessions there are."""
+    """Return the activity of the person's sessions; six queries, however many sessions there are."""
     sessions = Session.objects.owned_by(person).values("pk")
     invocations = Invocation.objects.filter(session__in=sessions)
     jobs = ToolJob.objects.filter(session__in=sessions)
     tasks = ScheduledTask.objects.filter(session__in=sessions)
+    requests = AnswerRequest.objects.open().filter(session__in=sessions, answered_by__startswith=STAFF)
     reader = _Reader()
     return Activity(
         questions=reader.read(jobs.filter(status=JobStatus.WAITING).order_by("created_at", "pk"), _JOB),
         unanswered=reader.read(unanswered(invocations).order_by("pk"), _INVOCATION),
+        for_staff=reader.read(requests.order_by("asked_at", "pk"), _REQUEST),
         invocations=reader.read(invocations.active().order_by("-pk"), _INVOCATION),
         jobs=reader.read(jobs.filter(status__in=JobStatus.active()).order_by("-created_at", "pk"), _JOB),
         tasks=reader.read(tasks.active(), _TASK),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -15,8 +15,10 @@ from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.codec import event_to_show, storable
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds
+from sessions_app.masking import beginning_of
 from sessions_app.models import Event, LegalHold, Session, SessionAct
-from sessions_app.models.session import TITLE_LENGTH, TitleSource
+from sessions_app.models.session import TITLE_LENGTH, SessionQuerySet, TitleSource
+from sessions_app.ownership import NO_SESSION
 from sessions_app.services.erasing import refuse_if_held
 
 RENAME = "rename"
@@ -52,6 +54,22 @@ def change_session(session: Session, change: str, title: str, by: Actor) -> None
             SessionAct.objects.record(session.pk, Act(by, action, ("session", str(session.pk))))
         if not Session.objects.filter(pk=session.pk).update(**values):
             raise NotFoundError(GONE)
+
+
+def change_together(
+    own: SessionQuerySet, wanted: Iterable[str], title: str, by: Actor, check: Callable[[Session], None]
+) -> None:
+    """Make several of `CHANGES` to the only session of `own`, all or none, after a check of the locked row.
+
+    Raises the same as `change_session`, and what the check raises.
+    """
+    with transaction.atomic():
+        session = own.select_for_update().first()
+        if session is None:
+            raise NotFoundError(NO_SESSION)
+        check(session)
+        for change in wanted:
+            change_session(session, change, title, by)
 
 
 def _new_title(text: str) -> dict[str, Any]:
@@ -106,4 +124,4 @@ def title_from(text: str) -> str:
     line = " ".join(text.split())
     if len(line) <= 80:
         return line
-    return f"{line[:80].rsplit(' ', 1)[0]}…"
+    return f"{beginning_of(line, 80).rsplit(' ', 1)[0]}…"

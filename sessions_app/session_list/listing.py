@@ -30,6 +30,7 @@ MOST_SESSIONS = 500
 """Sessions of the longest page that an address can ask for."""
 MOST_PINNED = 50
 MOST_DIGITS = 9
+LARGE_COLUMNS = ("state", "initial_state", "log_hash")
 BROKEN = "The address of this page is broken. Go back to your chats."
 
 
@@ -89,7 +90,7 @@ def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
         needs_person=Exists(asking) | Exists(unanswered(invocations)),
         is_shared=Exists(links) if conf().share_links else Value(False),
     )
-    return annotated.defer("state", "initial_state", "log_hash")
+    return annotated.defer(*LARGE_COLUMNS)
 
 
 def unanswered(invocations: InvocationQuerySet) -> InvocationQuerySet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
@@ -13,25 +14,24 @@ from django.views.decorators.http import require_safe
 from sessions_app.conf import conf
 from sessions_app.db.pool import fetch_one, get_pool
 from sessions_app.process_metrics import IS_AVAILABLE, drop_dead_processes
+from sessions_app.statuses import JobStatus, sql_list
 
-try:
+if IS_AVAILABLE:
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Gauge, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
-except ImportError:  # an extra, which `IS_AVAILABLE` tells
-    pass
 
 MISSING = "Metrics need the package prometheus-client: pip install -r requirements-telemetry.txt\n"
 PERMISSION = "sessions_app.view_invocation"
-_QUERY = """
+_QUERY = f"""
 SELECT
     (SELECT count(*) FROM sessions_app_invocation WHERE status = 'queued'),
     (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8
      FROM sessions_app_invocation WHERE status = 'queued'),
     (SELECT count(*) FROM sessions_app_invocation WHERE status = 'running'),
-    (SELECT coalesce(jsonb_object_agg(status, jobs), '{}') FROM (
+    (SELECT coalesce(jsonb_object_agg(status, jobs), '{{}}') FROM (
         SELECT status, count(*) AS jobs FROM sessions_app_tooljob
-        WHERE delivered_at IS NULL AND status IN ('queued', 'running', 'waiting') GROUP BY status
-    ) open)"""
+        WHERE delivered_at IS NULL AND status IN {sql_list(JobStatus.open())} GROUP BY status
+    ) open)"""  # noqa: S608
 
 
 @require_safe
@@ -59,7 +59,8 @@ async def _may_read(request: HttpRequest) -> bool:
     if conf().metrics_token and constant_time_compare(given, conf().metrics_token):
         return True
     user = await request.auser()
-    return user.is_staff and await user.ahas_perm(PERMISSION)
+    is_staff = getattr(user, "is_staff", False)
+    return is_staff and isinstance(user, PermissionsMixin) and await user.ahas_perm(PERMISSION)
 
 
 async def _of_database() -> CollectorRegistry:
@@ -70,8 +71,8 @@ async def _of_database() -> CollectorRegistry:
     _gauge(registry, "adk_queue_age_seconds", "Age of the oldest of them", age)
     _gauge(registry, "adk_running_invocations", "Invocations that run", running)
     by_status = Gauge("adk_jobs", "Open jobs", ["status"], registry=registry)
-    for status in ("queued", "running", "waiting"):
-        by_status.labels(status).set(jobs.get(status, 0))
+    for status in JobStatus.open():
+        by_status.labels(status.value).set(jobs.get(status, 0))
     pool = (await get_pool()).get_stats()
     for name in ("pool_size", "pool_available", "requests_waiting"):
         _gauge(registry, f"adk_database_{name}", f"{name} of this process's pool", pool.get(name, 0))

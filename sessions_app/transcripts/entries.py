@@ -33,6 +33,8 @@ from sessions_app.rendering.questions import (
     ChosenBlock,
     CredentialBlock,
     CredentialRequestBlock,
+    RemoteQuestionBlock,
+    RepliedBlock,
     StoppedBlock,
 )
 from sessions_app.rendering.session_view import SessionView
@@ -142,9 +144,9 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             yield from _call_pieces(block, context)
         case ResponseBlock():
             yield from _response_pieces(block, context)
-        case ConfirmationRequestBlock() | ChoiceBlock() | CredentialRequestBlock():
+        case ConfirmationRequestBlock() | ChoiceBlock() | CredentialRequestBlock() | RemoteQuestionBlock():
             yield Piece("note", _question(block))
-        case ConfirmationBlock() | ChosenBlock() | CredentialBlock() | StoppedBlock():
+        case ConfirmationBlock() | ChosenBlock() | CredentialBlock() | StoppedBlock() | RepliedBlock():
             yield Piece("note", _answer(block, context.person))
         case CodeBlock() | FileBlock() | UploadBlock():
             yield from _attached_pieces(block)
@@ -164,7 +166,9 @@ def _attached_pieces(block: CodeBlock | FileBlock | UploadBlock) -> Iterator[Pie
             assert_never(block)
 
 
-def _question(block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock) -> str:
+def _question(
+    block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock,
+) -> str:
     match block:
         case ConfirmationRequestBlock():
             return gettext("Approval: %(call)s") % {"call": block.hint or block.words.plain}
@@ -172,13 +176,19 @@ def _question(block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestB
             return gettext("Choose one: {options}").format(options=", ".join(block.options))
         case CredentialRequestBlock():
             return f"{block.title}: {block.description}" if block.description else block.title
+        case RemoteQuestionBlock():
+            return block.text
         case _:
             assert_never(block)
 
 
-def _answer(block: ConfirmationBlock | ChosenBlock | CredentialBlock | StoppedBlock, owner: str) -> str:
+def _answer(
+    block: ConfirmationBlock | ChosenBlock | CredentialBlock | StoppedBlock | RepliedBlock, owner: str
+) -> str:
     if isinstance(block, StoppedBlock):
         return gettext("Stopped by staff")
+    if isinstance(block, RepliedBlock):
+        return block.text or gettext("Answered by a message")
     person = owner if isinstance(block, CredentialBlock) else block.staff or owner
     match block:
         case ConfirmationBlock():

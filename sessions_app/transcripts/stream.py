@@ -13,7 +13,7 @@ from sessions_app.codec import event_to_show, storable
 from sessions_app.data_protection.archive import as_json
 from sessions_app.data_protection.export import session_head
 from sessions_app.db.threads import fetch_rows, in_thread
-from sessions_app.history.state_changes import without_app_state
+from sessions_app.history.public_event import without_app_state
 from sessions_app.masking import mask_keys
 from sessions_app.models import Session, ToolJob
 from sessions_app.rendering.failures import once
@@ -21,6 +21,7 @@ from sessions_app.rendering.session_view import SessionView
 from sessions_app.thread_pools import download_threads
 from sessions_app.transcripts.batches import Batch, batches_of
 from sessions_app.transcripts.entries import Entry, EntryContext, Piece, entry_of
+from sessions_app.transcripts.markdown_file import markdown_head, write_markdown
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
@@ -41,9 +42,16 @@ async def stream_entries(session: Session, view: SessionView, write: WriteEntry)
         yield await download_threads.run(_write_batch, batch, events, context, write)
 
 
+async def stream_markdown(session: Session, view: SessionView) -> AsyncIterator[str]:
+    """Yield the session as a Markdown file. See `stream_entries`."""
+    yield markdown_head(session)
+    async for entries in stream_entries(session, view, write_markdown):
+        yield entries
+
+
 async def stream_json(session: Session) -> AsyncIterator[bytes]:
     """Yield the session as JSON, as the ADK API has it, without the app's state, with secrets masked by their keys."""
-    head = {**await in_thread(session_head, session), "title": session.title}
+    head = {**mask_keys(await in_thread(session_head, session)), "title": session.title}
     yield as_json(head)[:-1] + b', "events": ['
     separator = b"\n"
     async for batch in batches_of(session):

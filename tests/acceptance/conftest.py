@@ -18,7 +18,6 @@ from runtime.engine.request_record import (
     derive,
     rebuild,
     record_request,
-    request_as_json,
 )
 from runtime.events import Event
 from runtime.models.llm_request import LlmRequest
@@ -27,6 +26,7 @@ from runtime.run_config import ModelCall, RunConfig
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService
 from runtime.testing.scripted_model import ScriptedModel
+from tests.sent_requests import request_as_json
 
 
 @dataclass

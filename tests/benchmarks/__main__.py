@@ -10,7 +10,23 @@ import uvloop
 
 from tests.benchmarks.servers import bench_site
 
-NAMES = ("appends", "turns", "traces", "requests", "cancel", "streaming", "jobs", "growth", "memory")
+NAMES = (
+    "appends",
+    "turns",
+    "traces",
+    "requests",
+    "cancel",
+    "chats",
+    "budget",
+    "run_streams",
+    "log_pages",
+    "jobs",
+    "growth",
+    "memory",
+    "cold",
+    "alone",
+    "admin_pages",
+)
 
 
 def main(names: tuple[str, ...]) -> None:

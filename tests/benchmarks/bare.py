@@ -1,4 +1,4 @@
-"""Baseline of the streaming benchmark: a consumer that answers each message with 50 messages, 20 ms apart."""
+"""Baseline of the streaming benchmark: a consumer that answers each message with 50 messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 CHUNKS = 50
-SECONDS_BETWEEN = 0.02
 
 
 class BareConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -22,13 +21,14 @@ class BareConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.accept()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        self.task = asyncio.create_task(self._answer())
+        message = json.loads(text_data or "")
+        self.task = asyncio.create_task(self._answer(float(message["text"].split()[1])))
 
-    async def _answer(self) -> None:
+    async def _answer(self, seconds_between: float) -> None:
         due = time.perf_counter()
         for _ in range(CHUNKS):
-            due += SECONDS_BETWEEN
-            await asyncio.sleep(due - time.perf_counter())
+            due += seconds_between
+            await asyncio.sleep(due - time.perf_counter() if seconds_between else 0)
             frame: dict[str, Any] = {"type": "partial", "text": f"{time.time():.6f} "}
             await self.send(text_data=json.dumps(frame))
         await self.send(text_data=json.dumps({"type": "invocation", "status": "completed"}))

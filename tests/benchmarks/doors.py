@@ -48,12 +48,14 @@ def sign_in(person: User) -> str:
     return f"{settings.SESSION_COOKIE_NAME}={store.session_key}"
 
 
-async def enter(port: int, door: Door) -> ClientConnection:
-    """Open a websocket; a signed-in one has completed the hello frame."""
+async def enter(port: int, door: Door, after: int = 0) -> ClientConnection:
+    """Open a websocket; a signed-in one has completed the hello frame, whose page shows the events up to `after`."""
     address = f"ws://127.0.0.1:{port}{door.path}"
     headers = {"Cookie": door.cookie, "Origin": f"http://127.0.0.1:{port}"}
-    socket = await connect(address, additional_headers=headers, compression=None, max_queue=None)
+    socket = await connect(
+        address, additional_headers=headers, compression=None, max_queue=None, max_size=None
+    )
     if door.cookie:
-        await socket.send(json.dumps({"v": 1, "type": "hello", "after": 0}))
+        await socket.send(json.dumps({"v": 1, "type": "hello", "after": after}))
         await socket.recv()
     return socket

@@ -6,6 +6,7 @@ measured on a table of more than 100,000 such events, with its indexes.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -17,8 +18,10 @@ from redis.asyncio import Redis
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
 from sessions_app.invocations.worker import worker
+from sessions_app.live.process import live
 from sessions_app.shutdown import shut_down
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import enter, make_doors
@@ -56,6 +59,8 @@ async def measure() -> list[str]:
 
 async def _commands_per_turn(person: User, model: ScriptedModel) -> float:
     session = await use_cases.create_session(person, "bench")
+    live()
+    await asyncio.sleep(conf().heartbeat_seconds + 1)  # until the processes know each other
     async with Redis.from_url(settings.REDIS_URL) as client:
         before = (await client.info("stats"))["total_commands_processed"]
         for number in range(TURNS):
@@ -68,7 +73,7 @@ async def _commands_per_turn(person: User, model: ScriptedModel) -> float:
 
 @asynccontextmanager
 async def _other_processes(count: int) -> AsyncIterator[None]:
-    """Run web processes with one websocket each, in other sessions; they receive a notification of every commit."""
+    """Run web processes with one websocket each, in other sessions."""
     doors = await in_thread(make_doors, count, "paced")
     async with AsyncExitStack() as stack:
         for door in doors:

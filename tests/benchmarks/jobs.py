@@ -27,7 +27,7 @@ from tests.benchmarks.celery_worker import PROCESSES, celery_worker
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import Door, enter, make_doors
 from tests.benchmarks.people import make_person
-from tests.benchmarks.streaming import percentile
+from tests.benchmarks.work import percentile
 from tests.benchmarks.working.tasks import STAMPS, nothing, stamp
 
 JOBS = 300

@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from tempfile import mkdtemp
+
+import psutil
+
+from tests.benchmarks.daphne import cpu_seconds
 
 
 @contextmanager
 def bench_site(settings_module: str = "tests.benchmarks.settings") -> Iterator[None]:
-    """Set up Django on new embedded servers with a migrated database, and delete their data at the end."""
+    """Set up Django on new embedded servers with a migrated database, and delete their data at the end.
+
+    The data stays in the directory that `BENCH_DATA_DIR` names, for the next run.
+    """
     os.environ.setdefault("ADK_DEV", "1")
     os.environ["ADK_MODEL"] = "demo"
-    os.environ["ADK_DATA_DIR"] = mkdtemp(prefix="adk-bench-")
+    kept = os.environ.get("BENCH_DATA_DIR")
+    os.environ["ADK_DATA_DIR"] = kept or mkdtemp(prefix="adk-bench-")
     os.environ["DJANGO_SETTINGS_MODULE"] = settings_module
     os.environ["LOG_LEVEL"] = "WARNING"
 
@@ -31,4 +40,17 @@ def bench_site(settings_module: str = "tests.benchmarks.settings") -> Iterator[N
         call_command("migrate", verbosity=0)
         connections.close_all()
         yield
-    shutil.rmtree(settings.DATA_DIR)
+    if not kept:
+        shutil.rmtree(settings.DATA_DIR)
+
+
+def postgres_cpu_seconds() -> float:
+    """Return the CPU time so far of the site's PostgreSQL, with its ended connections."""
+    pid_file = Path(os.environ["ADK_DATA_DIR"]) / "postgres" / "postmaster.pid"
+    server = psutil.Process(int(pid_file.read_text().split()[0]))
+    times = server.cpu_times()
+    seconds = cpu_seconds(server) + float(times.children_user + times.children_system)
+    for child in server.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # ended meanwhile
+            seconds += cpu_seconds(child)
+    return seconds

@@ -5,4 +5,4 @@ from adk_site.settings import INSTALLED_APPS
 from tests.high_limits import HIGH_LIMITS
 
 ADK = HIGH_LIMITS
-INSTALLED_APPS += ["tests.benchmarks.paced", "tests.benchmarks.working"]
+INSTALLED_APPS += ["tests.benchmarks.large", "tests.benchmarks.paced", "tests.benchmarks.working"]

@@ -59,6 +59,11 @@ class ChatPage:
         self.wait_until_connected()
         return self.page.url
 
+    def open_new_chat(self, app: str = "help_desk") -> ChatPage:
+        """Go to a new chat without the click of `new_chat` on the home page, which takes twice the time."""
+        self.open(f"/chat/new/{app}/")
+        return self
+
     def open(self, address: str) -> None:
         """Go to a chat."""
         self.page.goto(self.address(address))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Protocol
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, StorageState, expect, sync_playwright
 
+from tests.browser.adk_web import find_adk_web
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
 from tests.browser.outside.service import Service
@@ -66,10 +68,19 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture(scope="package")
-def site(model: Model, service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def adk_web(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The directory with adk-web's files; None when google-adk is not there."""
+    return find_adk_web(tmp_path_factory.mktemp("adk_web"))
+
+
+@pytest.fixture(scope="package")
+def site(
+    model: Model, service: Service, adk_web: Path | None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
     """The whole site; its agents ask the scripted model through the real clients."""
     outside = {"OUTSIDE_MODEL": model.url, "OUTSIDE_SERVICE": service.url}
     environment = {**model.environment, **outside, "DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
+    environment |= {"ADK_WEB": str(adk_web or "")}
     with Stack(tmp_path_factory.mktemp("site"), environment=environment) as running:
         yield running
 
@@ -121,16 +132,10 @@ def open_tab(browser: Browser, site: Stack, signed_in: Callable[[str], StorageSt
 @pytest.fixture
 def chat(open_tab: OpenTab) -> ChatPage:
     """A tab with a new chat of the demo user."""
-    return _new_chat(open_tab())
+    return open_tab().open_new_chat()
 
 
 @pytest.fixture
 def staff_chat(open_tab: OpenTab) -> ChatPage:
     """A tab with a new chat of a staff user, who sees details."""
-    return _new_chat(open_tab(STAFF))
-
-
-def _new_chat(tab: ChatPage) -> ChatPage:
-    tab.page.goto(tab.base_url)
-    tab.new_chat()
-    return tab
+    return open_tab(STAFF).open_new_chat()

@@ -1,5 +1,7 @@
 """The site's settings with one more app, short leases, and one resume for each invocation of a dead process."""
 
+import os
+
 from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE, INSTALLED_APPS
 from tests.high_limits import HIGH_LIMITS
@@ -7,9 +9,12 @@ from tests.high_limits import HIGH_LIMITS
 ADK = {
     **HIGH_LIMITS,
     "share_links": True,
+    "dev_ui": True,
+    "dev_ui_directory": os.environ.get("ADK_WEB", ""),
     "lease_seconds": 4.0,
     "heartbeat_seconds": 0.5,
     "invocation_attempts": 2,
 }
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0
 INSTALLED_APPS += ["tests.browser.outside", "tests.browser.questions"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

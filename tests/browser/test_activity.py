@@ -46,8 +46,7 @@ def test_the_panel_follows_what_happens_in_other_chats_and_links_to_them(
     play(model)
     titles = {word: f"{word} {uuid4().hex[:8]}" for word in ("Report", "Plan", "Slow")}
     other = open_tab()
-    other.page.goto(other.base_url)
-    other.new_chat()
+    other.open_new_chat()
     panel = open_activity(chat)
     other.send(titles["Report"])
     report = panel.get_by_role("listitem").filter(has_text=titles["Report"])

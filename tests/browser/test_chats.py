@@ -113,8 +113,7 @@ def test_a_chat_is_renamed_pinned_archived_and_deleted_from_its_menu(chat: ChatP
 def test_the_list_tells_live_what_other_chats_do(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
     say(chat, "Watcher")
     busy = open_tab()
-    busy.page.goto(busy.base_url)
-    busy.new_chat()
+    busy.open_new_chat()
     model.play(Turn(text=["It ", "took long."], hold_before=[1]))
     title = unique("Slow one")
     busy.send(title)

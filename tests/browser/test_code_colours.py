@@ -68,8 +68,7 @@ def test_a_worker_that_cannot_be_started_leaves_later_blocks_their_colours(
 def test_a_worker_that_is_slow_to_load_colours_its_first_block(open_tab: OpenTab, model: Model) -> None:
     tab = open_tab()
     tab.page.clock.install()
-    tab.page.goto(tab.base_url)
-    tab.new_chat()
+    tab.open_new_chat()
     held: list[Route] = []
     tab.page.context.route("**/highlight_worker*", lambda route: held.append(route))
     model.play(Turn(text=["```python\nreturn\n```\n"]))

@@ -1,6 +1,6 @@
 """Contract: the pages work on a phone, by keyboard and with a screen reader, in light and dark colour schemes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,9 +15,11 @@ from tests.stack.stack import Stack
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
-SERIOUS_VIOLATIONS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
+SERIOUS_VIOLATIONS = """async (options) => (await axe.run(document, options)).violations
   .filter(({ impact }) => ["serious", "critical"].includes(impact))
   .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" | ")}`)"""
+RULES_OF_COLOURS = ("color-contrast", "link-in-text-block")
+"""The rules of axe whose outcome can differ between the light and the dark scheme of one page."""
 END_TRANSITIONS = """() => document.getAnimations()
   .filter((animation) => animation instanceof CSSTransition)
   .forEach((transition) => transition.finish())"""
@@ -65,11 +67,18 @@ def full_chat(staff_chat: ChatPage, model: Model) -> Iterator[ChatPage]:
     yield chat
 
 
-def serious_problems(page: Page) -> list[str]:
-    """Return the serious and critical accessibility violations that axe finds on the page, after its transitions."""
+def serious_problems(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """Return the serious and critical accessibility violations that axe finds on the page, after its transitions.
+
+    Args:
+        page: The page; it gets axe once.
+        rules: The ids of axe's rules to check; by default all.
+    """
     page.evaluate(END_TRANSITIONS)
-    page.evaluate(AXE.read_text())
-    violations: list[str] = page.evaluate(SERIOUS_VIOLATIONS)
+    if page.evaluate("typeof axe") == "undefined":
+        page.evaluate(AXE.read_text())
+    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+    violations: list[str] = page.evaluate(SERIOUS_VIOLATIONS, options)
     return violations
 
 

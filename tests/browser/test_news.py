@@ -29,12 +29,6 @@ CHOICE_IS = """(choice) => Object.entries(localStorage)
 HOSTILE = ["\u202egnp.exe", "a\0b", "x" * 200, "<b>bold</b>"]
 
 
-def new_chat(tab: ChatPage) -> ChatPage:
-    tab.page.goto(tab.base_url)
-    tab.new_chat()
-    return tab
-
-
 @pytest.fixture
 def tab(open_tab: OpenTab) -> ChatPage:
     """A tab that can be hidden; it shows no page yet."""
@@ -71,7 +65,7 @@ def start_job(chat: ChatPage, model: Model, *, precise: bool) -> None:
 
 
 def test_the_title_says_that_an_answer_is_ready_until_the_tab_is_seen(tab: ChatPage, model: Model) -> None:
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     title = f"Think {uuid4().hex[:8]}"
     hold_answer(chat, model, title)
     hide(chat.page)
@@ -85,7 +79,7 @@ def test_the_title_says_that_an_answer_is_ready_until_the_tab_is_seen(tab: ChatP
 
 
 def test_the_title_says_that_a_job_needs_the_person(tab: ChatPage, model: Model) -> None:
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     start_job(chat, model, precise=True)
     approve = chat.job("Write report").get_by_role("button", name="Approve")
     expect(approve).to_be_visible()
@@ -101,7 +95,7 @@ def test_the_title_says_that_a_call_needs_approval_that_was_asked_for_meanwhile(
     tab: ChatPage, model: Model
 ) -> None:
     give_notifications(tab.page, permission="granted")
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     choose_notifications(chat.page)
     model.play(
         Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
@@ -127,7 +121,7 @@ def test_the_title_says_that_a_call_needs_approval_that_was_asked_for_meanwhile(
 
 def test_a_refused_offer_is_not_made_again_after_a_reload_or_sign_out(tab: ChatPage, model: Model) -> None:
     give_notifications(tab.page)
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     start_job(chat, model, precise=False)
     chat.page.get_by_role("button", name="No, thanks").press("Enter")
     expect(chat.page.get_by_role("group", name="Notifications")).to_have_count(0)
@@ -147,7 +141,7 @@ def test_a_refused_offer_is_not_made_again_after_a_reload_or_sign_out(tab: ChatP
 
 def test_a_refusal_in_the_browser_is_remembered(tab: ChatPage, model: Model) -> None:
     give_notifications(tab.page, answer="denied")
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     start_job(chat, model, precise=False)
     offer = chat.page.get_by_role("button", name=OFFER)
     expect(offer).to_be_visible()
@@ -163,7 +157,7 @@ def test_a_refusal_in_the_browser_is_remembered(tab: ChatPage, model: Model) -> 
 
 def test_an_offer_goes_when_nothing_is_awaited_any_more(tab: ChatPage, model: Model) -> None:
     give_notifications(tab.page)
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     start_job(chat, model, precise=False)
     expect(chat.page.get_by_role("group", name="Notifications")).to_be_visible()
     chat.job("Write report").get_by_role("button", name="Cancel").click()
@@ -173,7 +167,7 @@ def test_an_offer_goes_when_nothing_is_awaited_any_more(tab: ChatPage, model: Mo
 
 def test_the_title_says_that_a_job_is_done(tab: ChatPage, model: Model) -> None:
     give_notifications(tab.page)
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     start_job(chat, model, precise=False)
     chat.page.get_by_role("button", name=OFFER).click()
     chat.page.wait_for_function(CHOICE_IS, arg="yes")
@@ -192,7 +186,7 @@ def test_a_notification_names_the_chat_and_what_happened_but_not_the_answer(
 ) -> None:
     give_notifications(tab.page)
     tab.page.clock.install()
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     title = f"{name[:190]}{uuid4().hex[:8]}"
     hold_answer(chat, model, "Think")
     chat.choose("Think", "Rename")
@@ -218,7 +212,7 @@ def test_a_notification_names_the_chat_and_what_happened_but_not_the_answer(
 
 def test_nothing_is_shown_while_the_tab_is_seen(tab: ChatPage, model: Model) -> None:
     give_notifications(tab.page, permission="granted")
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     choose_notifications(chat.page)
     hide(chat.page)  # loads what tells the news
     hide(chat.page, False)
@@ -235,7 +229,7 @@ def test_without_notifications_in_the_browser_nothing_is_offered_and_the_title_t
 ) -> None:
     tab.page.add_init_script(NO_NOTIFICATIONS)
     tab.page.clock.install()
-    chat = new_chat(tab)
+    chat = tab.open_new_chat()
     hold_answer(chat, model)
     chat.page.clock.fast_forward(LONG_ANSWER)
     expect(chat.page.get_by_role("button", name=OFFER)).to_have_count(0)

@@ -34,8 +34,7 @@ def chat(
     service.begin()
     window = browser.new_context(storage_state=signed_in(PERSON))
     tab = ChatPage(window.new_page(), web.base_url)
-    tab.page.goto(tab.base_url)
-    tab.new_chat("Outside")
+    tab.open_new_chat("outside")
     yield tab
     service.released.set()
     window.close()

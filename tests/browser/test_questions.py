@@ -20,10 +20,7 @@ FOCUSED = "() => document.activeElement !== document.body"
 
 @pytest.fixture
 def chat(open_tab: OpenTab) -> ChatPage:
-    tab = open_tab()
-    tab.page.goto(tab.base_url)
-    tab.new_chat("Questions")
-    return tab
+    return open_tab().open_new_chat("questions")
 
 
 def play(model: Model, *calls: Call, then: str = "Thank you.") -> None:

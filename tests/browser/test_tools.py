@@ -97,8 +97,7 @@ def test_each_of_several_parallel_calls_ends_by_itself(
     open_tab: OpenTab, model: Model, tmp_path: Path
 ) -> None:
     chat = open_tab(STAFF)
-    chat.page.goto(chat.base_url)
-    chat.new_chat("Questions")
+    chat.open_new_chat("questions")
     awaited, missing = tmp_path / "awaited", tmp_path / "missing"
     calls = [Call(name="wait_for_file", args={"path": str(path)}) for path in (awaited, missing)]
     failing = Call(name="wait_for_stone", args={})

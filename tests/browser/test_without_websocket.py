@@ -77,10 +77,7 @@ def open_blocked(proxy: BlockingProxy, person: BrowserContext) -> Iterator[OpenB
 @pytest.fixture
 def chat(open_blocked: OpenBlocked) -> ChatPage:
     """A tab with a new chat."""
-    tab = open_blocked()
-    tab.page.goto(tab.base_url)
-    tab.new_chat()
-    return tab
+    return open_blocked().open_new_chat()
 
 
 def words_until(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Acts of a person in a chat: send, stop, edit, turn back, confirm, answer a job, read. Each repeats until done."""
+"""Acts of a person in a chat: send, stop, edit, turn back, confirm, answer or stop a job. Each repeats until done."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.chaos.connections import Frame
 from tests.chaos.page import ACTIVE, ENDED, Page
 
 CONFLICT, NOT_FOUND = "conflict", "not_found"
+ENDED_JOB = ("succeeded", "failed", "cancelled")
 
 
 class Say:
@@ -96,6 +97,37 @@ class Confirm:
         return next((id for id, name in calls.items() if name == REQUEST_CONFIRMATION), None)
 
 
+class AwaitRejection(Confirm):
+    """Leave the call of the message's invocation alone until the site has rejected it."""
+
+    def __init__(self, client_id: str) -> None:
+        super().__init__(client_id, confirmed=False)
+
+    def frames(self, page: Page) -> Iterator[Frame]:
+        return iter(())
+
+
+class StopJob:
+    """Cancel the message's job once it runs, until it has ended."""
+
+    def __init__(self, client_id: str) -> None:
+        self._client_id = client_id
+
+    def is_over(self, page: Page) -> bool:
+        if page.status(self._client_id) not in ("waiting", "completed"):
+            return True  # the invocation ended without a job
+        job = page.job(self._client_id)
+        return job is not None and job["status"] in ENDED_JOB
+
+    def frames(self, page: Page) -> Iterator[Frame]:
+        job = page.job(self._client_id)
+        if job is not None and job["status"] == "running":
+            yield {"type": "cancel_job", "id": job["id"]}
+
+    def may_be_refused(self, code: str) -> bool:
+        return code == CONFLICT
+
+
 class AnswerJob:
     """Answer the question of the message's job until the job has taken the answer."""
 
@@ -106,25 +138,21 @@ class AnswerJob:
     def is_over(self, page: Page) -> bool:
         if page.status(self._client_id) not in ("waiting", "completed"):
             return True  # the invocation ended without a job
-        job = self._job(page)
+        job = page.job(self._client_id)
         if job is None:
             return False
         self._has_asked = self._has_asked or job.get("question") is not None
         has_answer = self._has_asked and job.get("question") is None
-        return has_answer or job["status"] in ("succeeded", "failed", "cancelled")
+        return has_answer or job["status"] in ENDED_JOB
 
     def frames(self, page: Page) -> Iterator[Frame]:
-        job = self._job(page)
+        job = page.job(self._client_id)
         if job is not None and job.get("question") is not None:
             number = job["question"]["number"]
             yield {"type": "answer_job", "id": job["id"], "number": number, "answer": self._answer}
 
     def may_be_refused(self, code: str) -> bool:
         return code == CONFLICT
-
-    def _job(self, page: Page) -> Frame | None:
-        calls = page.calls(self._client_id)
-        return next((page.jobs[call_id] for call_id in calls if call_id in page.jobs), None)
 
 
 class Read:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Protocol
 from uuid import UUID
 
+from tests.chaos.api_client import ApiClient
 from tests.chaos.connections import BROKEN, Connection, EventStream, Frame, WebSocket
 from tests.chaos.page import Page
 
@@ -35,22 +36,29 @@ class Act(Protocol):
 
 @dataclass
 class Browser:
-    """One tab of one person, which reconnects without limit."""
+    """One tab of one person, or a program with a key, which reconnects without limit.
+
+    Attributes:
+        key: API key of a program; empty for a tab.
+    """
 
     session_id: UUID
     cookie: str
     ports: list[int]
     random: Random
+    key: str = ""
     page: Page = field(default_factory=Page)
     reconnects: Counter[str] = field(default_factory=Counter)
 
     async def do(self, act: Act) -> None:
         """Perform the act, with as many connections as it takes."""
         while not act.is_over(self.page):
-            kind = self.random.choice((WebSocket, EventStream))
+            kind = ApiClient if self.key else self.random.choice((WebSocket, EventStream))
             ports = self.random.sample(self.ports, len(self.ports))
             try:
-                async with kind.open(ports, self.session_id, self.cookie, self.page.seq) as connection:
+                async with kind.open(
+                    ports, self.session_id, self.key or self.cookie, self.page.seq
+                ) as connection:
                     await self._listen(connection, act)
             except BROKEN:
                 self.reconnects[kind.__name__] += 1

@@ -56,12 +56,47 @@ class WebSocket:
         return frame
 
 
-class EventStream:
+class StreamedFrames:
+    """Frames that a task reads from server-sent events; the error with which the stream ends is raised after them."""
+
+    def __init__(self) -> None:
+        self._received: asyncio.Queue[Frame | Exception] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def reading(self, response: httpx.Response) -> AsyncIterator[None]:
+        """Read the response within the block."""
+        task = asyncio.create_task(self._read(response), name="stream of a tab or a program")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def receive(self) -> Frame:
+        received = await self._received.get()
+        if isinstance(received, Exception):
+            raise received
+        return received
+
+    def take_line(self, line: str) -> None:
+        """Put the frames of a line into the queue."""
+        raise NotImplementedError
+
+    async def _read(self, response: httpx.Response) -> None:
+        try:
+            async for line in response.aiter_lines():
+                self.take_line(line)
+            self._received.put_nowait(httpx.HTTPError("the stream has ended"))
+        except (httpx.HTTPError, AssertionError) as error:
+            self._received.put_nowait(error)
+
+
+class EventStream(StreamedFrames):
     """An event stream; the frames of the tab go to the last of the ports."""
 
     def __init__(self, client: httpx.AsyncClient, frames: str) -> None:
+        super().__init__()
         self._client, self._frames = client, frames
-        self._received: asyncio.Queue[Frame | Exception] = asyncio.Queue()
 
     @classmethod
     @asynccontextmanager
@@ -77,12 +112,8 @@ class EventStream:
             client.stream("GET", address, params={"after": after}, timeout=endless) as response,
         ):
             opened = cls(client, f"http://127.0.0.1:{ports[-1]}/chat/{session_id}/frames/")
-            reading = asyncio.create_task(opened._read(response), name="event stream of a tab")
-            try:
+            async with opened.reading(response):
                 yield opened
-            finally:
-                reading.cancel()
-                await asyncio.wait([reading])
 
     async def send(self, frame: Frame) -> None:
         response = await self._client.post(self._frames, content=_encode(frame))
@@ -91,20 +122,9 @@ class EventStream:
         elif response.status_code != httpx.codes.NO_CONTENT:
             raise httpx.HTTPError(f"a frame was answered with {response.status_code}")
 
-    async def receive(self) -> Frame:
-        received = await self._received.get()
-        if isinstance(received, Exception):
-            raise received
-        return received
-
-    async def _read(self, response: httpx.Response) -> None:
-        try:
-            async for line in response.aiter_lines():
-                if line.startswith("data: {"):
-                    self._received.put_nowait(json.loads(line.removeprefix("data: ")))
-            self._received.put_nowait(httpx.HTTPError("the stream has ended"))
-        except httpx.HTTPError as error:
-            self._received.put_nowait(error)
+    def take_line(self, line: str) -> None:
+        if line.startswith("data: {"):
+            self._received.put_nowait(json.loads(line.removeprefix("data: ")))
 
 
 def _encode(frame: Frame) -> str:

@@ -69,6 +69,11 @@ class Page:
         own = [event for event in self.log.values() if event["invocationId"] == invocation.id]
         return {call["id"]: call["name"] for call in _parts(own, "functionCall")}
 
+    def job(self, client_id: str) -> dict[str, Any] | None:
+        """Return the last frame of the job that the message's invocation has started; None without a job."""
+        calls = self.calls(client_id)
+        return next((self.jobs[call_id] for call_id in calls if call_id in self.jobs), None)
+
     def is_answered(self, call_id: str) -> bool:
         """True when the log contains a function response from outside for the call."""
         by_people = [event for event in self.log.values() if event["author"] == "user"]

@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
-from tests.chaos.acts import AnswerJob, Confirm, Read, Say, TurnBack
+from tests.chaos.acts import AnswerJob, AwaitRejection, Confirm, Read, Say, StopJob, TurnBack
 from tests.chaos.browser import Browser
 from tests.chaos.page import Page
+from tests.chaos.staff import Staff
 
-VERBS = ("say", "note", "keep", "work", "stop", "edit", "return", "confirm", "leave", "ask", "remind")
+VERBS = (
+    "say", "note", "keep", "work", "stop", "edit", "return", "confirm", "leave", "ask", "remind", "forget", "resist",
+    "correct",
+)  # fmt: skip
 """Kinds of acts; most are one message that begins with this word, which the obedient model follows."""
+VERBS_OF_PROGRAMS = ("say", "note", "keep", "work", "leave", "remind")
+"""Kinds of acts that need no more than messages."""
 DRAFTS = ("say", "note", "keep", "work", "delete", "ask", "remind")
 """First words of messages that are edited later."""
 MESSAGES_A_SECOND = 12
@@ -27,20 +33,24 @@ class Person:
     Attributes:
         number: Number of the person, part of all its client ids.
         browser: The tab.
+        staff: Corrects the state of the session.
         random: Source of all choices.
         timeout: Seconds within which an act must be done.
         sent: Client ids of all messages.
         unedited: Client ids of the messages that were not edited, or whose version came back, in order.
         stopped: Client ids of the messages that the person stopped.
+        corrected: Values that staff gave to the state, in order.
     """
 
     number: int
     browser: Browser
+    staff: Staff
     random: Random
     timeout: float
     sent: list[str] = field(default_factory=list)
     unedited: list[str] = field(default_factory=list)
     stopped: set[str] = field(default_factory=set)
+    corrected: list[str] = field(default_factory=list)
 
     @property
     def page(self) -> Page:
@@ -94,6 +104,15 @@ class Person:
             case "ask":
                 await self._say(client_id, "ask")
                 await self.browser.do(AnswerJob(client_id, answer=self.random.random() < 0.7))
+            case "forget":
+                await self._say(client_id, "forget")
+                await self.browser.do(AwaitRejection(client_id))
+            case "resist":
+                await self._say(client_id, "resist")
+                await self.browser.do(StopJob(client_id))
+            case "correct":
+                self.corrected.append(client_id)
+                await self.staff.correct(self.browser.session_id, client_id)
             case "leave":
                 await self._say(client_id, self.random.choice(("delete", "ask")))
             case _:

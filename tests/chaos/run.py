@@ -10,23 +10,29 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 from django.db import close_old_connections
 
 from sessions_app.db.pool import close_pool
-from sessions_app.models import Artifact, Event, Invocation, ScheduledTask, Session, ToolJob
+from sessions_app.invocations.escalation import TOO_LATE
+from sessions_app.models import ApiKey, Artifact, Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.use_cases import create_session
 from tests.benchmarks.doors import sign_in
 from tests.benchmarks.people import make_person
 from tests.chaos.browser import Browser
 from tests.chaos.conversation import Conversation
 from tests.chaos.evidence import describe
-from tests.chaos.people import MESSAGES_A_SECOND, VERBS, Person
+from tests.chaos.people import MESSAGES_A_SECOND, VERBS, VERBS_OF_PROGRAMS, Person
 from tests.chaos.processes import TARGETS, WEB, Site
+from tests.chaos.staff import Staff
 from tests.chaos.verdict import Verdict, is_quiet, judge
 
 APPS = ("chaos", "chaos_gemini")
 USERS_PER_APP = 2
+PROGRAM_AMONG = 3
+"""Each of so many people is a program that uses the HTTP API."""
 RECOVERY_SECONDS = 90.0
+BY_FORCE = "The function went on"
 SECONDS_PER_PERSON = 1.0
 """Added to the timeout for each person, because the machine is busier with more people."""
 
@@ -68,7 +74,9 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
     async with asyncio.TaskGroup() as tasks:
         killer = tasks.create_task(_kill_repeatedly(site, choices, kills, pause))
         for person in talkers:
-            verbs = chain([*islice(first_verbs, messages)], _shuffled_forever(VERBS, person.random))
+            own = VERBS_OF_PROGRAMS if person.browser.key else VERBS
+            first = first_verbs if own is VERBS else _shuffled_forever(own, person.random)
+            verbs = chain([*islice(first, messages)], _shuffled_forever(own, person.random))
             talk = person.talk(verbs, at_least=messages, until=killer.done, pause=people / MESSAGES_A_SECOND)
             tasks.create_task(_with_evidence(person, talk))
     for name in WEB:
@@ -125,6 +133,8 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
         "messages": sum(len(person.sent) for person in people),
         "events": await Event.objects.acount(),
         "jobs": await ToolJob.objects.acount(),
+        "jobs ended by force": await ToolJob.objects.filter(error_detail__startswith=BY_FORCE).acount(),
+        "calls rejected in time": await Invocation.objects.filter(reason=TOO_LATE).acount(),
         "files": await Artifact.objects.acount(),
         "scheduled tasks": await ScheduledTask.objects.acount(),
         "resumed": await Invocation.objects.filter(attempts__gt=1).acount(),
@@ -135,20 +145,37 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
         "answers over HTTP": await Event.objects.filter(prompt_tokens__isnull=False).acount(),
         "reconnects of websockets": sum(person.browser.reconnects["WebSocket"] for person in people),
         "reconnects of event streams": sum(person.browser.reconnects["EventStream"] for person in people),
+        "reconnects of programs": sum(person.browser.reconnects["ApiClient"] for person in people),
     }
 
 
+def _make_staff() -> str:
+    user = make_person()
+    user.is_staff = user.is_superuser = True
+    user.save()
+    return sign_in(user)
+
+
+def _make_key(user: User) -> str:
+    _, key = ApiKey.objects.all().make(user=user, name="chaos", scopes=["read", "run"])
+    return key
+
+
 async def _make_people(count: int, ports: list[int], seed: int, act_seconds: float) -> list[Person]:
-    """Create signed-in people, each with a session of an obedient app; some share a user."""
+    """Create signed-in people, each with a session of an obedient app; some share a user. Some are programs."""
     groups = [APPS[number % len(APPS)] for number in range(len(APPS) * USERS_PER_APP)]
     users = [await sync_to_async(make_person)() for _ in groups]
     cookies = [await sync_to_async(sign_in)(user) for user in users]
+    keys = [await sync_to_async(_make_key)(user) for user in users]
+    staff = Staff(await sync_to_async(_make_staff)(), ports)
     people = []
     for number in range(count):
         group = number % len(groups)
         session = await create_session(users[group], groups[group])
         # The number of reconnects depends on timing, so the browser's choices must not advance the person's.
-        browser = Browser(session.pk, cookies[group], ports, random.Random(f"{seed} browser {number}"))
-        people.append(Person(number, browser, random.Random(f"{seed} person {number}"), act_seconds))
+        choices = random.Random(f"{seed} browser {number}")
+        key = keys[group] if number % PROGRAM_AMONG == PROGRAM_AMONG - 1 else ""
+        browser = Browser(session.pk, cookies[group], ports, choices, key)
+        people.append(Person(number, browser, staff, random.Random(f"{seed} person {number}"), act_seconds))
     await close_pool()
     return people

@@ -16,5 +16,7 @@ ADK = {
     "job_resend_seconds": 6.0,
     "invocation_attempts": 50,
     "schedule_shortest_seconds": 1.0,
+    "cancel_grace_seconds": 1.0,
+    "answer_limits": {"forget": {"reject_seconds": 1.0}},
 }
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0

@@ -17,6 +17,7 @@ from tests.chaos.messages import check_invocations, check_messages
 from tests.chaos.outages import check_outages
 from tests.chaos.people import Person
 from tests.chaos.processes import Outage
+from tests.chaos.staff import check_corrections
 from tests.chaos.states import check_session_state, check_shared_states
 
 
@@ -87,6 +88,7 @@ def _check_person(person: Person, conversation: Conversation) -> list[tuple[str,
             check_invocations(person, conversation),
         ),
         ("histories without repeated answers to calls", 1, check_answers_to_calls(conversation)),
+        ("corrections made once", len(person.corrected), check_corrections(person.corrected, conversation)),
         ("jobs answered once", len(conversation.jobs), check_jobs(conversation)),
         ("scheduled tasks with all their runs", len(conversation.tasks), check_tasks(conversation)),
     ]

@@ -2,7 +2,7 @@
 
 A Python block is a script whose output is the text block that follows, or, when it begins with `# <app>/agents.py` or
 `# <app>/test_agents.py`, a part of such a module. `tests/browser/test_embedding.py` writes and runs the files of a
-project, which begin with `# mysite/<file>.py`.
+project, which begin with `# mysite/<file>.py`; `tests/docs/test_api.py` runs `# ask_client.py` against a site.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ LINK = re.compile(r"\]\(((?!https?:)[^)#]+)")
 PATH = re.compile(r"`((?:adk_site|docs|runtime|sessions_app|templates|tests)/[\w/.-]*)`")
 AGENTS_PY = re.compile(r"# (\w+)/agents\.py\n")
 TESTS_PY = re.compile(r"# (\w+)/test_agents\.py\n")
+CLIENT_PY = re.compile(r"# (\w+)_client\.py\n")
 PROJECT_PY = re.compile(r"# mysite/(\w+)\.py\n")
 
 
@@ -53,7 +54,7 @@ SCRIPTS = [
     pytest.param(page, code, output, id=f"{name_of(page)}-{number}")
     for page in PAGES
     for number, (code, output) in enumerate(blocks(page), 1)
-    if not any(is_module(code, name) for name in (AGENTS_PY, TESTS_PY, PROJECT_PY))
+    if not any(is_module(code, name) for name in (AGENTS_PY, TESTS_PY, CLIENT_PY, PROJECT_PY))
 ]
 
 

@@ -17,7 +17,8 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.models import Invocation, Session, ToolJob
+from sessions_app.api.site_api import site_api
+from sessions_app.models import Evaluation, Invocation, Session, ToolJob
 from tests.fuzz.conftest import Errors, add_event, said
 from tests.fuzz.profile import examples
 from tests.fuzz.values import RTL, texts
@@ -36,7 +37,11 @@ PARAMETERS = {
     "/chat/{session}/artifacts/a.txt": ["version"],
     "/admin/sessions_app/session/{session}/change/": ["at", "event", "page", "kind", "author", "invocation"],
     "/admin/sessions_app/invocation/{invocation}/stop/": ["next"],
+    "/admin/sessions_app/evaluation/{evaluation}/change/": ["p"],
     "/accounts/login/": ["next"],
+    "/api/v1/sessions": ["cursor", "limit", "archived", "pinned", "app", "user_id"],
+    "/api/v1/sessions/search": ["q"],
+    "/api/v1/sessions/{session}/files": ["name", "cursor"],
     "/admin/login/": ["next"],
     "/admin/autocomplete/": ["app_label", "model_name", "field_name", "term", "page"],
     **dict.fromkeys(CHANGELISTS, LOOKUPS),
@@ -78,6 +83,13 @@ PATHS = [
     "/admin/sessions_app/legalhold/{odd}/lift/",
     "/admin/sessions_app/artifact/{odd}/download/",
 ]
+API_PATHS = [
+    re.sub(r"\{(?!session\})\w+\}", "{odd}", path.replace("{session_id}", session))
+    for path, operations in site_api.get_openapi_schema()["paths"].items()
+    for session in ("{session}", "{odd}")
+    if "get" in operations and "{" in path
+]
+"""Each address that the document of the HTTP API has for reading."""
 POSTS = [
     "/accounts/login/",
     "/admin/login/",
@@ -117,7 +129,9 @@ def filled(session: Session) -> dict[str, str]:
     names = {"session": session, "invocation_id": "e-1"}
     invocation = Invocation.objects.create(client_id="m-1", message={}, status="completed", **names)
     ToolJob.objects.create(call_id="c-1", tool_name="t", task_name="t", agent_name="a", **names)
-    return {"session": str(session.pk), "invocation": str(invocation.pk), "odd": ""}
+    evaluation = Evaluation.objects.create(app_name="shop", set_id="prices", config={}, case_count=0)
+    ids = {"session": session.pk, "invocation": invocation.pk, "evaluation": evaluation.pk}
+    return {**{name: str(key) for name, key in ids.items()}, "odd": ""}
 
 
 def status_of(
@@ -144,7 +158,7 @@ def test_a_query_string_is_answered(
     assert not broken, json.dumps(broken, indent=1)
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", [*PATHS, *dict.fromkeys(API_PATHS)])
 def test_a_path_is_answered(browser: Client, filled: dict[str, str], errors: Errors, path: str) -> None:
     broken = {}
     for value in VALUES:

@@ -18,19 +18,24 @@ from django.db.models import Model
 
 from sessions_app.actors import ActorKind
 from sessions_app.models import (
+    AccountAct,
     ActionKind,
     Annotation,
     AnswerRequest,
+    ApiKey,
     AppState,
     Artifact,
     CallError,
     DayFigure,
+    EvaluatedCase,
+    Evaluation,
     Event,
     Failure,
     Feedback,
     Invocation,
     LegalHold,
     Remit,
+    ResumableUpload,
     ScheduledTask,
     Session,
     SessionAct,
@@ -40,6 +45,8 @@ from sessions_app.models import (
     Tombstone,
     ToolJob,
     UserState,
+    Webhook,
+    WebhookDelivery,
 )
 
 APP = "echo"
@@ -62,13 +69,17 @@ class Things:
         values = {
             "session_id": self.session.pk,
             "seq": 1,
+            "run_id": self.rows["invocation"].invocation_id,  # type: ignore[attr-defined]
             "app_name": APP,
             "change": "pin",
             "filename": "notes.txt",
+            "name": "index.html",
             "artifact_id": self.rows["artifact"].pk,
             "content_type_id": ContentType.objects.get_for_model(Session).pk,
             "app_label": "sessions_app",
             "url": "no-such-page",
+            "webhook_id": self.rows["webhook"].pk,
+            "key_id": self.rows["apikey"].pk,
             "token": self.rows["sharelink"].token,  # type: ignore[attr-defined]
         }
         return str(values[name] if name in values else self.rows[model or "session"].pk)
@@ -86,6 +97,7 @@ def make_things(owner: User) -> Things:
         "answerrequest": make_request(session),
         "scheduledtask": make_schedule(session),
         "artifact": make_artifact(session),
+        "resumableupload": ResumableUpload.objects.create(session=session, filename="scan.txt", length=5),
         "feedback": Feedback.objects.create(session=session, user=owner, seq=1, rating="good"),
         # Of another session: its owner revokes the link of this one.
         "sharelink": ShareLink.objects.create(session=make_session(owner)),
@@ -104,7 +116,16 @@ def make_things(owner: User) -> Things:
         "failure": Failure.objects.create(
             session=session, seq=1, day=LATER, tool_name="report", cause="No paper"
         ),
+        "evaluation": make_evaluation(session),
         "annotation": Annotation.objects.create(session=session, label="refunds", by_name="Grace"),
+        "apikey": ApiKey.objects.all().make(user=owner, name="Laptop", scopes=["read"])[0],
+        "webhook": (hook := make_webhook(owner)),
+        "webhookdelivery": WebhookDelivery.objects.create(
+            webhook=hook, event="test", subject="1", payload={}
+        ),
+        "accountact": AccountAct.objects.create(
+            user=owner, action=ActionKind.REVOKE, subject_kind="apikey", subject_id="1"
+        ),
         "appstate": AppState.objects.get_or_create(app_name=APP)[0],
         "userstate": UserState.objects.get_or_create(app_name=APP, user=owner)[0],
         "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),
@@ -147,7 +168,7 @@ def make_session(owner: User) -> Session:
     body = {
         "id": uuid4().hex,
         "author": APP,
-        "invocationId": "e-asking",
+        "invocationId": f"e-{session.pk}",
         "timestamp": 1.0,
         "actions": {},
         "longRunningToolIds": [call["id"] for call in calls],
@@ -157,10 +178,29 @@ def make_session(owner: User) -> Session:
     return session
 
 
+def make_evaluation(session: Session) -> Evaluation:
+    """Store an evaluation whose case was made of the session."""
+    evaluation = Evaluation.objects.create(app_name=APP, set_id="refunds", config={}, case_count=1)
+    content = {"role": "user", "parts": [{"text": "Hello"}]}
+    eval_id = str(session.pk)
+    case = {"eval_id": eval_id, "conversation": [{"user_content": content}]}
+    EvaluatedCase.objects.create(
+        evaluation=evaluation, session=session, position=1, eval_id=eval_id, case=case
+    )
+    return evaluation
+
+
 def make_job(session: Session, **values: Any) -> ToolJob:
     """Store a queued job of the session."""
     names = {"call_id": "c-job", "tool_name": "report", "task_name": "t", "agent_name": APP}
     return ToolJob.objects.create(session=session, invocation_id="e-asking", **{**names, **values})
+
+
+def make_webhook(owner: User) -> Webhook:
+    """Store a webhook of the person, which is told nothing."""
+    return Webhook.objects.create(
+        user=owner, url="https://example.org/hook", secret="", events=["run.ended"], disabled_at=LATER
+    )
 
 
 def make_request(session: Session) -> AnswerRequest:

@@ -15,9 +15,10 @@ from celery import current_app
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.test import AsyncClient
+from django.utils import timezone, translation
 from pytest_django.fixtures import Settings
 
-from sessions_app import agent_registry, celery_dispatch
+from sessions_app import actors, agent_registry, celery_dispatch
 from sessions_app.actors import Act
 from sessions_app.db import threads
 from sessions_app.jobs import response, sweeper
@@ -32,6 +33,16 @@ async def loop_end(transactional_db: None) -> AsyncIterator[None]:
     """Shut down invocations, listeners and pools of the test's loop after the test, before the database is emptied."""
     yield
     await shut_down()
+
+
+@pytest.fixture(autouse=True)
+def request_forgotten() -> Iterator[None]:
+    """Forget actor, language and time zone of the last request: Django's client handles all requests in one context."""
+    yield
+    translation.deactivate()
+    timezone.deactivate()
+    actors.act_from("")
+    actors.act_with_key("", "")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Access matrix: each address and each static file of the site, and who may have it.
 
-`tests/integration/test_access_of_frames.py` is the matrix of the websocket. A new address without a row fails here.
+`tests/integration/test_access_of_frames.py` is the matrix of the websocket, `tests/integration/api/test_access.py` that
+of the HTTP API. A new address without a row fails here.
 """
 
 from __future__ import annotations
@@ -55,12 +56,20 @@ GET    login     302    302   302   302       -          /start/
 POST   405       405    405   405   405       -          /start/
 GET    405       405    405   405   405       -          /preferences/
 POST   302       302    302   302   302       -          /preferences/
+GET    login     200    200   200   200       -          /keys/
+POST   login     400    400   400   400       -          /keys/
+GET    405       405    405   405   405       -          /keys/<key_id>/revoke/
+POST   login     404    302   404   404       -          /keys/<key_id>/revoke/
 GET    login     200    200   200   200       -          /chats/
 POST   405       405    405   405   405       -          /chats/
 GET    403       403    403   403   200       view_invocation /metrics
 POST   405       405    405   405   405       -          /metrics
 GET    login     200    200   200   200       -          /activity/
 POST   405       405    405   405   405       -          /activity/
+GET    404       404    404   404   404       -          /dev-ui/
+POST   405       405    405   405   405       -          /dev-ui/
+GET    404       404    404   404   404       -          /dev-ui/<name>
+POST   405       405    405   405   405       -          /dev-ui/<name>
 GET    login     302    302   302   302       -          /chat/new/<app_name>/
 POST   405       405    405   405   405       -          /chat/new/<app_name>/
 GET    login     404    200   404   404       -          /chat/<session_id>/
@@ -198,8 +207,14 @@ GET    login     login  login 403   200       stop       /admin/sessions_app/too
 POST   login     login  login 403   302       stop       /admin/sessions_app/tooljob/<object_id>/stop/
 GET    login     login  login 403   200       stop       /admin/sessions_app/scheduledtask/<object_id>/stop/
 POST   login     login  login 403   302       stop       /admin/sessions_app/scheduledtask/<object_id>/stop/
+GET    login     login  login 403   200       stop-run   /admin/sessions_app/evaluation/<object_id>/stop/
+POST   login     login  login 403   302       stop-run   /admin/sessions_app/evaluation/<object_id>/stop/
 GET    login     login  login 403   200       revoke_*   /admin/sessions_app/sharelink/<object_id>/revoke/
 POST   login     login  login 403   200       revoke_*   /admin/sessions_app/sharelink/<object_id>/revoke/
+GET    login     login  login 403   200       add_*      /admin/sessions_app/apikey/add/
+POST   login     login  login 403   200       add_*      /admin/sessions_app/apikey/add/
+GET    login     login  login 403   200       revoke_*   /admin/sessions_app/apikey/<object_id>/revoke/
+POST   login     login  login 403   200       revoke_*   /admin/sessions_app/apikey/<object_id>/revoke/
 
 GET    login     login  login 403   200       read       /admin/axes/*/
 POST   login     login  login 403   403       -          /admin/axes/*/
@@ -228,6 +243,8 @@ GET    login     login  login 403   200       erase      /admin/auth/user/<objec
 POST   login     login  login 403   200       erase      /admin/auth/user/<object_id>/delete/
 GET    login     login  login 403   200       delete_*   /admin/auth/*/<object_id>/delete/
 POST   login     login  login 403   200       delete_*   /admin/auth/*/<object_id>/delete/
+GET    login     login  login 403   200       export-text /admin/auth/user/<id>/export/
+POST   login     login  login 403   200       export-text /admin/auth/user/<id>/export/
 GET    login     login  login 302   302       -          /admin/auth/*/<object_id>/
 POST   login     login  login 302   302       -          /admin/auth/*/<object_id>/
 GET    login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
@@ -246,6 +263,7 @@ WORDS = {
     "unmask": "unmask_data+view_*+view_text|unmask_data+change_*+view_text",
     "erase-text": "erase_data+view_*+view_text|erase_data+change_*+view_text",
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
+    "stop-run": "cancel_*+view_*|cancel_*+change_*",
     "correct": "correct_state+view_*+view_text|correct_state+change_*+view_text",
     "decide": "approve_*+view_*+view_text|approve_*+change_*+view_text",
     "add+change": "add_*+change_*",
@@ -257,18 +275,23 @@ WORDS = {
             for model in admin.site._registry
             if model._meta.app_label == "sessions_app"
         )
-        for verb in ("view", "change", "set", *(("add", "delete") if name in ("remit", "annotation") else ()))
+        for verb in (
+            "view",
+            "change",
+            "set",
+            *(("add", "delete") if name in ("remit", "annotation", "apikey") else ()),
+        )
     )
     + "|view_error_detail",
 }
 QUERIES = {
     "/admin/sessions_app/annotation/evalset.json": "?label=refunds",
     "/chat/<session_id>/events/": "?before=2",
-    "/admin/sessions_app/session/<session_id>/trace/": "?invocation=e-asking",
+    "/admin/sessions_app/session/<session_id>/trace/": "?invocation=<run_id>",
 }
 PLACEHOLDER = re.compile(r"<(\w+)>")
 OUTSIDE_DJANGO = {"/healthz"}
-STATIC_KINDS = {".css", ".js", ".svg", ".png", ".txt", ".md", ""}
+STATIC_KINDS = {".css", ".js", ".map", ".svg", ".png", ".txt", ".md", ""}
 
 
 @dataclass(frozen=True)
@@ -332,7 +355,8 @@ def row_for(method: str, address: str) -> Row | None:
     return table.get((method, address)) or table.get((method, general))
 
 
-ADDRESSES = sorted(set(addresses(get_resolver())))
+OF_API = ("/api/", "/adk/")
+ADDRESSES = sorted({address for address in addresses(get_resolver()) if not address.startswith(OF_API)})
 CASES = [(method, address) for address in ADDRESSES for method in ("GET", "POST")]
 
 
@@ -390,12 +414,13 @@ def read(response: Any) -> None:
 def told(client: Client, method: str, address: str, things: Things) -> str:
     """The status that a browser gets, `login` for a redirect to a sign-in page."""
     model = model_of(address)
-    url = PLACEHOLDER.sub(lambda found: quote(things.segment(model, found[1])), address)
+    whole = address + QUERIES.get(address, "")
+    url = PLACEHOLDER.sub(lambda found: quote(things.segment(model, found[1])), whole)
     if address.endswith("/logout/") and SESSION_KEY in client.session:
         client = signed_in(
             User.objects.get(pk=client.session[SESSION_KEY])
         )  # the other cases need their sign-in
-    response = client.generic(method, url + QUERIES.get(address, ""))
+    response = client.generic(method, url)
     read(response)
     goes_to = response.headers.get("Location", "")
     return "login" if goes_to.startswith(("/accounts/login/", "/admin/login/")) else str(response.status_code)

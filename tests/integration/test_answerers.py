@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -19,6 +20,7 @@ from sessions_app.errors import ConflictError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
+from tests.integration.api.conftest import Program, make_key
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 STAFF = "staff:sessions_app.view_session"
@@ -146,3 +148,33 @@ async def test_the_code_of_the_site_answers_once(person: User, monkeypatch: pyte
 def test_a_rule_that_names_nobody_is_refused(rule: str) -> None:
     with pytest.raises(ConfigurationError, match="names nobody"):
         LongRunningFunctionTool(approve, answered_by=rule)
+
+
+async def test_the_key_of_a_service_answers_the_calls_of_the_site_and_a_persons_own_key_does_not(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, call_id = await waiting_call(person, monkeypatch, LongRunningFunctionTool(approve))
+    group = await Group.objects.acreate(name="customers")
+    await person.groups.aadd(group)
+    billing = await User.objects.acreate_user("billing")
+    service = Program(await sync_to_async(make_key)(billing, "answer", people=group))
+    own = Program(await sync_to_async(make_key)(person))
+    run = await Invocation.objects.aget(session=session)
+    address, answer = f"/api/v1/runs/{run.invocation_id}/responses", {"call_id": call_id, "response": YES}
+    statuses = [
+        (await program.post(address, answer, "application/json")).status_code
+        for program in (own, service, service)
+    ]
+    assert statuses == [403, 202, 409]
+    await worker().wait_until_idle()
+    assert (await Invocation.objects.alatest("pk")).actor_name == "ada by the key test"
+
+
+async def test_the_key_of_a_service_does_not_decide_in_the_place_of_staff(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, call_id = await waiting_call(
+        person, monkeypatch, LongRunningFunctionTool(approve, answered_by=STAFF)
+    )
+    with pytest.raises(PermissionDeniedError):
+        await use_cases.answer_call(person, session.pk, call_id, None, YES, for_site=True)

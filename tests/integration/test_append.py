@@ -17,6 +17,7 @@ from runtime.errors import StateValueError
 from runtime.events import Event
 from sessions_app import models
 from sessions_app.db.staged_job import StagedJob
+from sessions_app.errors import StaleLeaseError
 from sessions_app.services import DjangoSessionService
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import (
@@ -244,6 +245,33 @@ class TestManyWriters:
             await blocked(2)
         await asyncio.gather(append, create)
         assert await shared_state(person) == {"app:a": 1, **user_state, **both}
+
+    @pytest.mark.parametrize("seen", [{}, {"user:b": "other"}], ids=["as seen", "changed"])
+    async def test_a_first_value_of_a_user_is_corrected_while_another_session_writes_it(
+        self, person: User, seen: dict[str, str]
+    ) -> None:
+        """No deadlock: a conditional append locks the user state before the app state, too."""
+        both = {"user:b": 2, "app:b": 2}
+        session, other = await create_session(person, {"app:a": 1}), await create_session(person)
+        await models.UserState.objects.all().adelete()
+        correct = DjangoSessionService(expected=seen).append_event(session, delta_event(**both))
+        async with held("SELECT FROM sessions_app_appstate FOR UPDATE"):
+            correcting = asyncio.create_task(correct)
+            await blocked(1)
+            appending = asyncio.create_task(DjangoSessionService().append_event(other, delta_event(**both)))
+            await blocked(2)
+        refused, written = await asyncio.gather(correcting, appending, return_exceptions=True)
+        assert isinstance(refused, StaleLeaseError if seen else Event), refused
+        assert isinstance(written, Event), written
+        assert await shared_state(person) == {"app:a": 1, **both}
+
+    async def test_a_refused_correction_leaves_no_state_of_the_user(self, person: User) -> None:
+        session = await create_session(person)
+        await models.UserState.objects.all().adelete()
+        service = DjangoSessionService(expected={"user:b": "other"})
+        with pytest.raises(StaleLeaseError):
+            await service.append_event(session, delta_event(**{"user:b": 2, "app:b": 2}))
+        assert not await models.UserState.objects.aexists()
 
     async def test_a_session_is_deleted_while_another_writes(self, person: User) -> None:
         """No deadlock, and the deletion includes the events that were appended before it."""

@@ -383,6 +383,25 @@ def test_settings_of_an_app_are_checked_too(configure: Callable[..., None]) -> N
     )
 
 
+def test_an_app_that_a2a_cannot_serve_is_named(configure: Callable[..., None]) -> None:
+    configure(a2a_apps=["shoe_shop"])
+    assert problems() == [
+        "sessions_app.E016 settings.ADK['a2a_apps'] names 'shoe_shop', which no agents.py or agent folder defines."
+    ]
+
+
+def test_serving_by_a2a_needs_its_package(
+    configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(a2a_apps=["help_desk"])
+    assert problems() == []
+    monkeypatch.setitem(sys.modules, "a2a", None)
+    [problem] = problems()
+    assert problem == (
+        "sessions_app.E017 settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed."
+    )
+
+
 def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> None:
     configure(invocation_cost=1.0)
     (warning,) = problems()

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from channels.routing import URLRouter
@@ -21,9 +21,11 @@ from sessions_app import use_cases
 from sessions_app.chat import viewer
 from sessions_app.conf import conf
 from sessions_app.db import event_log
+from sessions_app.live.notices import job_notice
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.routing import websocket_urlpatterns
+from sessions_app.statuses import JobStatus
 from tests.fakes import ScriptedModel
 from tests.integration.served_agents import serve
 from tests.integration.tampering import tamper_async
@@ -276,15 +278,43 @@ async def test_a_tab_that_missed_a_notice_is_greeted_again(person: User, session
     await Invocation.objects.acreate(
         session=session, invocation_id="e-elsewhere", client_id="m", message={}, status="running"
     )
+    ready = await greeted_after_ticks(person, session, tab)
+    assert ready["invocation"] == {"id": "e-elsewhere", "status": "running"}
+    job = await ToolJob.objects.acreate(session=session, call_id="c", tool_name="report", status="waiting")
+    ready = await greeted_after_ticks(person, session, tab)
+    assert [(shown["id"], shown["status"]) for shown in ready["jobs"]] == [(str(job.pk), "waiting")]
+
+
+async def greeted_after_ticks(person: User, session: Session, tab: Tab) -> dict[str, Any]:
+    """Return the `ready` frame after two ticks that disagree with the tab; a third one sends nothing."""
     session_status = await event_log.session_status(session.pk, person.pk)
     assert session_status is not None
     for _ in range(2):  # A single difference may be a notice that is on its way.
         live().hub.receive_status(session.pk, session_status)
     ready = await tab.receive()
-    assert (ready["type"], ready["invocation"]) == ("ready", {"id": "e-elsewhere", "status": "running"})
+    assert ready["type"] == "ready"
     live().hub.receive_status(session.pk, session_status)
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"
+    return ready
+
+
+async def test_a_notice_and_an_event_that_come_while_the_status_is_read_follow_it(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await ToolJob.objects.acreate(session=session, call_id="c", tool_name="report", status="queued")
+
+    async def read_slowly(session_id: UUID) -> list[ScheduledTask]:
+        job.status = JobStatus.WAITING
+        live().hub.publish_notice(session_id, job_notice(job))
+        live().hub.receive_log_position(session_id, 1)
+        return []
+
+    monkeypatch.setattr(viewer, "tasks_of_session", read_slowly)
+    async with open_tab(person, session) as (tab, ready):
+        assert [shown["status"] for shown in ready["jobs"]] == ["queued"]
+        frame = await tab.receive()
+        assert (frame["type"], frame["id"], frame["status"]) == ("job", str(job.pk), "waiting")
 
 
 async def test_an_unexpected_error_of_a_frame_is_told_with_a_reference_and_the_socket_stays_open(

@@ -16,6 +16,7 @@ from sessions_app.figures import batches
 from sessions_app.figures.batches import count_figures, look_at_all_again
 from sessions_app.figures.buckets import bucket_of, percentile
 from sessions_app.figures.day_amounts import delete_old_days
+from sessions_app.figures.days import local_day
 from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.figures.log_facts import cause_of
 from sessions_app.models import (
@@ -225,7 +226,7 @@ def test_an_erased_session_leaves_amounts_of_days_only(session: Session) -> None
 
 
 def test_old_days_are_deleted(person: User) -> None:
-    today = timezone.localdate()
+    today = local_day()
     for age in (30, 61, 401):
         ActiveDay.objects.create(user=person, day=today - timedelta(days=age))
         DayFigure.objects.create(app_name="shop", metric=Metric.CALLS, day=today - timedelta(days=age))

@@ -19,10 +19,10 @@ from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import agent_registry, file_use_cases, use_cases
 from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus, session_statuses
-from sessions_app.live import process
+from sessions_app.live import status_checks
 from sessions_app.models import Invocation, Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
@@ -106,9 +106,9 @@ async def test_a_tab_stays_open_whose_session_is_created_while_deleted_sessions_
         await created.wait()
         return {}
 
-    monkeypatch.setattr(process, "session_statuses", read_before_the_creation)
+    monkeypatch.setattr(status_checks, "session_statuses", read_before_the_creation)
     heartbeats = replace(conf(), heartbeat_seconds=0.05)
-    monkeypatch.setattr(process, "conf", lambda: heartbeats)
+    monkeypatch.setattr(status_checks, "conf", lambda: heartbeats)
     tab = NewTab(person, uuid4())
     await tab.open()
     await asyncio.wait_for(begun.wait(), 10)
@@ -180,7 +180,7 @@ async def test_a_first_message_has_the_file_that_created_its_session(person: Use
     session_id, file = uuid4(), SimpleUploadedFile("a.txt", b"a")
     tab = NewTab(person, session_id)
     await tab.open()
-    await use_cases.upload_file(person, session_id, file, new_app="echo")
+    await file_use_cases.upload_file(person, session_id, file, new_app="echo")
     await tab.send(type="message", id="m1", text="", files=[{"name": "a.txt", "version": 0}])
     await tab.receive("invocation", status="completed")
     await tab.close()

@@ -13,7 +13,7 @@ from django.db import transaction
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from runtime.engine.request_record import RebuiltRequest, request_as_json
+from runtime.engine.request_record import RebuiltRequest
 from runtime.errors import ModelError
 from runtime.events import Event as RuntimeEvent
 from runtime.models import LlmRequest
@@ -31,6 +31,7 @@ from sessions_app.services.model_calls import ModelCallLog
 from tests.fakes import ScriptedModel, Turn, call, text_content
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import create_session, text_event
+from tests.sent_requests import request_as_json
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -185,7 +186,7 @@ async def test_a_request_that_cannot_be_recorded_loses_no_answer(person: User) -
     calls = ModelCallLog(row.pk, hides_failures=False)
     event = text_event("Hello.")
     calls.note(model_call(event))
-    calls._calls[event.id].contents = [object()]  # type: ignore[list-item]
+    calls._calls[event.id].contents = None  # type: ignore[assignment]
     await DjangoSessionService(model_calls=calls).append_event(session, event)
     assert (await Event.objects.aget(session=row)).model_call is None
 

@@ -15,7 +15,7 @@ from runtime.apps import App
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, HTTPBase, OAuth2, OAuthFlows
 from runtime.auth.auth_tool import AuthToolArguments
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.tools import ToolContext, get_user_choice
 from sessions_app import agent_registry, use_cases
 from sessions_app.chat.consumers import ChatConsumer
@@ -109,6 +109,28 @@ def test_options_that_are_no_list_make_no_form_and_break_no_page(
 ) -> None:
     asks(session, "get_user_choice", {"options": options})
     assert forms(client, person, session).labels == []
+
+
+@pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize(
+    ("name", "inputs"), [(REMOTE_INPUT, [("result", "text")]), (REMOTE_AUTH, [("result", "hidden")])]
+)
+def test_a_question_of_a_remote_agent_is_answered_by_a_text_or_by_a_button(
+    person: User, session: Session, client: Client, name: str, inputs: list[tuple[str, str]]
+) -> None:
+    asks(session, name, {"asked": "<script>alert(1)</script> **Where?** \u202e"})
+    shown = forms(client, person, session)
+    assert (shown.labels, shown.names("input")) == (["Question from Asking"], inputs)
+    assert not [part for part in shown.parts if part["tag"] == "script" and not part.get("type")]
+
+
+@pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize("args", [{}, {"asked": None}, {"asked": {"items": 1}}, {"asked": 7}])
+def test_a_question_of_a_remote_agent_without_a_text_breaks_no_page(
+    person: User, session: Session, client: Client, args: dict[str, Any]
+) -> None:
+    asks(session, REMOTE_INPUT, args)
+    assert forms(client, person, session).names("input") == [("result", "text")]
 
 
 SCHEMES: list[tuple[Any, dict[str, str], list[tuple[str, str]]]] = [

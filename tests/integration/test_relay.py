@@ -14,11 +14,12 @@ from pytest_django import Settings
 
 from sessions_app.db.event_log import SessionStatus
 from sessions_app.live import relay
+from sessions_app.live.browser_form import BrowserForm
 from sessions_app.live.frames import InvocationFrame, JobFrame, Notice, ScheduleFrame
 from sessions_app.live.hub import Hub
 from sessions_app.live.process import close_live, live
 from sessions_app.live.relay import GROUP, Relay
-from sessions_app.live.streamed_text import StreamKey
+from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.rendering.session_view import SITE_READER
 
 AN_HOUR = 3_600.0
@@ -35,10 +36,10 @@ class Reader:
     def __init__(self) -> None:
         self.frames: asyncio.Queue[str] = asyncio.Queue()
 
-    def on_text(self, frame: str) -> None:
+    def on_text(self, chunk: TextChunk, frame: str) -> None:
         self.frames.put_nowait(frame)
 
-    reader = SITE_READER
+    form = BrowserForm(SITE_READER)
 
     def on_event(self, seq: int, frame: str) -> None: ...
 
@@ -82,11 +83,8 @@ def relay_once_an_hour(settings: Settings) -> None:
 @asynccontextmanager
 async def listening(of: Relay, hub: Hub) -> AsyncIterator[None]:
     """Let the relay join the group and pass news to the hub, until the block ends."""
-    layer = get_channel_layer()
-    members = await layer.connection(0).zcard(layer._group_key(GROUP))
     task = asyncio.create_task(of.listen(hub))
-    while await layer.connection(0).zcard(layer._group_key(GROUP)) == members:
-        await asyncio.sleep(0.01)
+    await of._has_joined.wait()
     yield
     await of.stop()
     await task
@@ -198,3 +196,24 @@ async def test_news_after_the_end_leave_no_task_that_nobody_ends() -> None:
     await close_live()
     closing.send_log_position(uuid4(), 1)
     assert "relay: send" not in {task.get_name() for task in asyncio.all_tasks()}
+
+
+async def test_a_process_that_starts_while_redis_is_away_listens_once_it_is_back(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.ADK = {"heartbeat_seconds": 0.1}
+    layer = get_channel_layer()
+    refusals = [ConnectionError("Redis is away")]
+    new_channel = layer.new_channel
+
+    async def refuse_once(prefix: str) -> str:
+        if refusals:
+            raise refusals.pop()
+        return str(await new_channel(prefix))
+
+    monkeypatch.setattr(layer, "new_channel", refuse_once)
+    hub, session_id = Listener(), uuid4()
+    async with listening(Relay(), hub):
+        Relay().send_log_position(session_id, 1)
+        assert await asyncio.wait_for(hub.positions.get(), timeout=5) == (session_id, 1)
+    assert not refusals

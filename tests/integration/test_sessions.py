@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import pairwise
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -14,13 +16,14 @@ from runtime import types
 from runtime.events import Event
 from runtime.sessions import Session
 from sessions_app import conf, models
-from sessions_app.codec import event_to_json
+from sessions_app.codec import event_from_json, event_to_json
+from sessions_app.db import event_log
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.staging import stage_job, staged_jobs, staging
-from sessions_app.services import DjangoArtifactService, DjangoSessionService
-from sessions_app.services.history_cache import History, HistoryCache
+from sessions_app.services import DjangoArtifactService, DjangoSessionService, history_cache
+from sessions_app.services.history_cache import History, HistoryCache, StoredEvent
 from sessions_app.services.session_service import CommittedEvent
 from tests.fakes import text_content
 from tests.integration.session_helpers import (
@@ -102,6 +105,35 @@ class TestCache:
         await append_in_another_process(again, "new 1", "new 2", "new 3", "new 4")
         assert texts(await load_session(again)) == ["new 1", "new 2", "new 3", "new 4"]
 
+    async def test_a_long_history_lets_other_tasks_run_while_it_is_read(
+        self, person: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        session = await create_session(person)
+        expected = [str(number) for number in range(11)]
+        await append_in_another_process(session, *expected)
+        monkeypatch.setattr(event_log, "PAGE_EVENTS", 4)
+        monkeypatch.setattr(history_cache, "SLICE_EVENTS", 3)
+        read, slices = 0, [0]
+
+        def count(body: str) -> Event:
+            nonlocal read
+            read += 1
+            return event_from_json(body)
+
+        async def note_slices() -> None:
+            while True:
+                slices.append(read)
+                await asyncio.sleep(0)
+
+        monkeypatch.setattr(history_cache, "event_from_json", count)
+        other_task = asyncio.create_task(note_slices())
+        extended = await load_session(session)
+        history_cache.cache.forget((APP, session.user_id, session.id))
+        loaded = await load_session(session)
+        other_task.cancel()
+        assert texts(extended) == texts(loaded) == expected
+        assert max(later - earlier for earlier, later in pairwise(slices)) == 3
+
     def test_the_least_recently_used_history_is_evicted_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             "sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000)
@@ -122,18 +154,18 @@ class TestCache:
         cache, name = HistoryCache(), (APP, "1", "a")
         cache.keep(name, _history("a", "x" * 40_000))
         assert cache.get(name) is not None
-        cache.extend(name, _uuid("a"), 1, _bodies("y" * 40_000))
+        cache.extend(name, _uuid("a"), 1, _stored("y" * 40_000))
         assert cache.get(name) is None
 
     def test_a_history_with_a_gap_is_not_extended(self) -> None:
         cache, name = HistoryCache(), (APP, "1", "a")
         history = _history("a", "1")
         cache.keep(name, history)
-        cache.extend(name, _uuid("a"), 2, _bodies("3"))
+        cache.extend(name, _uuid("a"), 2, _stored("3"))
         assert len(history.events) == 1
-        cache.extend(name, _uuid("a"), 0, _bodies("1", "2", "3"))
+        cache.extend(name, _uuid("a"), 0, _stored("1", "2", "3"))
         assert [event.text() for event in history.events] == ["1", "2", "3"]
-        cache.extend(name, _uuid("b"), 3, _bodies("4"))
+        cache.extend(name, _uuid("b"), 3, _stored("4"))
         assert cache.get(name) is None
 
 
@@ -257,13 +289,13 @@ def _uuid(name: str) -> UUID:
     return UUID(int=ord(name))
 
 
-def _bodies(*texts: str) -> list[str]:
-    return [event_to_json(text_event(text)) for text in texts]
+def _stored(*texts: str) -> list[StoredEvent]:
+    return [StoredEvent.read(event_to_json(text_event(text))) for text in texts]
 
 
 def _history(name: str, *texts: str) -> History:
     history = History(_uuid(name))
-    history.add(0, _bodies(*texts))
+    history.add(0, _stored(*texts))
     return history
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,10 +14,10 @@ from django.urls import reverse
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import pending_calls
-from runtime.tools import FunctionTool, LongRunningFunctionTool, get_user_choice
-from sessions_app import agent_registry, use_cases
+from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
+from sessions_app import actors, agent_registry, use_cases
 from sessions_app.admin import scheduled_task
-from sessions_app.db import threads
+from sessions_app.db import cancel_requests, threads
 from sessions_app.errors import ConflictError, PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.worker import worker
@@ -90,6 +92,32 @@ def chat_page(person: User, session: Session) -> str:
     client = Client()
     client.force_login(person)
     return client.get(reverse("chat:session", args=[session.pk])).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("actor", "sentence"),
+    [(actors.person, "Stopped"), (lambda user: actors.staff(user, ""), "Stopped by staff")],
+)
+def test_a_cancel_that_comes_just_before_the_invocation_waits_ends_it(
+    monkeypatch: pytest.MonkeyPatch, person: User, actor: Callable[[User], actors.Actor], sentence: str
+) -> None:
+    async def approve(tool_context: ToolContext) -> None:
+        """Have an expense approved."""
+        ids = UUID(tool_context.session.id), tool_context.invocation_id
+        # Only the row: the process that runs the invocation does not know yet.
+        await cancel_requests.request_cancel(
+            *ids, by=actor(person), reason="", error_code="", error_message=""
+        )
+
+    model = ScriptedModel()
+    app = App(
+        name="shop", root_agent=LlmAgent(name="clerk", model=model, tools=[LongRunningFunctionTool(approve)])
+    )
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    row = wait_for_somebody(person, model, call("approve"))
+    assert (row.status, row.error_message) == ("cancelled", sentence)
+    assert not AnswerRequest.objects.open().exists()
+    assert not row.is_stop_requested
 
 
 WAITS = {

@@ -10,11 +10,13 @@ import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import AsyncClient
+from django.core.exceptions import PermissionDenied
+from django.test import AsyncClient, RequestFactory
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -138,6 +140,20 @@ async def test_without_a_token_a_request_without_one_is_refused(
 ) -> None:
     configure()
     assert (await AsyncClient().get("/metrics", headers={"authorization": "Bearer "})).status_code == 403
+
+
+async def test_a_user_of_a_model_without_staff_is_refused(
+    configure: Callable[..., None], rf: RequestFactory
+) -> None:
+    configure()
+
+    async def user() -> object:
+        return SimpleNamespace(is_authenticated=True)
+
+    request = rf.get("/metrics")
+    request.auser = user  # type: ignore[assignment]
+    with pytest.raises(PermissionDenied):
+        await metrics_view.metrics(request)
 
 
 async def test_without_the_package_the_answer_says_what_to_install(

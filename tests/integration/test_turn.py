@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -9,9 +13,10 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import agent_registry, use_cases
+from sessions_app.invocations.execution import PARTIALS_IN_A_ROW
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, StreamingModel, call
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -62,3 +67,33 @@ async def test_characters_that_postgresql_cannot_store_are_replaced_in_message_a
     await worker().wait_until_idle()
     assert (await Session.objects.aget(pk=session.id)).title == "hi\ufffd"
     assert (await Event.objects.aget(session=session, seq=1)).text == "hi\ufffd"
+
+
+async def test_a_model_that_sends_much_at_once_lets_others_run(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns_of_loop, at_words = 0, []
+
+    async def count_turns() -> None:
+        nonlocal turns_of_loop
+        while True:
+            turns_of_loop += 1
+            await asyncio.sleep(0)
+
+    class HastyModel(StreamingModel):
+        model: str = "hasty"
+
+        async def words(self) -> AsyncGenerator[str, None]:
+            for _ in range(10 * PARTIALS_IN_A_ROW):
+                at_words.append(turns_of_loop)
+                yield "word "
+
+    app = App(name="hasty", root_agent=LlmAgent(name="hasty", model=HastyModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"hasty": app})
+    session = await use_cases.create_session(person, "hasty")
+    other_task = asyncio.create_task(count_turns())
+    await use_cases.send_message(person, session.id, "m1", "go")
+    await worker().wait_until_idle()
+    other_task.cancel()
+    assert len(at_words) == 10 * PARTIALS_IN_A_ROW
+    assert max(Counter(at_words).values()) <= PARTIALS_IN_A_ROW

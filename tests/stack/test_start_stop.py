@@ -167,7 +167,7 @@ django.setup()
 from celery import current_app
 from django.conf import settings
 from django.core.files.storage import default_storage
-print(current_app.connection().transport_cls, settings.REDIS_HOST["address"], default_storage.base_url)
+print(current_app.connection().transport_cls, settings.REDIS_URL, default_storage.base_url)
 """
 
 

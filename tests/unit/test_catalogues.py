@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from babel.messages.catalog import Message as Entry
 
+from runtime.a2a import errors
 from runtime.models.error_messages import sentence_for
 from sessions_app.sentences import OF_THE_RUNTIME
 from tests.catalogues import catalogue
@@ -85,3 +86,7 @@ def test_compiled_files_are_those_of_the_catalogue(language: str) -> None:
 )
 def test_the_sentences_of_model_errors_are_listed(code: str) -> None:
     assert sentence_for(code) in OF_THE_RUNTIME
+
+
+def test_the_sentences_of_remote_agents_are_listed() -> None:
+    assert set(errors.SENTENCES.values()) <= set(OF_THE_RUNTIME)

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON, SITE, STAFF
 from sessions_app.admin.app_filter import AppFilter
-from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.inbox.answer_form import AnswerForm
 from sessions_app.admin.inbox.conversation import turns_before
 from sessions_app.admin.inbox.stored_call import StoredCall
@@ -96,9 +96,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        require_read_request(request)
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        self.require_reading(request)
         row = self.get_object(request, object_id)
         return self._page(request, row) if row else self._gone(request)
 

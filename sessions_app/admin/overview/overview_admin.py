@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
-from sessions_app.admin.base import ReadOnlyAdmin, require_read_request
+from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.overview.page import DAYS, load_overview
 from sessions_app.admin.permissions import OF_APP
 from sessions_app.models import DayFigure
@@ -30,9 +29,7 @@ class OverviewAdmin(ReadOnlyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        require_read_request(request)
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        self.require_reading(request)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Overview"),

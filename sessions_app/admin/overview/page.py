@@ -9,7 +9,6 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -20,7 +19,7 @@ from sessions_app.admin.overview.now import Tile, load_tiles
 from sessions_app.admin.permissions import OF_APP, RemitPaths, remits_of, within_remits
 from sessions_app.conf import conf
 from sessions_app.figures.buckets import percentile
-from sessions_app.figures.days import Amounts, load_days
+from sessions_app.figures.days import Amounts, load_days, local_day
 from sessions_app.models import DayFigure, InvocationStatus, Metric, PersonUsage
 from sessions_app.rendering.audit_values import format_cost, format_duration
 from sessions_app.rendering.plots import Draw, Series, lines, stacked_bars
@@ -48,7 +47,7 @@ class Overview:
 def load_overview(request: HttpRequest) -> Overview:
     """Load the figures that the remits of the user cover."""
     figures = within_remits(request, DayFigure.objects.all(), OF_APP)
-    last = timezone.localdate(timezone=timezone.get_default_timezone())
+    last = local_day()
     days = load_days(figures, last, DAYS)
     today, all_days = days[last], Amounts.sum(days.values())
     return Overview(

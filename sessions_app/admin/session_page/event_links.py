@@ -98,7 +98,7 @@ def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> Ev
     unanswered = {call_id for call_id in calls if not _is_answered(answers.get(call_id, ()))}
     requests |= _later_requests(session, last, unanswered - requests.keys())
     unanswered |= {request for request in requests.values() if request not in answers}
-    later = _by_call_id(_later_answers(session, last, unanswered))
+    later = _by_call_id(find_later_answers(session, last, unanswered))
     missing_calls = _find_in_session(session, "functionCall", answers.keys() - calls.keys())
     jobs = ToolJob.objects.filter(session=session, call_id__in=[*calls, *answers]).only("call_id", "status")
     return EventLinks(
@@ -147,7 +147,7 @@ def _later_requests(session: Session, seq: int, ids: set[str]) -> dict[str, str]
     return {call_id: request for request, call_id in rows if request}
 
 
-def _later_answers(session: Session, seq: int, ids: set[str]) -> Iterator[tuple[str, CallAnswer]]:
+def find_later_answers(session: Session, seq: int, ids: set[str]) -> Iterator[tuple[str, CallAnswer]]:
     """Yield the answers to these calls in the events after the event `seq`, oldest first."""
     for call_id, found, at, result, name, status, error, is_confirmed, seconds in _later_parts(
         _LATER_ANSWERS, session, seq, ids

@@ -18,6 +18,7 @@ from sessions_app.models import Artifact, Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import (
     excerpt,
+    format_beginning,
     format_duration,
     format_json,
     format_stored_json,
@@ -147,8 +148,8 @@ def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links
     """
     waited = "" if gap is None else format_duration(gap)
     rewound_by, undoes = links.rewound_by(event.seq), links.undone_rewind(event.seq)
-    raw = format_stored_json(stored.text or "")
     if not stored.is_parsed:
+        raw = format_beginning(stored.text or "", event.length or 0)  # type: ignore[attr-defined]
         line, actor = excerpt(stored.line), links.actors.get(event.seq)
         return Row(event, waited, line, rewound_by, raw, is_whole=False, actor=actor)
     if not isinstance(stored.body, dict):
@@ -167,7 +168,7 @@ def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links
         waited,
         _summarize(stored.body, parts, changes[:MOST_ITEMS], artifacts[:MOST_ITEMS]),
         rewound_by,
-        raw,
+        format_stored_json(stored.text or ""),
         undoes=undoes,
         parts=parts,
         changes=changes[:MOST_ITEMS],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sessions_app.admin.session_page.calls import call_ids
+from sessions_app.admin.session_page.calls import CallAnswer, answers_in, call_ids
+from sessions_app.admin.session_page.event_links import find_later_answers
 from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.codec import event_to_show
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.masking import mask_keys
 from sessions_app.models import Event, Session
 from sessions_app.rendering.failures import once
@@ -32,15 +34,31 @@ class SeenEvent:
 
 
 def load_seen_events(session: Session, events: Sequence[Event]) -> list[SeenEvent]:
-    """Return what the person saw of the events, without those that showed nothing. One query."""
+    """Return what the person saw of the events, without those that showed nothing. Three queries at most."""
     bodies = {event.seq: stored.body for event in events if (stored := read_stored_or_none(event))}
     calls = {call_id for body in bodies.values() for call_id in call_ids(body, "functionCall")}
-    answered = {call_id for body in bodies.values() for call_id in call_ids(body, "functionResponse")}
+    answers = [answer for event in events for answer in answers_in(event, bodies.get(event.seq))]
+    answered = _answered(answers)
+    if calls - answered:
+        answered |= _answered_after(session, max(bodies), calls - answered)
     jobs = {job.call_id: job for job in session.jobs.filter(call_id__in=calls)}
     view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
     context = EntryContext(view, session.user.get_username(), jobs, answered)
     found = (_seen(event, bodies.get(event.seq), context) for event in events)
     return [seen for seen in found if seen]
+
+
+def _answered(answers: Iterable[tuple[str, CallAnswer]]) -> set[str]:
+    return {call_id for call_id, answer in answers if answer.state != "pending"}
+
+
+def _answered_after(session: Session, seq: int, calls: set[str]) -> set[str]:
+    """Return those of the calls that an effective event after the event `seq` answers."""
+    answers = list(find_later_answers(session, seq, calls))
+    if not answers:
+        return set()
+    path = find_rewinds(session.pk).path
+    return _answered(found for found in answers if path.undone_by(found[1].seq) is None)
 
 
 def _seen(event: Event, body: object, context: EntryContext) -> SeenEvent | None:

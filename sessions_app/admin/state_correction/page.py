@@ -16,12 +16,18 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from runtime.errors import AdkError
+from runtime.sessions.state import State
 from sessions_app.admin.links import session_url
 from sessions_app.admin.note_access import note_access
-from sessions_app.admin.permissions import Right, require
+from sessions_app.admin.permissions import Right, has_whole_app, require
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.admin.state_correction.form import CorrectionForm
-from sessions_app.admin.state_correction.stored_values import LONGEST_VALUE, MOST_KEYS, read_values
+from sessions_app.admin.state_correction.stored_values import (
+    LONGEST_VALUE,
+    MOST_KEYS,
+    StoredValue,
+    read_values,
+)
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.db import threads
 from sessions_app.invocations.correct_state import correct_state
@@ -58,9 +64,8 @@ class StateCorrectionMixin(RecordedActsMixin):
         if not keys:
             return self._correction_page(request, session, values=read_values(session.pk))
         values = read_values(session.pk, list(dict.fromkeys(keys)), LONGEST_VALUE)
-        if hidden := [value.key for value in values if value.is_masked or _hides(value.key, proposed)]:
-            text = _("%(keys)s: a value is masked. Unmask the session to correct it.")
-            messages.error(request, text % {"keys": ", ".join(hidden)})
+        if refusal := _why_not(request, session, values, proposed):
+            messages.error(request, refusal)
             return HttpResponseRedirect(request.path)
         form = CorrectionForm(values, request.POST if request.method == "POST" else None, proposed)
         if not form.is_valid():
@@ -95,6 +100,22 @@ class StateCorrectionMixin(RecordedActsMixin):
             **content,
         }
         return TemplateResponse(request, "admin/sessions_app/session/correct_state.html", context)
+
+
+def _why_not(
+    request: HttpRequest, session: Session, values: list[StoredValue], proposed: Mapping[str, Any] | None
+) -> str:
+    """Return why the user may not correct the values; "" otherwise."""
+    hidden = [value.key for value in values if value.is_masked or _hides(value.key, proposed)]
+    of_app = [value.key for value in values if value.key.startswith(State.APP_PREFIX)]
+    if of_app and not has_whole_app(request, session.app_name):
+        text = _(
+            "%(keys)s: state of the app is everybody's, and your remit has some people only. "
+            "Ask staff whose remit has the whole app."
+        )
+        return text % {"keys": ", ".join(of_app)}
+    text = _("%(keys)s: a value is masked. Unmask the session to correct it.")
+    return text % {"keys": ", ".join(hidden)} if hidden else ""
 
 
 def _hides(key: str, proposed: Mapping[str, Any] | None) -> bool:

@@ -9,10 +9,11 @@ from uuid import UUID
 
 from django.db import connection
 
-from sessions_app.masking import mask_member
+from sessions_app.masking import LOOK_AHEAD, beginning_of, mask_member
 
 MOST_KEYS = 400
 LONGEST_VALUE = 100_000
+SHOWN_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,14 @@ class StoredValue:
 
     @property
     def shown(self) -> str:
-        """The text with secrets masked."""
-        return mask_member(self.key, self.text) if self.text else ""
+        """The first characters with secrets masked."""
+        shown = mask_member(self.key, beginning_of(self.text, SHOWN_CHARACTERS)) if self.text else ""
+        return f"{shown}…" if self.length > SHOWN_CHARACTERS else shown
 
     @property
     def is_masked(self) -> bool:
         """True when a part of the text is masked."""
-        return self.shown != self.text
+        return bool(self.text) and mask_member(self.key, self.text) != self.text
 
     @property
     def is_whole(self) -> bool:
@@ -47,7 +49,7 @@ class StoredValue:
 
 
 def read_values(
-    session_id: UUID, keys: Sequence[str] | None = None, characters: int = 200
+    session_id: UUID, keys: Sequence[str] | None = None, characters: int = SHOWN_CHARACTERS + LOOK_AHEAD
 ) -> list[StoredValue]:
     """Return the values of the keys, absent ones included; without keys, the first ones of all. One query."""
     parameters: dict[str, Any] = {

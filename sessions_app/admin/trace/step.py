@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from runtime.engine.request_record import RebuiltRequest
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_request, texts_of
-from sessions_app.masking import mask
+from sessions_app.masking import LOOK_AHEAD, mask
 from sessions_app.models import Event, Session
 from sessions_app.rendering.audit_values import TRUNCATE_AT, format_beginning, format_json, truncate
 
@@ -72,7 +72,7 @@ def load_step(session: Session, seq: int, compared_with: int | None) -> StepView
         session=session, seq__in=[seq, compared_with or seq], model_call__isnull=False
     )
     body = Cast("body", TextField())
-    annotated = rows.annotate(beginning=Left(body, TRUNCATE_AT), length=Length(body))
+    annotated = rows.annotate(beginning=Left(body, TRUNCATE_AT + LOOK_AHEAD), length=Length(body))
     found = {row.seq: row for row in annotated.defer("body", "before", "text", "hash")}
     answer, other = found.get(seq), found.get(compared_with or 0)
     rebuilt = answer and rebuild_request(session, answer, BOUNDS)

@@ -6,25 +6,58 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 
+from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from tests.fakes import StreamingModel
+from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from tests.fakes import text_content
 
 CHUNKS = 50
 SECONDS_BETWEEN = 0.02
+"""Time of the model for each word, unless the message says otherwise."""
+CALL = types.Part(function_call=types.FunctionCall(name="look_up", args={"word": "x"}))
 
 
-class PacedModel(StreamingModel):
-    """Model that streams `CHUNKS` words at a fixed rate."""
+class PacedModel(BaseLlm):
+    """Model that streams `CHUNKS` words at a fixed rate, as the last message says: see `Work.text`."""
 
     model: str = "paced"
 
-    async def words(self) -> AsyncGenerator[str, None]:
-        due = time.perf_counter()
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        kind, seconds_between = _last_message(llm_request)
+        if kind == "call" and not _is_response(llm_request.contents[-1]):
+            yield LlmResponse(content=types.Content(role="model", parts=[CALL]))
+            return
+        words, due = [], time.perf_counter()
         for _ in range(CHUNKS):
-            due += SECONDS_BETWEEN
-            await asyncio.sleep(due - time.perf_counter())
-            yield f"{time.time():.6f} "
+            due += seconds_between
+            await asyncio.sleep(due - time.perf_counter() if seconds_between else 0)
+            words.append(f"{time.time():.6f} ")
+            yield LlmResponse(content=text_content(words[-1]), partial=True)
+        yield LlmResponse(content=text_content("".join(words)))
 
 
-app = App(name="paced", root_agent=LlmAgent(name="paced", model=PacedModel()))
+def look_up(word: str) -> str:
+    """Look a word up."""
+    return word
+
+
+def _last_message(request: LlmRequest) -> tuple[str, float]:
+    """Return what the newest text of the person asks for; a text of another benchmark asks for a plain answer."""
+    texts = (
+        part.text
+        for content in reversed(request.contents)
+        if content.role == "user"
+        for part in content.parts or []
+    )
+    kind, _, seconds = (next(filter(None, texts), "")).partition(" ")
+    return kind, float(seconds) if seconds else SECONDS_BETWEEN
+
+
+def _is_response(content: types.Content) -> bool:
+    return any(part.function_response for part in content.parts or [])
+
+
+app = App(name="paced", root_agent=LlmAgent(name="paced", model=PacedModel(), tools=[look_up]))

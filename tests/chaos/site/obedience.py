@@ -20,6 +20,8 @@ def call_for(part: types.Part) -> types.FunctionCall | None:
         "work": ("work", {"what": what}),
         "ask": ("work_if_wanted", {"what": what}),
         "delete": ("delete", {"what": what}),
+        "forget": ("forget", {"what": what}),
+        "resist": ("resist", {"what": what}),
         "remind": (
             "schedule_task",
             {"task": f"keep {what}-reminder", "run_at": "in 1 second", "every": "1 second", "most_runs": 2},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from runtime import types
 from runtime.tools import FunctionTool, ToolContext
@@ -33,6 +34,20 @@ def delete(what: str) -> dict[str, str]:
     return {"deleted": what}
 
 
+def forget(what: str) -> dict[str, str]:
+    """Forget something, after a confirmation that nobody gives."""
+    return {"forgotten": what}
+
+
+@job_tool
+def resist(what: str) -> dict[str, str]:
+    """Work for ever, whatever asks the function to end."""
+    while True:
+        with suppress(BaseException):
+            time.sleep(60)
+            progress(0, 1, what)
+
+
 @job_tool
 def work(what: str) -> dict[str, str]:
     """Work for a while."""
@@ -55,4 +70,13 @@ def _work_slowly(what: str) -> dict[str, str]:
     return {"worked_on": what}
 
 
-TOOLS = [note, keep, FunctionTool(delete, require_confirmation=True), work, work_if_wanted, schedule_task]
+TOOLS = [
+    note,
+    keep,
+    FunctionTool(delete, require_confirmation=True),
+    FunctionTool(forget, require_confirmation=True),
+    resist,
+    work,
+    work_if_wanted,
+    schedule_task,
+]

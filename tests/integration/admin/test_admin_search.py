@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app.models import Invocation, Session
 from sessions_app.models.session import TitleSource
-from tests.integration.admin.audit_rows import append_event, page_of, read, sign_in
+from tests.integration.admin.audit_rows import append_event, create_one_of_each, page_of, read, sign_in
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +43,27 @@ def test_sessions_are_found_by_title_key_user_text_and_ids(auditor: Client, sess
         ("nothing like it", set()),
     ):
         assert listed_keys(auditor, f"?q={words}") == found, words
+
+
+def test_rows_are_found_by_the_words_of_their_own_and_by_the_key_of_their_session(
+    admin_client: Client, session: Session
+) -> None:
+    rows = create_one_of_each(session, session.user)
+    rows["feedback"].comment = "Too slow"
+    rows["feedback"].save()
+    for model, own in (
+        ("feedback", "slow"),
+        ("artifact", "notes"),
+        ("scheduledtask", rows["scheduledtask"].task[:5]),
+    ):
+        url = reverse(f"admin:sessions_app_{model}_changelist")
+        for words, count in ((own, 1), (session.key, 1), ("nothing like it", 0), ("%ED%A0%80", 0)):
+            with CaptureQueriesContext(connection) as queries:
+                html = read(admin_client, f"{url}?q={words}")
+            assert html.count('class="field-') > 0 if count else 'class="field-' not in html, (model, words)
+            assert not [
+                query for query in queries if '"sessions_app_session"."key"::text) LIKE' in query["sql"]
+            ]
 
 
 def test_sessions_are_filtered_by_app_and_by_invocation_status(auditor: Client, session: Session) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
+from runtime.evaluation.eval_set import EvalSet
+from runtime.evaluation.json_files import load_eval_set
+from sessions_app.evaluation.sources import marked_set
 from sessions_app.models import Annotation, Event, Feedback, Remit, Session, StaffAccess, StaffAct
 from tests.integration.admin.audit_rows import HOSTILE, append_event, page_of, read, sign_in
 from tests.integration.admin.test_large_lists import list_url
@@ -84,6 +90,7 @@ def test_staff_annotate_sessions_of_their_remit_only(staff: Client, session: Ses
     Remit.objects.create(group=group, app_name="shop")
     assert "errorlist" in annotate(staff, session, label="refunds").content.decode()
     inside = Session.objects.create(app_name="shop", user=person, key="s-2")
+    append_event(inside, {"text": "hello"}, author="user")
     annotate(staff, inside, label="refunds")
     Annotation.objects.create(session=session, label="refunds", by_name="root")
     assert [case["eval_id"] for case in exported(staff)["eval_cases"]] == [str(inside.pk)]
@@ -112,6 +119,30 @@ def test_marked_conversations_are_an_eval_set_of_the_adk(
     assert [one["response"] for one in data["tool_responses"]] == [{"status": "done"}]
     assert data["intermediate_responses"][0][0] == "agent"
     assert case["session_input"] == {"app_name": "help_desk", "user_id": str(person.pk), "state": {}}
+
+
+def test_the_eval_set_is_one_that_adk_eval_reads(staff: Client, session: Session, tmp_path: Path) -> None:
+    converse(session)
+    Annotation.objects.create(session=session, label="refunds", by_name="root")
+    path = tmp_path / "refunds.evalset.json"
+    path.write_text(json.dumps(exported(staff)))
+    assert load_eval_set(path) == marked_set("help_desk", "refunds").model_copy(
+        update={"creation_timestamp": load_eval_set(path).creation_timestamp}
+    )
+
+
+@pytest.mark.skipif("ADK_PYTHON" not in os.environ, reason="ADK_PYTHON is not set")
+def test_the_eval_set_is_one_that_google_adk_reads(staff: Client, session: Session) -> None:
+    converse(session)
+    Annotation.objects.create(session=session, label="refunds", by_name="root")
+    found = exported(staff)
+    program = (
+        "import sys; from google.adk.evaluation.eval_set import EvalSet;"
+        "print(EvalSet.model_validate_json(sys.stdin.read()).model_dump_json(exclude_none=True))"
+    )
+    command = [os.environ["ADK_PYTHON"], "-c", program]
+    read = subprocess.run(command, input=json.dumps(found), capture_output=True, text=True, check=True)
+    assert EvalSet.model_validate_json(read.stdout) == EvalSet.model_validate(found)
 
 
 def test_an_odd_event_is_no_part_of_a_case(staff: Client, session: Session) -> None:

@@ -57,6 +57,11 @@ def approve_trip(city: str) -> None:
     """Have a trip approved."""
 
 
+def look_up_lamp(name: str) -> str:
+    """Look a lamp up."""
+    return name
+
+
 @job_tool
 def order_lamps(count: int) -> dict[str, Any]:
     """Order lamps."""
@@ -77,6 +82,7 @@ def model(
         LongRunningFunctionTool(approve_trip, answered_by=FINANCE),
         get_user_choice,
         order_lamps,
+        look_up_lamp,
     ]
     app = App(name="desk", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": app})
@@ -293,6 +299,25 @@ def test_hostile_arguments_are_inert_on_the_pages(
     for url in pages:
         html = client.get(url).content.decode()
         assert "<script>alert" not in html and "\u202e" not in html
+
+
+def test_the_conversation_beside_a_call_is_that_of_the_session_page(
+    client: Client, person: User, model: ScriptedModel
+) -> None:
+    sign_in(client, "cancel_invocation", "view_answerrequest", "view_session", "view_text")
+    model.turns = [call("order_lamps", count=3), "It runs."]
+    job = ToolJob.objects.get(session=talk(person, "desk", "lamps"))
+    ToolJob.objects.filter(pk=job.pk).update(status="succeeded")
+    model.turns = [call("look_up_lamp", name="desk"), call("approve_trip", city="Bern"), "Wait."]
+    threads.run(use_cases.send_message(person, job.session_id, "m2", "And a trip"))
+    threads.run(idle())
+    row = AnswerRequest.objects.open().get(session=job.session_id)
+    beside = client.get(page_of(row)).context["turns"]
+    page = client.get(reverse("admin:sessions_app_session_change", args=[row.session_id]), {"view": "person"})
+    seen = [(one.event.seq, one.entry) for one in page.context["audit"].seen]
+    assert [(one.event.seq, one.entry) for one in beside] == seen[: len(beside)]
+    said = [piece.text for one in beside for piece in one.entry.pieces]
+    assert {"Order lamps: Succeeded", "Looked up lamp: desk", "Approve trip: Bern"} <= set(said)
 
 
 def test_an_event_of_odd_shape_beside_the_call_is_one_marked_line(

@@ -9,7 +9,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry
 from sessions_app.models import Invocation, Session
+from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     append_event,
@@ -196,6 +200,28 @@ def test_the_view_of_the_person_shows_what_the_chat_showed(auditor: Client, sess
     assert "<strong>bold</strong>" in shown and "Undone" not in shown and "inside" not in shown
     assert "<script>" not in shown and "<img" not in shown and "s3cret" not in shown
     assert 'id="event-3"' in shown and 'href="?event=3#event-3"' in shown
+
+
+def test_a_call_of_the_view_of_the_person_is_done_when_a_later_page_has_its_answer(
+    auditor: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look_up_order(order: int) -> str:
+        """Look an order up."""
+        return f"{order}"
+
+    app = App(
+        name="help_desk", root_agent=LlmAgent(name="agent", model=ScriptedModel(), tools=[look_up_order])
+    )
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"help_desk": app})
+    monkeypatch.setattr("sessions_app.admin.session_page.page.EVENTS_PER_PAGE", 2)
+    append_event(session, {"text": "Where is it?"}, author="user")
+    append_event(session, call("c-1", "look_up_order", order=1001), invocationId="e-1")
+    append_event(session, response("c-1", "look_up_order", **PENDING), invocationId="e-1")
+    assert "Look up order: 1001" in read(auditor, page_of(session, "?view=person&page=1"))
+    append_event(session, response("c-1", "look_up_order", status="sent"), invocationId="e-2")
+    assert "Looked up order: 1001" in read(auditor, page_of(session, "?view=person&page=1"))
+    append_event(session, author="user", invocationId="r", actions={"rewindBeforeInvocationId": "e-2"})
+    assert "Look up order: 1001" in read(auditor, page_of(session, "?view=person&page=1"))
 
 
 def test_the_raw_view_shows_each_event_as_it_is_stored(auditor: Client, session: Session) -> None:

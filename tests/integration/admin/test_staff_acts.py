@@ -95,6 +95,13 @@ def test_the_chat_says_stopped_by_staff_when_the_account_is_gone_before_the_end(
     assert cancellation_error(own.pk) == "The job was cancelled."
 
 
+def test_staff_who_stop_a_job_of_their_own_chat_read_who_stopped_it(session: Session) -> None:
+    job = make_job(session, status="running")
+    cancel_job(job.pk, by=actors.staff(session.user, ADDRESS))
+    cancel_job(job.pk, by=actors.person(session.user))
+    assert cancellation_error(job.pk) == "The job was stopped by staff."
+
+
 def test_an_invocation_that_ends_after_the_account_is_gone_was_stopped_by_staff(
     root: User, session: Session
 ) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -15,7 +15,16 @@ from runtime.apps import App
 from sessions_app import agent_registry, use_cases
 from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
-from sessions_app.models import AppState, Event, Invocation, Session, SessionAct, StaffAct, UserState
+from sessions_app.models import (
+    AppState,
+    Event,
+    Invocation,
+    Remit,
+    Session,
+    SessionAct,
+    StaffAct,
+    UserState,
+)
 from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import HOSTILE
 from tests.integration.job_helpers import talk
@@ -211,6 +220,24 @@ def test_a_correction_without_a_change_or_a_reason_is_none(
     assert re.search("Nothing is changed", client.post(url, form).content.decode())
     assert client.post(url, form | {"value-0": "7", "reason": " "}).context["form"].errors["reason"]
     assert state_of(session)[0]["total"] == 1
+
+
+def test_staff_with_a_remit_of_some_people_do_not_correct_the_state_of_the_app(
+    client: Client, staff: User, session: Session
+) -> None:
+    clerks, customers = Group.objects.create(name="clerks"), Group.objects.create(name="customers")
+    staff.groups.add(clerks)
+    session.user.groups.add(customers)
+    remit = Remit.objects.create(group=clerks, app_name="desk", people=customers)
+    url = url_of(session, "total", "app:rate")
+    posted = {"key": ["total", "app:rate"], "value-0": "7", "value-1": "3", "reason": "x"}
+    for response in (client.get(url, follow=True), client.post(url, posted, follow=True)):
+        assert "app:rate: state of the app is everybody's" in told(response)
+    assert state_of(session)[0]["total"] == 1 and state_of(session)[2] == {"rate": 2}
+    assert client.get(url_of(session, "total", "user:name")).context["form"]
+    remit.people = None
+    remit.save()
+    assert "The state is corrected" in told(client.post(url, form_of(client, url) | posted, follow=True))
 
 
 def test_a_masked_value_is_neither_shown_nor_corrected_until_the_session_is_unmasked(

@@ -22,8 +22,10 @@ from sessions_app.models import (
     AnswerRequest,
     Artifact,
     Failure,
+    IdempotentRequest,
     LegalHold,
     RequestText,
+    ResumableUpload,
     SavedCredential,
     Session,
     SessionFigures,
@@ -119,9 +121,11 @@ def test_secrets_are_redacted(session: Session, tmp_path: Path) -> None:
         session, {"functionCall": call}, actions={"stateDelta": {"access_token": "hunter2", "steps": 3}},
         usageMetadata={"promptTokenCount": 7},
     )  # fmt: skip
+    append_event(session, {"text": "My password: hunter2, my card: 4111 1111 1111 1111, my order: 1001"})
     export_session(session.pk, tmp_path / "out")
     text = (tmp_path / "out" / f"sessions/{session.pk}.json").read_text()
-    assert "hunter2" not in text
+    assert "hunter2" not in text and "1111" not in text
+    assert "my card: [masked], my order: 1001" in text
     assert '"shop": "Lamps"' in text
     assert '"promptTokenCount": 7' in text
     assert json.loads(text)["state"] == {"access_token": "[masked]", "steps": 3}
@@ -187,11 +191,14 @@ def fill(session: Session, last_seq: int) -> None:
 
 def test_every_table_of_a_session_is_counted_and_exported_or_left_out_on_purpose() -> None:
     of_session = {
-        relation.related_model for relation in Session._meta.related_objects if relation.related_model
+        relation.related_model
+        for relation in Session._meta.get_fields(include_hidden=True)
+        if relation.auto_created and relation.related_model
     }
     exported_with_events = {SessionText}
-    derived = {AnswerRequest, SessionFigures, Failure} | exported_with_events
+    kept_for_a_day = {IdempotentRequest, ResumableUpload}
+    derived = {AnswerRequest, SessionFigures, Failure} | exported_with_events | kept_for_a_day
     assert of_session == {*ROWS_OF_SESSION.values(), LegalHold} | derived
     written_otherwise = {"events", "artifacts"}
-    kept_for_staff = {"call_errors"}
+    kept_for_staff = {"call_errors", "evaluated_cases"}
     assert set(FIELDS) == set(ROWS_OF_SESSION) - written_otherwise - kept_for_staff

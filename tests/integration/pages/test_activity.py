@@ -121,9 +121,11 @@ def test_a_call_that_only_somebody_else_may_approve_does_not_wait_for_the_person
         for number, rule in enumerate(rules):
             AnswerRequest.objects.create(
                 session=invocation.session, invocation_id=invocation.invocation_id, call_id=f"c{number}",
-                kind="confirmation", answered_by=rule, asked_at=timezone.now(),
+                kind="confirmation", tool_name="refund", answered_by=rule, asked_at=timezone.now(),
             )  # fmt: skip
-    assert sections(activity(browser_of_person)) == {"Waiting for you": ["Own", "Both"]}
+    html = activity(browser_of_person)
+    assert sections(html) == {"Waiting for you": ["Own", "Both"], "Waiting for staff": ["Staff", "Both"]}
+    assert html.count("<bdi>Refund</bdi>, waits for approval by staff") == 2
     marked = [
         session.title for session in with_activity(Session.objects.all()) if vars(session)["needs_person"]
     ]
@@ -163,17 +165,21 @@ def test_odd_rows_do_not_take_down_the_others(browser_of_person: Client, session
     assert "by the unreadable rule &#x27;no rule&#x27;" in html
 
 
-def test_the_activity_needs_five_queries_however_much_there_is(
+def test_the_activity_needs_six_queries_however_much_there_is(
     browser_of_person: Client, person: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(MOST_ROWS + 5):
         session = make(person, f"Chat {number}")
         add_invocation(session, "running", 1)
-        add_invocation(session, "waiting", 2)
+        waiting = add_invocation(session, "waiting", 2)
+        AnswerRequest.objects.create(
+            session=session, invocation_id=waiting.invocation_id, call_id="c2", kind="confirmation",
+            tool_name="refund", answered_by=STAFF, asked_at=timezone.now(),
+        )  # fmt: skip
         add_job(session, "running", 3)
         add_job(session, "waiting", 4, question=QUESTION)
         add_task(session, number=5)
-    with django_assert_num_queries(LOGIN_QUERIES + 5):
+    with django_assert_num_queries(LOGIN_QUERIES + 6):
         html = activity(browser_of_person)
     assert html.count("<li ") == 5 * MOST_ROWS
     assert f"Each list ends after {MOST_ROWS} entries." in html

@@ -81,3 +81,38 @@ def test_a_file_that_the_browser_has_is_not_sent_again(browser_of_person: Client
     again = browser_of_person.get(file_url(session, "a.csv"), headers={"if-none-match": first["ETag"]})
     assert again.status_code == 304
     assert "private" in first["Cache-Control"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "content", "content_range"),
+    [
+        ("bytes=2-4", 206, b"234", "bytes 2-4/10"),
+        ("bytes=7-", 206, b"789", "bytes 7-9/10"),
+        ("bytes=-3", 206, b"789", "bytes 7-9/10"),
+        ("bytes=-99", 206, b"0123456789", "bytes 0-9/10"),
+        ("bytes=8-99", 206, b"89", "bytes 8-9/10"),
+        ("bytes=10-", 416, None, "bytes */10"),
+        ("bytes=-0", 416, None, "bytes */10"),
+        ("bytes=4-2", 200, b"0123456789", None),
+        ("bytes=0-1,3-4", 200, b"0123456789", None),
+        ("lines=1-2", 200, b"0123456789", None),
+    ],
+)
+def test_a_part_of_a_file_is_sent(
+    browser_of_person: Client,
+    session: Session,
+    asked: str,
+    status: int,
+    content: bytes | None,
+    content_range: str | None,
+) -> None:
+    save_artifact(session, "a.csv", b"0123456789")
+    address = file_url(session, "a.csv")
+    response = browser_of_person.get(address, headers={"range": asked})
+    sent = body_of(response) if response.streaming else response.content
+    assert (response.status_code, response.get("Content-Range")) == (status, content_range)
+    assert int(response["Content-Length"]) == len(sent)
+    if content is not None:
+        assert sent == content
+        of_another = {"range": asked, "if-range": '"other"'}
+        assert body_of(browser_of_person.get(address, headers=of_another)) == b"0123456789"

@@ -5,6 +5,8 @@ No job reports progress, so none notices a cancellation by itself. Each run of a
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -47,12 +49,35 @@ def stubborn(run_log: str) -> str:
             continue
 
 
+def meet(run_log: str) -> dict[str, str]:
+    """Wait until two calls are running."""
+    _record(run_log)
+    deadline = time.monotonic() + LONG_SECONDS
+    while Path(run_log).read_text().count("started") < 2:
+        if time.monotonic() > deadline:
+            return {"status": "error", "error": "alone"}
+        time.sleep(0.05)
+    return {"status": "done", "error": "nothing"}
+
+
+def die_once(run_log: str) -> dict[str, str]:
+    """Kill the process in the first call."""
+    _record(run_log)
+    if Path(run_log).read_text().count("started") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"status": "done", "error": "nothing"}
+
+
 server = McpToolset(connection_params=stdio_params(), tool_filter=["slow"])
 
 
-def _record_and_sleep(run_log: str) -> str:
+def _record(run_log: str) -> None:
     with Path(run_log).open("a") as lines:
         lines.write("started\n")
+
+
+def _record_and_sleep(run_log: str) -> str:
+    _record(run_log)
     time.sleep(LONG_SECONDS)
     return "The job ended by itself."
 
@@ -75,6 +100,6 @@ app = App(
     root_agent=LlmAgent(
         name="limited",
         model=ScriptedModel(rule=_answer),
-        tools=[soft_limited, hard_limited, unlimited, stubborn, as_job(server)],
+        tools=[soft_limited, hard_limited, unlimited, stubborn, meet, die_once, as_job(server)],
     ),
 )

@@ -21,7 +21,7 @@ from adk_site import health
 from adk_site.demo import API_KEYS
 from adk_site.embedded.paths import CHECKOUT
 from sessions_app.celery_dispatch import JOB_QUEUE
-from sessions_app.routing import event_stream_pattern, websocket_urlpatterns
+from sessions_app.routing import STREAMS, websocket_urlpatterns
 
 DEPLOY = CHECKOUT / "deploy"
 IMAGE = "adk-site"
@@ -66,11 +66,15 @@ def names_that_settings_read() -> set[str]:
 
 
 def location_of(path: str) -> str:
-    """Return the location block of nginx.conf that handles a path: the block with the longest prefix."""
+    """Return the location block of nginx.conf that handles a path: by an expression, else by the longest prefix."""
     blocks = re.findall(
-        r"^        location (/\S*) \{\n(.*?)^        \}", text("nginx.conf"), re.MULTILINE | re.DOTALL
+        r"^        location (~ )?(\S+) \{\n(.*?)^        \}", text("nginx.conf"), re.MULTILINE | re.DOTALL
     )
-    return str(max((prefix, block) for prefix, block in blocks if path.startswith(prefix))[1])
+    by_expression = [
+        block for is_expression, place, block in blocks if is_expression and re.search(place, path)
+    ]
+    by_prefix = max((place, block) for _, place, block in blocks if path.startswith(place))
+    return str([*by_expression, by_prefix[1]][0])
 
 
 def test_compose_runs_each_process_that_the_entry_point_knows() -> None:
@@ -172,7 +176,7 @@ def test_the_health_check_of_a_worker_uses_its_host_name(name: str) -> None:
     assert f'--hostname="{name}@%h"' in processes()[name]
 
 
-@pytest.mark.parametrize("route", [str(websocket_urlpatterns[0].pattern), str(event_stream_pattern)])
+@pytest.mark.parametrize("route", [str(websocket_urlpatterns[0].pattern), *STREAMS])
 def test_the_proxy_forwards_websockets_and_event_streams(route: str) -> None:
     block = location_of(f"/{route}")
     assert block != location_of("/")

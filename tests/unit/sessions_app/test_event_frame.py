@@ -1,4 +1,4 @@
-"""Event frames: the event as it is stored, but for the state of the app."""
+"""Event frames: the event as it is stored, but for the state of the app and secrets of credentials."""
 
 from __future__ import annotations
 
@@ -28,3 +28,10 @@ def test_a_frame_leaves_out_the_state_of_the_app() -> None:
 def test_an_event_of_odd_shape_is_sent_as_it_is(odd: dict[str, Any]) -> None:
     body = {"id": "app:x", "app:y": 1, **odd}
     assert event_in_frame(body) == body
+
+
+def test_a_frame_masks_the_secrets_of_credentials() -> None:
+    credential = {"authType": "oauth2", "oauth2": {"clientId": "site", "accessToken": "t0ken"}}
+    shown = event_in_frame({"id": "e", "actions": {"stateDelta": {"token": credential, "order": 7}}})
+    assert shown["actions"]["stateDelta"]["order"] == 7
+    assert "t0ken" not in json.dumps(shown)

@@ -140,6 +140,15 @@ def test_what_takes_long_is_not_rendered_at_once_and_then_comes_from_the_cache()
     assert "[" * LARGEST in html and html_now(view, 1, event, body) == html
 
 
+def test_a_result_of_megabytes_is_not_searched_for_marks() -> None:
+    class Unsearched(str):
+        def count(self, *_: object) -> int:
+            raise AssertionError("searched")
+
+    event, view = answer("hi"), SessionView(uuid4(), "help_desk")
+    assert html_now(view, 1, event, Unsearched("x" * 5_000_000)) is None
+
+
 def test_an_event_is_rendered_once_and_the_cache_is_bounded_by_bytes(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 from sessions_app.db.event_log import SessionStatus
+from sessions_app.live.browser_form import BrowserForm
 from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.streamed_text import StreamKey, TextChunk
@@ -21,7 +22,10 @@ class OtherProcesses:
 
     def send_log_position(self, session_id: UUID, seq: int) -> None: ...
     def send_notice(self, session_id: UUID, notice: Notice) -> None: ...
-    def request_text(self, session_id: UUID) -> None: ...
+    def follow(self, session_id: UUID) -> None: ...
+    def unfollow(self, session_id: UUID) -> None: ...
+    def is_followed(self, session_id: UUID) -> bool:
+        return True
 
     def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
         self.chunks.append((chunk.offset, chunk.text))
@@ -49,7 +53,7 @@ async def test_text_of_this_process_survives_chunks_from_other_processes() -> No
     hub.receive_text(SESSION, TextChunk(stream(), 0, "one "))
     hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
     say(hub, "two ")
-    hub.receive_text_request(SESSION)
+    hub.receive_follower(SESSION)
     assert others.chunks == [(0, "one two ")]
 
 
@@ -59,7 +63,7 @@ async def test_text_of_another_process_is_not_published() -> None:
     hub.watch(SESSION, SilentWatcher())
     hub.receive_text(SESSION, TextChunk(stream(), 0, "one "))
     assert texts(hub) == ["one "]
-    hub.receive_text_request(SESSION)
+    hub.receive_follower(SESSION)
     assert others.chunks == []
 
 
@@ -96,11 +100,11 @@ async def test_text_of_a_dead_process_is_void_when_postgresql_has_a_newer_lease(
 class SilentWatcher:
     """Watcher that ignores everything."""
 
-    reader = SITE_READER
+    form = BrowserForm(SITE_READER)
 
     def on_event(self, seq: int, frame: str) -> None: ...
     def on_log_position(self, seq: int) -> None: ...
-    def on_text(self, frame: str) -> None: ...
+    def on_text(self, chunk: TextChunk, frame: str) -> None: ...
     def on_notice(self, notice: Notice, frame: str) -> None: ...
     def on_status(self, session_status: object) -> None: ...
     def on_deleted(self) -> None: ...

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from sessions_app.admin.state_correction.stored_values import SHOWN_CHARACTERS, StoredValue
 from sessions_app.masking import (
     MASK,
     MaskingFormatter,
+    beginning_of,
     mask,
     mask_html,
     mask_json,
@@ -23,6 +25,7 @@ from sessions_app.masking import (
     masking,
     unmask,
 )
+from sessions_app.rendering.audit_values import TRUNCATE_AT, format_json, truncate
 
 SECRET = "hunter2hunter2hunter2"
 
@@ -38,6 +41,8 @@ SECRET = "hunter2hunter2hunter2"
         f"Authorization: Bearer {SECRET}",
         f"https://app:{SECRET}@host/x",
         f"sk-{SECRET}",
+        f"adk_{SECRET:x<43}",
+        f"whsec_{SECRET:x<43}",
         f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}",
         f"id-eyJa-eyJ{SECRET}.{SECRET}.{SECRET}",
         f"eyJa.eyJb eyJ{SECRET}.{SECRET}.{SECRET}",
@@ -109,6 +114,34 @@ def test_json_keeps_each_digit_and_space_and_may_end_anywhere() -> None:
 def test_odd_values_stay(odd: Any) -> None:
     assert mask(odd) == odd
     assert json.loads(mask_json(json.dumps(odd))) == odd
+
+
+@pytest.mark.parametrize(
+    "secret", ["4111 1111 1111 1111", "sk-abcdefghijklmnopqrstuvwx", "password=hunter2hunter2"]
+)
+def test_a_text_that_is_stored_does_not_end_within_a_secret(secret: str) -> None:
+    for length in range(6, 50):
+        kept = beginning_of(f"Pay now {secret} or never. Pay now or never.", length)
+        assert len(kept) <= length
+        shown = mask_text(kept)
+        assert secret[:12] not in shown and "hunter" not in shown, (length, shown)
+    assert beginning_of(f"Pay now {secret} or", 8) == "Pay now "
+    assert beginning_of(f"Pay {secret}", 400) == f"Pay {secret}"
+
+
+@pytest.mark.parametrize("shift", range(0, 20, 3))
+def test_a_value_that_a_page_cuts_does_not_end_within_a_secret(shift: int) -> None:
+    def around(cut: int) -> str:
+        return f"{'x ' * (cut // 2 - 20)}{'y' * (38 - shift)} 4111 1111 1111 1111 {'z ' * cut}"
+
+    text = around(TRUNCATE_AT)
+    value = StoredValue("n", json.dumps(around(SHOWN_CHARACTERS)), 10_000)
+    for shown in (truncate(text), format_json(text), format_json({"said": [text]}), value.shown):
+        assert "yyy" in shown and "411" not in shown
+
+
+def test_the_beginning_of_a_very_long_text_is_found_soon() -> None:
+    assert len(beginning_of("4" * 10_000_000, 1_000)) == 1_000
 
 
 def test_a_page_is_masked_outside_of_tags_and_fields() -> None:

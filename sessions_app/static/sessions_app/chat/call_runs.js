@@ -1,7 +1,7 @@
 // Runs of finished function calls: four or more in a row fold to one line, such as "Used 12 tools".
 
 import { make, makeButton } from "./dom.js";
-import { plural } from "./language.js";
+import { list, plural } from "./language.js";
 
 const CALLS = ".tool[data-call-id]";
 const FOLDABLE = "button.run, details, .chips, .job-place:empty";
@@ -88,5 +88,5 @@ function countCalls(run) {
 function describe(run) {
   const failed = run.reduce((count, article) => count + article.querySelectorAll(`${CALLS}[data-state="failed"]`).length, 0);
   const used = plural("Used {count} tool", "Used {count} tools", countCalls(run));
-  return failed ? `${used}, ${plural("{count} failed", "{count} failed", failed)}` : used;
+  return list([used, failed && plural("{count} failed", "{count} failed", failed)]);
 }

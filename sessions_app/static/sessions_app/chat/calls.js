@@ -1,6 +1,6 @@
 // Cards of function calls: each shows its function responses, wherever these are in the log.
 
-import { t } from "./language.js";
+import { list, t } from "./language.js";
 import { formatDuration } from "./times.js";
 
 const UNFINISHED = { declined: t("Not done"), interrupted: t("Interrupted; it may have had effects") };
@@ -62,5 +62,5 @@ function describeOutcome(card, seconds) {
   const short = "precise" in card.dataset ? t("{count} ms", { count: Math.round(seconds * 1000) }) : "";
   const took = seconds < 1 ? short : formatDuration(Math.round(seconds));
   const allowed = "allowed" in card.dataset ? t("Allowed earlier") : "";
-  return [allowed, card.dataset.state === "failed" ? t("Failed") : "", took].filter(Boolean).join(", ");
+  return list([allowed, card.dataset.state === "failed" ? t("Failed") : "", took]);
 }

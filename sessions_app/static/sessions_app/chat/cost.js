@@ -1,6 +1,6 @@
 // Tokens and cost of an answer, for the people who may know them.
 
-import { locale, plural, t } from "./language.js";
+import { list, locale, plural, t } from "./language.js";
 
 const cost = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
 
@@ -9,5 +9,5 @@ export function show(articles, bar) {
   const sum = (name) => articles.reduce((total, { dataset }) => total + Number(dataset[name] ?? 0), 0);
   const [tokens, price] = [sum("tokens"), sum("cost")];
   const words = [tokens && plural("{count} token", "{count} tokens", tokens), price && t("cost {price}", { price: cost.format(price) })];
-  bar.querySelector(".cost").textContent = words.filter(Boolean).join(", ");
+  bar.querySelector(".cost").textContent = list(words);
 }

@@ -1,4 +1,4 @@
-// Sentences in the language of the page; the English ones are the keys of the catalogue, `sentences/<language>.js`.
+// Sentences in the page's language; the English ones are the keys of the catalogue, `sentences/<language>.js`.
 
 const { lang } = document.documentElement;
 const { sentences = {} } = globalThis;
@@ -13,11 +13,14 @@ export function t(sentence, values) {
   return fill(sentences[sentence] ?? sentence, values);
 }
 
-/** Return the form of the sentence for the number `{count}`. */
+/** Return the sentence for the number `{count}`. */
 export function plural(one, other, count, values) {
   const forms = sentences[one] ?? { one, other };
   return fill(forms[rules.select(count)] ?? forms.other, { count: number.format(count), ...values });
 }
+
+/** Join the words. */
+export const list = (words) => words.filter(Boolean).join(t(", "));
 
 function fill(sentence, values) {
   return sentence.replace(/{(\w+)}/g, (_, name) => values[name]);

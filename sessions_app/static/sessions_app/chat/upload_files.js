@@ -1,23 +1,30 @@
 // Uploads: each file is sent at once, and shown above the message with its progress. The message refers to it.
 
 import { make, makeAuto, makeButton } from "./dom.js";
-import { locale, plural, t } from "./language.js";
+import { list, locale, plural, t } from "./language.js";
 import { post } from "./post.js";
 import { loadStyles } from "./styles.js";
 
 await loadStyles("onDemand");
 
+const MOST_NAMES = 20;
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 
 /** Upload files; those beyond a limit are refused in words. */
 export function upload(uploads, files) {
-  uploads.onProblem("");
+  const { mostFiles } = uploads.region.dataset;
+  const beyond = [];
+  const problems = [];
   for (const file of files) {
-    const problem = problemOf(file, uploads);
-    if (problem) uploads.onProblem(problem);
+    const problem = problemOf(file, uploads.region.dataset);
+    if (uploads.items.length >= mostFiles) beyond.push(file.name);
+    else if (problem) problems.push(problem);
     else send(uploads, { name: file.name, file, facts: inWords(file.size) });
   }
+  const names = list([...beyond.slice(0, MOST_NAMES), beyond.length > MOST_NAMES && "…"]);
+  if (beyond.length) problems.push(plural("A message may have {count} file. Not attached: {names}", "A message may have {count} files. Not attached: {names}", mostFiles, { names }));
+  uploads.onProblem(problems.join(" "));
 }
 
 /** Show the files of the message. */
@@ -47,9 +54,7 @@ export function offerFile(uploads, text, field, offer) {
   offer.hidden = false;
 }
 
-function problemOf({ name, size, type }, { region, items }) {
-  const { mostBytes, mostFiles, accept } = region.dataset;
-  if (items.length >= mostFiles) return plural("A message may have {count} file. “{name}” was not attached.", "A message may have {count} files. “{name}” was not attached.", mostFiles, { name });
+function problemOf({ name, size, type }, { mostBytes, accept }) {
   if (size === 0) return t("“{name}” is empty, or a folder. Choose another file.", { name });
   if (size > mostBytes) return t("“{name}” has {size}; the limit is {most}.", { name, size: inWords(size), most: inWords(mostBytes) });
   const isAccepted = (pattern) => pattern === type || (pattern.endsWith("/*") && type.startsWith(pattern.slice(0, -1)));

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine, Iterator
 from itertools import count
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime import types
 from runtime.agents import InvocationContext, LlmAgent
-from runtime.engine.contents import build_contents, contents_of
+from runtime.engine import slices
+from runtime.engine.contents import BuiltContents, build_contents, contents_of
 from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.rewound import as_rewind
@@ -34,8 +37,22 @@ STEP = st.one_of(
 INVOCATION = st.lists(STEP, max_size=6)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_slices() -> Iterator[None]:
+    """Let these short histories have several slices."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slices, "SLICE_EVENTS", 2)
+        yield
+
+
 class History:
-    """Session to which random events are added."""
+    """Session to which random events are added.
+
+    Attributes:
+        pauses: how often the latest contents let other tasks run while they were built.
+    """
+
+    pauses = 0
 
     def __init__(self) -> None:
         self.session = Session(id=str(next(SESSIONS)), app_name="shop", user_id="ada")
@@ -104,9 +121,19 @@ class History:
             session_service=InMemorySessionService(),
             branch=branch,
         )
-        built = build_contents(agent, ctx)
+        built = self._finish(build_contents(agent, ctx))
         assert built.with_files == positions_of_files(built.contents)
         return built.contents
+
+    def _finish(self, building: Coroutine[Any, Any, BuiltContents]) -> BuiltContents:
+        self.pauses = 0
+        while True:
+            try:
+                building.send(None)
+            except StopIteration as end:
+                built: BuiltContents = end.value
+                return built
+            self.pauses += 1
 
     def cached(self, branch: str | None) -> dict[str, list[types.Content]]:
         """Return the contents for each agent, built with the cache."""
@@ -158,3 +185,20 @@ def test_a_call_id_that_is_used_again_keeps_the_cache() -> None:
         sent.append(history.contents(AGENTS["agent"]))
         history.take("say", "agent", None)
     assert all(new is old for new, old in zip(sent[2], sent[1][:3], strict=False))
+
+
+def test_building_a_long_history_lets_other_tasks_run() -> None:
+    history = History()
+    for number in range(20):
+        history.begin()
+        history.add(called(f"c{number}"))
+        results: dict[str, Any] = {f"c{number}": number}
+        history.add(answered(**results))
+        history.take("say", "agent", None)
+    history.begin()
+    contents = history.contents(AGENTS["agent"])
+    assert len(contents) == 81
+    # Every 2 events when they become what the agent sees, and when the cache notes them; a call stays with its answer.
+    assert history.pauses >= 39 + 39 + 19
+    history.contents(AGENTS["agent"])
+    assert history.pauses == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from weakref import ref
 
@@ -43,7 +44,7 @@ def build_request(session: Session, number: int) -> ref[CollectableId]:
         session_service=InMemorySessionService(),
         branch="p.agent",
     )
-    build_contents(AGENT, ctx)
+    asyncio.run(build_contents(AGENT, ctx))
     session.id = ""
     return ref(name)
 

@@ -1,0 +1,34 @@
+"""Accounts of people who sign in with the provider: an account is found by the provider's verified subject only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from django.http import HttpRequest
+from django.shortcuts import render
+
+REFUSED = "registration/sso_refused.html"
+
+
+class VerifiedSubjectAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # django-allauth has no type hints
+    """Matches by subject. A mail address never leads to an account, and is stored only when it is verified."""
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Refuse a response without an ID token, with two subjects, and one that connects to another account.
+
+        Raises:
+            ImmediateHttpResponse: it is refused.
+        """
+        told = sociallogin.account.extra_data
+        subjects = {part["sub"] for part in (told.get("id_token"), told.get("userinfo")) if part}
+        is_connecting = sociallogin.state.get("process") not in (None, "login")
+        if is_connecting or not told.get("id_token") or len(subjects) != 1:
+            raise ImmediateHttpResponse(render(request, REFUSED, status=401))
+        sociallogin.email_addresses = []
+
+    def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> Any:
+        """Return the new account with the names that the provider tells."""
+        is_verified = any(address.verified for address in sociallogin.email_addresses)
+        return super().populate_user(request, sociallogin, data if is_verified else {**data, "email": ""})

@@ -1,0 +1,9 @@
+"""Admin without the pages of django-allauth: who changes a link there signs in as somebody else, unrecorded."""
+
+from __future__ import annotations
+
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from django.contrib import admin
+
+admin.site.unregister([EmailAddress, SocialAccount, SocialApp, SocialToken])

@@ -1,0 +1,82 @@
+"""Operations on the account of a key: the key itself, other keys, and webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pydantic import TypeAdapter
+
+from adk_client.calls import Call, Id, address_part
+from adk_client.models import Account, Delivery, Key, Webhook
+from adk_client.operation import Operation
+
+ACCOUNT = TypeAdapter(Account)
+KEY, KEYS = TypeAdapter(Key), TypeAdapter(list[Key])
+WEBHOOK, WEBHOOKS = TypeAdapter(Webhook), TypeAdapter(list[Webhook])
+DELIVERY, DELIVERIES = TypeAdapter(Delivery), TypeAdapter(list[Delivery])
+
+
+class AccountOperations:
+    """Operations that belong to no session."""
+
+    @Operation
+    def me(self) -> Call[Account]:
+        """Return the person of the key, and the key's rights."""
+        return Call("GET", "/me", ACCOUNT)
+
+    @Operation
+    def keys(self) -> Call[list[Key]]:
+        """List the person's keys, the newest first."""
+        return Call("GET", "/keys", KEYS)
+
+    @Operation
+    def create_key(
+        self,
+        name: str,
+        scopes: Sequence[str],
+        *,
+        expires_at: datetime | None = None,
+        requests_per_minute: int = 0,
+        tokens_per_day: int = 0,
+    ) -> Call[Key]:
+        """Make a key. The response to a request that is repeated has lost it: ConflictError; make another then."""
+        body = {
+            "name": name,
+            "scopes": [*scopes],
+            "expires_at": expires_at.isoformat() if expires_at else None,
+            "requests_per_minute": requests_per_minute,
+            "tokens_per_day": tokens_per_day,
+        }
+        return Call("POST", "/keys", KEY, json=body)
+
+    @Operation
+    def revoke_key(self, key_id: Id) -> Call[None]:
+        """Revoke a key, and the keys that it has made."""
+        return Call("DELETE", f"/keys/{address_part(key_id)}", None)
+
+    @Operation
+    def webhooks(self) -> Call[list[Webhook]]:
+        """List the webhooks."""
+        return Call("GET", "/webhooks", WEBHOOKS)
+
+    @Operation
+    def create_webhook(self, url: str, events: Sequence[str]) -> Call[Webhook]:
+        """Make a webhook. Its `secret` is told in this response only, as a new key is."""
+        return Call("POST", "/webhooks", WEBHOOK, json={"url": url, "events": [*events]})
+
+    @Operation
+    def delete_webhook(self, webhook_id: Id) -> Call[None]:
+        """Delete a webhook with its deliveries."""
+        return Call("DELETE", f"/webhooks/{address_part(webhook_id)}", None)
+
+    @Operation
+    def test_webhook(self, webhook_id: Id) -> Call[Delivery]:
+        """Deliver the event `test` to a webhook, soon."""
+        return Call("POST", f"/webhooks/{address_part(webhook_id)}/test", DELIVERY)
+
+    @Operation
+    def deliveries(self, webhook_id: Id, *, before: int | None = None) -> Call[list[Delivery]]:
+        """List the deliveries to a webhook, the newest first; `before` is the `id` where the next page begins."""
+        path = f"/webhooks/{address_part(webhook_id)}/deliveries"
+        return Call("GET", path, DELIVERIES, query={"before": before})

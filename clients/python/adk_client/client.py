@@ -1,0 +1,195 @@
+"""The two clients: they send what `Operations` describe, and wait. All else is shared."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Iterator, Sequence
+from types import TracebackType
+from typing import IO, Any, Generic, Self, TypeVar
+
+import httpx
+
+from adk_client.attempts import Attempts
+from adk_client.calls import Call, Id
+from adk_client.errors import ConflictError
+from adk_client.large_upload import LargeUpload
+from adk_client.models import StoredFile
+from adk_client.news import News
+from adk_client.operations import Operations
+from adk_client.stream import Stream
+
+T = TypeVar("T")
+H = TypeVar("H", httpx.Client, httpx.AsyncClient)
+TIMEOUT = httpx.Timeout(30.0, read=60.0)
+"""A stream has a heartbeat every 15 seconds, so that a minute without a byte means a broken connection."""
+
+
+class BaseClient(Operations, Generic[H]):
+    """Parts of both clients.
+
+    Args:
+        site: address of the site, such as `https://agents.example.com`.
+        key: API key.
+        attempts: attempts of a request, or of a stream in a row, when the connection breaks or the site is busy.
+        patience: longest time in seconds that the site may ask to wait.
+        http: further arguments of the `httpx` client, such as `verify`, `proxy` or `transport`.
+    """
+
+    def __init__(
+        self, site: str, key: str, *, attempts: int = 8, patience: float = 60.0, **http: Any
+    ) -> None:
+        self._most, self._patience = attempts, patience
+        authorization = {"Authorization": f"Bearer {key}"}
+        self._http: H = self._connect(
+            {"base_url": site, "headers": authorization, "timeout": TIMEOUT, **http}
+        )
+
+    @abstractmethod
+    def _connect(self, options: dict[str, Any]) -> H:
+        """Return the client of httpx."""
+
+    def _attempts(self) -> Attempts:
+        return Attempts(self._most, self._patience)
+
+
+class Client(BaseClient[httpx.Client]):
+    """Synchronous client; a context manager."""
+
+    def _connect(self, options: dict[str, Any]) -> httpx.Client:
+        return httpx.Client(**options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def ask(self, session_id: Id, text: str, *, files: Sequence[StoredFile] = ()) -> Iterator[News]:
+        """Send a message and yield the news of its run, to the end."""
+        yield from self.follow_run(self.start_run(session_id, text, files=files).run_id)
+
+    def upload_large(self, session_id: Id, name: str, file: IO[bytes]) -> StoredFile:
+        """Store a large file in chunks, which go on where they were after a broken connection."""
+        upload = LargeUpload(session_id, name, file, self._attempts())
+        while upload.file is None:
+            try:
+                upload.take(self.send(upload.call()))
+            except ConflictError as error:
+                time.sleep(upload.seconds_after(error))
+        return upload.file
+
+    def send(self, call: Call[T], /) -> T:
+        """Send a call, again if need be, and return its result."""
+        attempts, request = self._attempts(), call.request(self._http)
+        while True:
+            failure: httpx.Response | httpx.TransportError
+            try:
+                response = self._http.send(request)
+                if response.is_success:
+                    return call.read(response)
+                failure = response
+            except httpx.TransportError as error:
+                failure = error
+            time.sleep(attempts.seconds_after(failure))
+
+    def follow(self, stream: Stream, /) -> Iterator[News]:
+        """Yield the news of a stream, over as many connections as it takes."""
+        attempts = self._attempts()
+        while not stream.has_ended:
+            failure: httpx.Response | httpx.TransportError | None = None
+            try:
+                response = self._http.send(stream.call().request(self._http), stream=True)
+                try:
+                    if not response.is_success:
+                        response.read()
+                        failure = response
+                    else:
+                        for piece in response.iter_bytes():
+                            attempts.note_success()
+                            yield from stream.read(piece)
+                finally:
+                    response.close()
+            except httpx.TransportError as error:
+                failure = error
+            if not stream.has_ended:
+                time.sleep(attempts.seconds_after(failure))
+
+
+class AsyncClient(BaseClient[httpx.AsyncClient]):
+    """Asynchronous client; an asynchronous context manager."""
+
+    def _connect(self, options: dict[str, Any]) -> httpx.AsyncClient:
+        return httpx.AsyncClient(**options)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def ask(
+        self, session_id: Id, text: str, *, files: Sequence[StoredFile] = ()
+    ) -> AsyncIterator[News]:
+        """Send a message and yield the news of its run, to the end."""
+        run = await self.start_run(session_id, text, files=files)
+        async for news in self.follow_run(run.run_id):
+            yield news
+
+    async def upload_large(self, session_id: Id, name: str, file: IO[bytes]) -> StoredFile:
+        """Store a large file in chunks, which go on where they were after a broken connection."""
+        upload = LargeUpload(session_id, name, file, self._attempts())
+        while upload.file is None:
+            try:
+                upload.take(await self.send(upload.call()))
+            except ConflictError as error:
+                await asyncio.sleep(upload.seconds_after(error))
+        return upload.file
+
+    async def send(self, call: Call[T], /) -> T:
+        """Send a call, again if need be, and return its result."""
+        attempts, request = self._attempts(), call.request(self._http)
+        while True:
+            failure: httpx.Response | httpx.TransportError
+            try:
+                response = await self._http.send(request)
+                if response.is_success:
+                    return call.read(response)
+                failure = response
+            except httpx.TransportError as error:
+                failure = error
+            await asyncio.sleep(attempts.seconds_after(failure))
+
+    async def follow(self, stream: Stream, /) -> AsyncIterator[News]:
+        """Yield the news of a stream, over as many connections as it takes."""
+        attempts = self._attempts()
+        while not stream.has_ended:
+            failure: httpx.Response | httpx.TransportError | None = None
+            try:
+                response = await self._http.send(stream.call().request(self._http), stream=True)
+                try:
+                    if not response.is_success:
+                        await response.aread()
+                        failure = response
+                    else:
+                        async for piece in response.aiter_bytes():
+                            attempts.note_success()
+                            for news in stream.read(piece):
+                                yield news
+                finally:
+                    await response.aclose()
+            except httpx.TransportError as error:
+                failure = error
+            if not stream.has_ended:
+                await asyncio.sleep(attempts.seconds_after(failure))

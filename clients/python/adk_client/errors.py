@@ -1,0 +1,90 @@
+"""Errors of the API, made of the problem details (RFC 9457) of a response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from adk_client.models import FieldError
+
+
+class ApiError(Exception):
+    """The site has refused a request.
+
+    Attributes:
+        status: HTTP status.
+        code: reason for programs, such as `not_found` or `limit`.
+        detail: a sentence for people.
+        fields: the fields that cannot be used.
+        retry_after: seconds after which the request may succeed; None when the site does not say.
+        problem: all members of the problem details.
+    """
+
+    def __init__(self, status: int, problem: Mapping[str, Any], retry_after: float | None) -> None:
+        self.status = status
+        self.code = str(problem.get("code", "error"))
+        self.detail = str(problem.get("detail", f"The site has answered with the status {status}."))
+        self.fields = [FieldError.model_validate(one) for one in problem.get("errors", [])]
+        self.retry_after = retry_after
+        self.problem = problem
+        super().__init__(self.detail)
+
+
+class UnauthorizedError(ApiError):
+    """The key is missing, unknown, expired or revoked."""
+
+
+class ForbiddenError(ApiError):
+    """The key lacks a scope, or its person may not do this."""
+
+
+class NotFoundError(ApiError):
+    """There is no such object, or the key does not reach it."""
+
+
+class ConflictError(ApiError):
+    """The request does not fit the present state, such as a second answer to a question."""
+
+
+class InvalidError(ApiError):
+    """The request cannot be used; `fields` names the fields."""
+
+
+class LimitError(ApiError):
+    """A limit is exceeded; `retry_after` says for how long."""
+
+
+class ConnectionLostError(Exception):
+    """The site did not answer, also not when the request was repeated."""
+
+
+KINDS: dict[int, type[ApiError]] = {
+    400: InvalidError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    412: ConflictError,
+    413: InvalidError,
+    422: InvalidError,
+    429: LimitError,
+}
+
+
+def error_of(response: httpx.Response) -> ApiError:
+    """Return the error of a response whose body has been read."""
+    try:
+        problem = response.json()
+    except ValueError:  # A proxy has answered.
+        problem = {}
+    kind = KINDS.get(response.status_code, ApiError)
+    return kind(
+        response.status_code, problem if isinstance(problem, dict) else {}, _retry_after(response.headers)
+    )
+
+
+def _retry_after(headers: httpx.Headers) -> float | None:
+    text = headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdecimal() else None

@@ -1,0 +1,236 @@
+"""Operations of the API, as the requests and streams that they send."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+from urllib.parse import quote
+from uuid import uuid4
+
+from pydantic import TypeAdapter
+
+from adk_client.account import AccountOperations
+from adk_client.calls import Call, Id, address_part
+from adk_client.models import (
+    Approval,
+    AppSummary,
+    Job,
+    Page,
+    Run,
+    Schedule,
+    Session,
+    StoredEvent,
+    StoredFile,
+)
+from adk_client.operation import Operation, StreamOperation
+from adk_client.stream import Stream
+
+APPS = TypeAdapter(list[AppSummary])
+SESSION, SESSIONS = TypeAdapter(Session), TypeAdapter(Page[Session])
+EVENTS = TypeAdapter(Page[StoredEvent])
+RUN = TypeAdapter(Run)
+JOB, JOBS = TypeAdapter(Job), TypeAdapter(Page[Job])
+APPROVALS = TypeAdapter(Page[Approval])
+FILE, FILES = TypeAdapter(StoredFile), TypeAdapter(Page[StoredFile])
+SCHEDULE, SCHEDULES = TypeAdapter(Schedule), TypeAdapter(Page[Schedule])
+
+
+class Operations(AccountOperations):
+    """Base of both clients. A list takes the `next` of one page as the `cursor` of the one that follows."""
+
+    @Operation
+    def apps(self) -> Call[list[AppSummary]]:
+        """List the apps of the site."""
+        return Call("GET", "/apps", APPS)
+
+    # Sessions
+
+    @Operation
+    def create_session(
+        self, app: str, *, session_id: Id | None = None, user_id: str | None = None
+    ) -> Call[Session]:
+        """Create a session with an app; the same id again returns the same session."""
+        body = {"app": app, "session_id": str(session_id or uuid4()), "user_id": user_id}
+        return Call("POST", "/sessions", SESSION, json=body)
+
+    @Operation
+    def sessions(
+        self, *, app: str | None = None, cursor: str | None = None, limit: int | None = None
+    ) -> Call[Page[Session]]:
+        """List sessions, latest use first."""
+        return Call("GET", "/sessions", SESSIONS, query={"app": app, "cursor": cursor, "limit": limit})
+
+    @Operation
+    def session(self, session_id: Id) -> Call[Session]:
+        """Return a session."""
+        return Call("GET", f"/sessions/{address_part(session_id)}", SESSION)
+
+    @Operation
+    def rename_session(self, session_id: Id, title: str) -> Call[Session]:
+        """Give a session another title."""
+        return Call("PATCH", f"/sessions/{address_part(session_id)}", SESSION, json={"title": title})
+
+    @Operation
+    def delete_session(self, session_id: Id) -> Call[None]:
+        """Delete a session."""
+        return Call("DELETE", f"/sessions/{address_part(session_id)}", None)
+
+    @Operation
+    def events(
+        self, session_id: Id, *, after: int | None = None, limit: int | None = None
+    ) -> Call[Page[StoredEvent]]:
+        """List events of a session after a `seq`, oldest first; `next` is `after` for the page that follows."""
+        query = {"after": after, "limit": limit}
+        return Call("GET", f"/sessions/{address_part(session_id)}/events", EVENTS, query=query)
+
+    @Operation
+    def give_feedback(
+        self, session_id: Id, seq: int, rating: Literal["good", "bad"], comment: str = ""
+    ) -> Call[None]:
+        """Store an opinion of an answer, in place of an earlier one; `seq` is the number of its event."""
+        body = {"rating": rating, "comment": comment}
+        return Call("PUT", f"/sessions/{address_part(session_id)}/events/{seq}/feedback", None, json=body)
+
+    @Operation
+    def withdraw_feedback(self, session_id: Id, seq: int) -> Call[None]:
+        """Withdraw an opinion of an answer; nothing when there is none."""
+        return Call("DELETE", f"/sessions/{address_part(session_id)}/events/{seq}/feedback", None)
+
+    # Runs
+
+    @Operation
+    def start_run(
+        self, session_id: Id, text: str, *, files: Sequence[StoredFile] = (), client_id: str | None = None
+    ) -> Call[Run]:
+        """Send a message, with uploads of the session. The same client id again starts no second run."""
+        body = _message(text, files, client_id)
+        return Call("POST", f"/sessions/{address_part(session_id)}/runs", RUN, json=body)
+
+    @Operation
+    def run(self, run_id: str) -> Call[Run]:
+        """Return a run with its status."""
+        return Call("GET", f"/runs/{address_part(run_id)}", RUN)
+
+    @Operation
+    def cancel_run(self, run_id: str) -> Call[Run]:
+        """Stop a run that is queued or running."""
+        return Call("POST", f"/runs/{address_part(run_id)}/cancel", RUN)
+
+    @Operation
+    def retry_run(self, run_id: str) -> Call[Run]:
+        """Try the last run of a session again, which has failed."""
+        return Call("POST", f"/runs/{address_part(run_id)}/retry", RUN)
+
+    @Operation
+    def edit_run(
+        self, run_id: str, text: str, *, files: Sequence[StoredFile] = (), client_id: str | None = None
+    ) -> Call[Run]:
+        """Replace the message of a run: the run and all after it become an alternative. Return the new run."""
+        return Call("POST", f"/runs/{address_part(run_id)}/edit", RUN, json=_message(text, files, client_id))
+
+    @Operation
+    def rewind(self, run_id: str) -> Call[None]:
+        """Undo a run and all after it, which become an alternative."""
+        return Call("POST", f"/runs/{address_part(run_id)}/rewind", None)
+
+    @Operation
+    def respond(self, run_id: str, call_id: str, response: dict[str, Any]) -> Call[Run]:
+        """Answer a long-running call that waits, with the response that the agent gets."""
+        body = {"call_id": call_id, "response": response}
+        return Call("POST", f"/runs/{address_part(run_id)}/responses", RUN, json=body)
+
+    @StreamOperation
+    def follow_run(self, run_id: str, *, after: int | None = None) -> Stream:
+        """Yield the news of a run to its end; with `after`, its events after this `seq`."""
+        return Stream(f"/runs/{address_part(run_id)}/stream", after)
+
+    @StreamOperation
+    def follow_session(self, session_id: Id, *, after: int | None = None) -> Stream:
+        """Yield the news of a session until it is deleted or the key ends; with `after`, the events after it."""
+        return Stream(f"/sessions/{address_part(session_id)}/stream", after)
+
+    # Approvals and jobs
+
+    @Operation
+    def approvals(self, *, cursor: str | None = None) -> Call[Page[Approval]]:
+        """List the calls and questions that wait for the person, the oldest first."""
+        return Call("GET", "/approvals", APPROVALS, query={"cursor": cursor})
+
+    @Operation
+    def approve(self, approval_id: int, *, changes: dict[str, Any] | None = None) -> Call[None]:
+        """Approve the call of a confirmation, with changed values of its payload."""
+        body = {"confirmed": True, "changes": changes or {}}
+        return Call("POST", f"/approvals/{approval_id}/answer", None, json=body)
+
+    @Operation
+    def reject(self, approval_id: int) -> Call[None]:
+        """Reject the call of a confirmation."""
+        return Call("POST", f"/approvals/{approval_id}/answer", None, json={"confirmed": False})
+
+    @Operation
+    def choose(self, approval_id: int, option: int) -> Call[None]:
+        """Choose an option of a choice by its number, from 0."""
+        return Call("POST", f"/approvals/{approval_id}/answer", None, json={"option": option})
+
+    @Operation
+    def jobs(
+        self, session_id: Id, *, status: str | None = None, cursor: str | None = None
+    ) -> Call[Page[Job]]:
+        """List the jobs of a session, newest first."""
+        query = {"status": status, "cursor": cursor}
+        return Call("GET", f"/sessions/{address_part(session_id)}/jobs", JOBS, query=query)
+
+    @Operation
+    def job(self, job_id: Id) -> Call[Job]:
+        """Return a job with its arguments and its result."""
+        return Call("GET", f"/jobs/{address_part(job_id)}", JOB)
+
+    @Operation
+    def cancel_job(self, job_id: Id) -> Call[Job]:
+        """Stop a job that is queued, running or waiting."""
+        return Call("POST", f"/jobs/{address_part(job_id)}/cancel", JOB)
+
+    @Operation
+    def answer_job(self, job_id: Id, number: int, answer: bool | str) -> Call[Job]:
+        """Answer the question of a job by its number."""
+        return Call(
+            "POST", f"/jobs/{address_part(job_id)}/answer", JOB, json={"number": number, "answer": answer}
+        )
+
+    @Operation
+    def schedules(self, session_id: Id, *, cursor: str | None = None) -> Call[Page[Schedule]]:
+        """List the scheduled tasks of a session, newest first."""
+        return Call(
+            "GET", f"/sessions/{address_part(session_id)}/schedules", SCHEDULES, query={"cursor": cursor}
+        )
+
+    @Operation
+    def cancel_schedule(self, schedule_id: int) -> Call[Schedule]:
+        """Cancel a scheduled task; one that has ended stays as it is."""
+        return Call("POST", f"/schedules/{schedule_id}/cancel", SCHEDULE)
+
+    # Files
+
+    @Operation
+    def files(self, session_id: Id, *, cursor: str | None = None) -> Call[Page[StoredFile]]:
+        """List the files of a session, newest version first."""
+        return Call("GET", f"/sessions/{address_part(session_id)}/files", FILES, query={"cursor": cursor})
+
+    @Operation
+    def upload(
+        self, session_id: Id, name: str, content: bytes, mime_type: str = "application/octet-stream"
+    ) -> Call[StoredFile]:
+        """Store a file, for the next message to refer to."""
+        files = {"file": (name, content, mime_type)}
+        return Call("POST", f"/sessions/{address_part(session_id)}/files", FILE, files=files)
+
+    @Operation
+    def download(self, session_id: Id, name: str, version: int | None = None) -> Call[bytes]:
+        """Return the bytes of a file, of its newest version by default."""
+        path = f"/sessions/{address_part(session_id)}/files/{quote(name)}"
+        return Call("GET", path, None, query={"version": version})
+
+
+def _message(text: str, files: Sequence[StoredFile], client_id: str | None) -> dict[str, Any]:
+    names = [{"name": file.name, "version": file.version} for file in files]
+    return {"text": text, "files": names, "client_id": client_id or uuid4().hex}

@@ -1,0 +1,101 @@
+"""Stream: server-sent events as news, over as many connections as it takes, without loss or repetition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from adk_client.calls import Call
+from adk_client.news import Ended, JobNews, NewEvent, News, OtherNews, RunNews, Text
+
+
+class Stream:
+    """State of a stream between its connections: the last event, and the text that was passed on.
+
+    Args:
+        path: address below `/api/v1`.
+        after: `seq` of the last event that is known already; None for the beginning.
+
+    Attributes:
+        has_ended: True after the last news.
+    """
+
+    def __init__(self, path: str, after: int | None = None) -> None:
+        self._path = path
+        self._last_seq = after
+        self._passed_on: dict[tuple[str, bool], int] = {}
+        self._line: list[bytes] = []
+        self._name, self._id = "", ""
+        self._data: list[str] = []
+        self.has_ended = False
+
+    def call(self) -> Call[bytes]:
+        """Return the request for what is missing."""
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        if self._last_seq is not None:
+            headers["Last-Event-ID"] = str(self._last_seq)
+        self._line, self._name, self._id, self._data = [], "", "", []
+        return Call("GET", self._path, None, headers=headers)
+
+    def read(self, piece: bytes) -> Iterator[News]:
+        """Take the next bytes of the response; yield the news that they complete."""
+        if b"\n" not in piece:
+            self._line.append(piece)
+            return
+        *lines, rest = b"".join([*self._line, piece]).split(b"\n")
+        self._line = [rest]
+        for line in lines:  # Not `splitlines`: a text may contain U+2028.
+            yield from self._read_line(line.decode("utf-8", "replace").removesuffix("\r"))
+
+    def _read_line(self, line: str) -> Iterator[News]:
+        if line:
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if name == "event":
+                self._name = value
+            elif name == "id":
+                self._id = value
+            elif name == "data":
+                self._data.append(value)
+            return
+        name, number, data = self._name, self._id, "\n".join(self._data)
+        self._name, self._id, self._data = "", "", []
+        if data:
+            yield from self._news_of(name, number, json.loads(data))
+
+    def _news_of(self, name: str, number: str, fields: dict[str, Any]) -> Iterator[News]:
+        match name:
+            case "event":
+                yield from self._new_event(int(number), fields)
+            case "text":
+                yield from self._unseen_text(fields)
+            case "run":
+                yield RunNews.model_validate(fields)
+            case "job":
+                yield JobNews.model_validate(fields)
+            case "end":
+                self.has_ended = True
+                yield Ended.model_validate(fields)
+            case "status":  # Each connection begins with one.
+                pass
+            case _:
+                yield OtherNews(kind=name, fields=fields)
+
+    def _new_event(self, seq: int, event: dict[str, Any]) -> Iterator[News]:
+        if self._last_seq is not None and seq <= self._last_seq:
+            return
+        self._last_seq = seq
+        for is_thought in (False, True):
+            self._passed_on.pop((event.get("id", ""), is_thought), None)
+        yield NewEvent(seq=seq, event=event)
+
+    def _unseen_text(self, fields: dict[str, Any]) -> Iterator[News]:
+        """Yield the part of a piece that was not passed on. Offsets count UTF-16 code units."""
+        key = fields["event_id"], bool(fields["thought"])
+        units = fields["text"].encode("utf-16-le", "surrogatepass")
+        known = self._passed_on.get(key, 0)
+        unseen = units[max(0, known - fields["offset"]) * 2 :]
+        self._passed_on[key] = max(known, fields["offset"] + len(units) // 2)
+        if unseen:
+            yield Text.model_validate({**fields, "text": unseen.decode("utf-16-le", "replace")})

@@ -1,0 +1,13 @@
+"""Agent-to-Agent protocol (A2A), through the optional package `a2a-sdk`."""
+
+from importlib.util import find_spec
+
+from runtime.errors import ConfigurationError
+
+if find_spec("a2a") is None:
+    raise ConfigurationError("A2A needs the package 'a2a-sdk': pip install -r requirements-a2a.txt")
+
+from a2a.client import ClientFactory
+from a2a.types import AgentCard, Message, SendMessageRequest
+
+__all__ = ["AgentCard", "ClientFactory", "Message", "SendMessageRequest"]

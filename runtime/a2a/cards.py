@@ -1,0 +1,113 @@
+"""Agent cards: read from an address or a file, and checked before anything is sent to the address in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import httpx
+from a2a.client.card_resolver import parse_agent_card
+from a2a.types import AgentCard
+from google.protobuf.json_format import ParseError
+
+from runtime.a2a.errors import AgentCardResolutionError
+
+MOST_BYTES = 1_000_000
+
+
+def is_address(source: str) -> bool:
+    """True for the URL of a card; another text is the path of a file."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+async def fetch_card(client: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> AgentCard:
+    """Return the card at a URL.
+
+    Raises:
+        AgentCardResolutionError: there is no card that can be used.
+        httpx.HTTPError: the server cannot be reached.
+    """
+    _check_secure(url, url)
+    async with client.stream("GET", url, headers=headers, follow_redirects=False) as response:
+        if response.status_code != httpx.codes.OK:
+            raise AgentCardResolutionError(
+                f"The agent card {url!r} is answered with the status {response.status_code}. "
+                "Give the address at which the card itself is."
+            )
+        text = bytearray()
+        async for chunk in response.aiter_bytes():
+            text += chunk
+            if len(text) > MOST_BYTES:
+                raise AgentCardResolutionError(f"The agent card {url!r} has more than {MOST_BYTES} bytes.")
+    card = _parsed(bytes(text), url)
+    for interface in card.supported_interfaces:
+        _check_secure(interface.url, url)
+        if _origin(interface.url) != _origin(url):
+            raise AgentCardResolutionError(
+                f"The agent card {url!r} names the address {interface.url!r} on another server. If you trust it, "
+                "give the card itself as agent_card instead of its address."
+            )
+    return card
+
+
+def read_card(path: str) -> AgentCard:
+    """Return the card in a file.
+
+    Raises:
+        AgentCardResolutionError: there is no card that can be used.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise AgentCardResolutionError(f"The agent card {path!r} cannot be read: {error}.") from error
+    return _parsed(text, path)
+
+
+def _parsed(text: bytes, source: str) -> AgentCard:
+    try:
+        card: AgentCard = parse_agent_card(json.loads(text))
+    except (ValueError, TypeError, AttributeError, RecursionError, SystemError, ParseError) as error:
+        raise AgentCardResolutionError(f"{source!r} is no agent card: {error}.") from error
+    return check_card(card, source)
+
+
+def check_card(card: AgentCard, source: str) -> AgentCard:
+    """Return the card if it names addresses of the agent.
+
+    Raises:
+        AgentCardResolutionError: it names none.
+    """
+    if not any(interface.url for interface in card.supported_interfaces):
+        raise AgentCardResolutionError(f"The agent card {source!r} names no address of the agent.")
+    return card
+
+
+def _check_secure(url: str, source: str) -> None:
+    """Raise AgentCardResolutionError for an address to which nothing confidential may be sent."""
+    try:
+        parsed = httpx.URL(url)
+        is_secure = parsed.scheme == "https" or (parsed.scheme == "http" and _is_this_machine(parsed.host))
+    except httpx.InvalidURL:
+        is_secure = False
+    if not is_secure:
+        raise AgentCardResolutionError(
+            f"The address {url!r} of the agent card {source!r} must begin with https://. "
+            "Only a server on this machine may have http://."
+        )
+
+
+def _is_this_machine(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _origin(url: str) -> tuple[str, Any, Any]:
+    parsed = httpx.URL(url)
+    return parsed.scheme, parsed.host, parsed.port

@@ -1,0 +1,113 @@
+"""The event with a remote agent's whole answer (contract A10)."""
+
+from __future__ import annotations
+
+import json
+
+from a2a.types import Part, TaskState
+from pydantic import ValidationError
+
+from runtime import types
+from runtime.a2a.errors import RemoteAgentError
+from runtime.a2a.parts import converted_by, data_of, function_call_in, json_of
+from runtime.a2a.reply import WAITING, Reply
+from runtime.a2a.request import CALLS, CONTEXT_ID, STATE, TASK_ID
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.context import Context, InvocationContext
+from runtime.engine.build_events import new_call_id
+from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION
+from runtime.events.event import Event
+from runtime.events.tool_confirmation import ToolConfirmation
+
+
+async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> Event:
+    """Return the event of a reply that has ended. Its files become artifacts of the session."""
+    context = Context(ctx)
+    event = Event(id=event_id, custom_metadata=metadata_of(reply))
+    parts = reply.parts
+    asked: list[types.FunctionCall] = []
+    if reply.state in WAITING:
+        parts, asked = _ask_person(reply, parts, event)
+    shown = [part for one in parts for part in converted_by(reply.convert, one)]
+    shown = [await _stored(context, part, index) for index, part in enumerate(shown)]
+    shown += [types.Part(function_call=call) for call in asked]
+    if shown:
+        event.content = types.Content(role="model", parts=shown)
+    event.long_running_tool_ids = {call.id for call in asked if call.id} or None
+    event.actions = context.actions
+    if reply.failure:
+        error = RemoteAgentError(reply.failure)
+        event.error_code, event.error_message = error.code, error.message
+    return event
+
+
+def failed_event(error: RemoteAgentError, reply: Reply, event_id: str) -> Event:
+    """Return the event of a turn that broke off."""
+    return Event(
+        id=event_id,
+        error_code=error.code,
+        error_message=error.message,
+        error_detail=error.detail or None,
+        custom_metadata=metadata_of(reply) if reply.context_id else None,
+    )
+
+
+def metadata_of(reply: Reply) -> dict[str, object]:
+    """Return what the next turn needs to go on in the same remote conversation."""
+    state = TaskState.Name(reply.state)
+    return {CONTEXT_ID: reply.context_id, TASK_ID: reply.task_id, STATE: state}
+
+
+def _ask_person(reply: Reply, parts: list[Part], event: Event) -> tuple[list[Part], list[types.FunctionCall]]:
+    """Return the parts that are no question, and the calls that ask the person.
+
+    The remote agent's ids are kept in the metadata: ours must be unique in the session.
+    """
+    calls, others, remote = [], [], {}
+    for part in parts:
+        theirs = function_call_in(part)
+        if theirs is None:
+            others.append(part)
+            continue
+        ours = _question_of(theirs)
+        remote[ours.id or ""] = {"id": theirs.id, "name": theirs.name}
+        calls.append(ours)
+    if calls:
+        event.custom_metadata = {**(event.custom_metadata or {}), CALLS: remote}
+        return others, calls
+    prompt = next((part for part in reversed(others) if part.text or data_of(part) is not None), None)
+    is_auth = reply.state == TaskState.TASK_STATE_AUTH_REQUIRED
+    text = (prompt.text or json_of(prompt)) if prompt is not None else ""
+    key, name = ("auth_required", REMOTE_AUTH) if is_auth else ("input_required", REMOTE_INPUT)
+    call = types.FunctionCall(id=new_call_id(), name=name, args={key: text})
+    return [part for part in others if part is not prompt], [call]
+
+
+def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
+    """Return our call for a call of an ADK agent: a confirmation stays one, all others are answered by a text.
+
+    The remote agent does not decide who of this site confirms, and for how long.
+    """
+    args = theirs.args or {}
+    original, asked = args.get("originalFunctionCall"), args.get("toolConfirmation")
+    if theirs.name == REQUEST_CONFIRMATION and isinstance(original, dict) and isinstance(asked, dict):
+        try:
+            given = ToolConfirmation.model_validate(asked)
+        except ValidationError:
+            given = ToolConfirmation()
+        question = ToolConfirmation(hint=given.hint, payload=given.payload)
+        args = {"originalFunctionCall": original, "toolConfirmation": question.model_dump(by_alias=True)}
+        return types.FunctionCall(id=new_call_id(), name=REQUEST_CONFIRMATION, args=args)
+    text = f"{theirs.name}: {json.dumps(args, ensure_ascii=False)}" if args else theirs.name
+    return types.FunctionCall(id=new_call_id(), name=REMOTE_INPUT, args={"input_required": text})
+
+
+async def _stored(context: Context, part: types.Part, index: int) -> types.Part:
+    """Return the part; a file is stored as an artifact if there is a service for artifacts."""
+    blob = part.inline_data
+    if blob is None or context.invocation.artifact_service is None:
+        return part
+    name = blob.display_name or f"file_{index + 1}"
+    file = types.Part(inline_data=types.Blob(data=blob.data, mime_type=blob.mime_type))
+    version = await context.save_artifact(name, file)
+    return ArtifactReference(name, version, blob.mime_type or "").as_part()

@@ -1,0 +1,172 @@
+"""Parts of contents as parts of A2A messages, and back: pure functions (contract A10)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from a2a.types import Part
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
+
+from runtime import types
+
+ADK_TYPE = "adk_type"
+ADK_LONG_RUNNING = "adk_is_long_running"
+ADK_THOUGHT = "adk_thought"
+FUNCTION_CALL, FUNCTION_RESPONSE = "function_call", "function_response"
+F = TypeVar("F")
+T = TypeVar("T")
+ToA2a = Callable[[types.Part], Part | Sequence[Part] | None]
+ToGenai = Callable[[Part], types.Part | Sequence[types.Part] | None]
+
+
+def to_a2a(part: types.Part) -> Part | None:
+    """Return the part as A2A sends it; None for an empty part and for a kind that A2A does not have."""
+    if part.text:
+        metadata = {ADK_THOUGHT: True} if part.thought else {}
+        return with_metadata(Part(text=encodable(part.text)), metadata)
+    if part.inline_data and part.inline_data.data is not None:
+        blob = part.inline_data
+        return _file(blob.mime_type, blob.display_name, raw=blob.data)
+    if part.file_data and part.file_data.file_uri:
+        file = part.file_data
+        return _file(file.mime_type, file.display_name, url=encodable(file.file_uri or ""))
+    if part.executable_code and part.executable_code.code:
+        return Part(text=encodable(f"```\n{part.executable_code.code}\n```"))
+    if part.code_execution_result and part.code_execution_result.output:
+        return Part(text=encodable(part.code_execution_result.output))
+    return None
+
+
+def to_genai(part: Part) -> types.Part | None:
+    """Return the part of a content; None for an empty part.
+
+    Data become text, because neither people nor models read JSON objects in a content. So do addresses of files: a
+    model would refuse a file that its provider cannot fetch.
+    """
+    match part.WhichOneof("content"):
+        case "text" if part.text:
+            return types.Part(text=part.text, thought=metadata_of(part).get(ADK_THOUGHT) is True or None)
+        case "raw":
+            mime_type = part.media_type or "application/octet-stream"
+            blob = types.Blob(data=part.raw, mime_type=mime_type, display_name=part.filename or None)
+            return types.Part(inline_data=blob)
+        case "url" if part.url:
+            return types.Part(text=f"{part.filename}: {part.url}" if part.filename else part.url)
+        case "data":
+            return types.Part(text=f"```json\n{json_of(part)}\n```")
+    return None
+
+
+def converted_by(convert: Callable[[F], T | Sequence[T] | None], part: F) -> list[T]:
+    """Return the parts that a converter makes of a part."""
+    made = convert(part)
+    if made is None:
+        return []
+    return list(made) if isinstance(made, Sequence) else [made]
+
+
+def data_part(value: dict[str, Any], metadata: dict[str, Any] | None = None) -> Part:
+    """Return a part that holds a JSON object."""
+    data = ParseDict(json.loads(encodable(json.dumps(value, ensure_ascii=False, default=str))), Value())
+    return with_metadata(Part(data=data), metadata or {})
+
+
+def data_of(part: Part) -> Any:
+    """Return the JSON value of a data part; None for all other parts. Whole numbers are integers again."""
+    return _with_integers(MessageToDict(part.data)) if part.WhichOneof("content") == "data" else None
+
+
+def json_of(part: Part) -> str:
+    """Return the JSON text of a data part."""
+    return json.dumps(data_of(part), ensure_ascii=False, indent=2, sort_keys=True)
+
+
+def function_call_in(part: Part) -> types.FunctionCall | None:
+    """Return the long-running call of an ADK agent that a data part holds; None for all other parts."""
+    metadata, data = metadata_of(part), data_of(part)
+    is_call = metadata.get(ADK_TYPE) == FUNCTION_CALL and metadata.get(ADK_LONG_RUNNING) is True
+    if not is_call or not isinstance(data, dict):
+        return None
+    name, call_id, args = data.get("name"), data.get("id"), data.get("args")
+    if not isinstance(name, str) or not isinstance(call_id, str):
+        return None
+    return types.FunctionCall(id=call_id, name=name, args=args if isinstance(args, dict) else {})
+
+
+def function_call_part(call: types.FunctionCall) -> Part:
+    """Return the data part of a call that waits for an answer, as ADK agents send it."""
+    data = {"id": call.id, "name": call.name, "args": call.args or {}}
+    return data_part(data, {ADK_TYPE: FUNCTION_CALL, ADK_LONG_RUNNING: True})
+
+
+def function_response_in(part: Part) -> types.FunctionResponse | None:
+    """Return the answer to a call that a data part of an ADK agent holds; None for all other parts."""
+    data = data_of(part)
+    if metadata_of(part).get(ADK_TYPE) != FUNCTION_RESPONSE or not isinstance(data, dict):
+        return None
+    name, call_id, response = data.get("name"), data.get("id"), data.get("response")
+    if not isinstance(name, str) or not isinstance(call_id, str) or not isinstance(response, dict):
+        return None
+    return types.FunctionResponse(id=call_id, name=name, response=response)
+
+
+def function_response_part(response: types.FunctionResponse) -> Part:
+    """Return the data part of an answer to a call, as ADK agents read it."""
+    data = {"id": response.id, "name": response.name, "response": response.response or {}}
+    return data_part(data, {ADK_TYPE: FUNCTION_RESPONSE})
+
+
+def metadata_of(part: Part) -> dict[str, Any]:
+    """Return the metadata of a part; empty without any."""
+    found: dict[str, Any] = MessageToDict(part.metadata) if part.HasField("metadata") else {}
+    return found
+
+
+def with_metadata(part: Part, metadata: dict[str, Any]) -> Part:
+    """Add metadata to the part and return the part."""
+    if metadata:
+        part.metadata.update(metadata)
+    return part
+
+
+def encodable(text: str) -> str:
+    """Return the text with a question mark for each lone surrogate, which protobuf refuses."""
+    return text.encode("utf-8", "replace").decode()
+
+
+class FileBudget:
+    """Bytes that the files of one message or response may have; base64 adds a third to them."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._bytes_left = most_bytes
+
+    def part_of(self, name: str, artifact: types.Part | None) -> types.Part:
+        """Return the part with a stored file; a text in its place when the file is gone or does not fit."""
+        if artifact is None:
+            return types.Part(text=f"[The file {name!r} does not exist any more.]")
+        blob = artifact.inline_data
+        data = (blob and blob.data) or (artifact.text or "").encode()
+        if len(data) > self._bytes_left:
+            return types.Part(text=f"[The file {name!r} is too large to be sent.]")
+        self._bytes_left -= len(data)
+        mime_type = (blob and blob.mime_type) or "text/plain"
+        return types.Part(inline_data=types.Blob(data=data, mime_type=mime_type, display_name=name))
+
+
+def _file(mime_type: str | None, name: str | None, **content: Any) -> Part:
+    part = Part(media_type=encodable(mime_type or ""), **content)
+    if name:
+        part.filename = encodable(name)
+    return part
+
+
+def _with_integers(value: Any) -> Any:
+    """Return a JSON value; protobuf makes floats of all numbers."""
+    if isinstance(value, dict):
+        return {key: _with_integers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_integers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

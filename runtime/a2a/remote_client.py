@@ -1,0 +1,170 @@
+"""RemoteClient: connection to a remote agent for one turn; its failures are `RemoteAgentError`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import Any, cast
+
+import httpx
+from a2a.client import ClientConfig, ClientFactory
+from a2a.client.client import Client, ClientCallContext
+from a2a.client.errors import A2AClientError, A2AClientTimeoutError
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    GetTaskRequest,
+    SendMessageRequest,
+    StreamResponse,
+    Task,
+)
+from a2a.utils.constants import TransportProtocol
+from a2a.utils.errors import A2AError
+from google.protobuf.json_format import ParseError
+
+from runtime.a2a.errors import (
+    REFUSED,
+    TOO_LARGE,
+    TOO_SLOW,
+    UNREACHABLE,
+    UNREADABLE,
+    AgentCardResolutionError,
+    RemoteAgentError,
+)
+from runtime.a2a.reply import MOST_BYTES
+from runtime.models.loop_clients import ssl_context
+
+logger = logging.getLogger(__name__)
+CANCEL_SECONDS = 5.0
+POLL_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+# protobuf raises SystemError for a name with half a surrogate pair.
+_UNREADABLE = (ParseError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SystemError)
+
+
+class RemoteClient:
+    """Sends the messages of one turn and follows their task."""
+
+    def __init__(self, client: Client, headers: Mapping[str, str]) -> None:
+        self._client = client
+        self._context = ClientCallContext(service_parameters=dict(headers))
+
+    async def send(self, request: SendMessageRequest) -> AsyncGenerator[StreamResponse, None]:
+        """Send a message and yield what the remote agent says.
+
+        Raises:
+            RemoteAgentError: the agent cannot be reached or understood.
+        """
+        with translated_failures():
+            stream: Any = self._client.send_message(request, context=self._context)
+            async with aclosing(stream) as items:
+                async for item in items:
+                    yield item
+
+    async def follow(self, task_id: str) -> AsyncGenerator[Task, None]:
+        """Yield the state of a task, again and again, for a task whose stream has broken off.
+
+        Raises:
+            RemoteAgentError: the agent cannot be reached or understood.
+        """
+        delays = iter(POLL_SECONDS)
+        while True:
+            with translated_failures():
+                task = await self._client.get_task(GetTaskRequest(id=task_id), context=self._context)
+            yield task
+            await asyncio.sleep(next(delays, POLL_SECONDS[-1]))
+
+    async def cancel(self, task_id: str) -> None:
+        """Ask the remote agent to stop a task. A failure is only logged: nobody waits for the answer any more."""
+        try:
+            with translated_failures():
+                request = CancelTaskRequest(id=task_id)
+                await asyncio.wait_for(
+                    self._client.cancel_task(request, context=self._context), CANCEL_SECONDS
+                )
+        except RemoteAgentError as error:
+            logger.warning("The remote task %s was not cancelled: %s", task_id, error.detail)
+
+
+@asynccontextmanager
+async def http_client(given: httpx.AsyncClient | None, seconds: float) -> AsyncIterator[httpx.AsyncClient]:
+    """Yield the given client, or a client for this turn: a connection works only in the loop that opened it."""
+    if given is not None:
+        yield given
+        return
+    transport = _BoundedTransport(httpx.AsyncHTTPTransport(verify=ssl_context()))
+    async with httpx.AsyncClient(transport=transport, timeout=seconds) as client:
+        yield client
+
+
+def connect(factory: ClientFactory | None, card: AgentCard, http: httpx.AsyncClient) -> Client:
+    """Return the SDK's client for a card.
+
+    Raises:
+        AgentCardResolutionError: the card offers no protocol that the client speaks.
+    """
+    config = ClientConfig(
+        httpx_client=http,
+        supported_protocol_bindings=[TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON],
+    )
+    try:
+        client: Client = (factory or ClientFactory(config)).create(card)
+    except ValueError as error:
+        raise AgentCardResolutionError(f"The agent card {card.name!r} cannot be used: {error}") from error
+    return client
+
+
+@contextmanager
+def translated_failures() -> Generator[None, None, None]:
+    """Raise RemoteAgentError for what the SDK and the HTTP client raise."""
+    try:
+        yield
+    except (TimeoutError, A2AClientTimeoutError, httpx.TimeoutException) as error:
+        raise RemoteAgentError(TOO_SLOW, _words(error)) from error
+    except (httpx.HTTPError, A2AClientError) as error:
+        is_of_network = any(isinstance(one, httpx.HTTPError) for one in (error, error.__cause__))
+        raise RemoteAgentError(UNREACHABLE if is_of_network else UNREADABLE, _words(error)) from error
+    except A2AError as error:
+        raise RemoteAgentError(REFUSED, _words(error)) from error
+    except AgentCardResolutionError as error:
+        raise RemoteAgentError(UNREADABLE, str(error)) from error
+    except _UNREADABLE as error:
+        raise RemoteAgentError(UNREADABLE, _words(error)) from error
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:2_000]
+
+
+class _BoundedTransport(httpx.AsyncBaseTransport):
+    """Transport that reads a bounded number of bytes of a response."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._inner.handle_async_request(request)
+        response.stream = _BoundedStream(cast(httpx.AsyncByteStream, response.stream))
+        return response
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _BoundedStream(httpx.AsyncByteStream):
+    """Bytes of a response; too many of them raise RemoteAgentError."""
+
+    def __init__(self, inner: httpx.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        count = 0
+        async for chunk in self._inner:
+            count += len(chunk)
+            if count > 2 * MOST_BYTES:  # The form of the wire takes more than what it holds.
+                raise RemoteAgentError(TOO_LARGE, f"A response has more than {count} bytes.")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

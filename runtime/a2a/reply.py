@@ -1,0 +1,186 @@
+"""Reply: what a remote agent says in one turn, collected from the items of a stream or from a task (contract A10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from a2a.types import Artifact, Message, Part, Role, StreamResponse, Task, TaskState, TaskStatus
+
+from runtime import types
+from runtime.a2a.errors import CANCELED, FAILED, REJECTED, TOO_LARGE, RemoteAgentError
+from runtime.a2a.parts import ToGenai, converted_by, to_genai
+
+MOST_TEXT = 1_000_000
+"""Characters of an answer."""
+MOST_BYTES = 20_000_000
+"""Bytes of all that a remote agent sends in one turn."""
+MOST_ITEMS = 20_000
+"""Items of a stream: each costs time, however short it is."""
+
+WAITING: set[int] = {TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED}
+FAILURES: dict[int, str] = {
+    TaskState.TASK_STATE_FAILED: FAILED,
+    TaskState.TASK_STATE_REJECTED: REJECTED,
+    TaskState.TASK_STATE_CANCELED: CANCELED,
+}
+ENDS: set[int] = {TaskState.TASK_STATE_COMPLETED, *FAILURES, *WAITING}
+
+
+@dataclass
+class Reply:
+    """Reply that grows with each item.
+
+    Attributes:
+        task_id: the remote task; empty for a message without one.
+        context_id: the remote conversation.
+        state: state of the task, or COMPLETED after a message.
+        convert: makes parts of contents.
+    """
+
+    task_id: str = ""
+    context_id: str = ""
+    state: int = TaskState.TASK_STATE_UNSPECIFIED
+    convert: ToGenai = to_genai
+    _artifacts: dict[str, list[Part]] = field(default_factory=dict)
+    _message: list[Part] = field(default_factory=list)
+    _progress: list[Part] = field(default_factory=list)
+    _size: int = 0
+    _items: int = 0
+    _characters: int = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """True when the remote agent says no more in this turn."""
+        return self.state in ENDS
+
+    @property
+    def failure(self) -> str | None:
+        """Code of the failure that the remote agent reports; None without one."""
+        return FAILURES.get(self.state)
+
+    @property
+    def parts(self) -> list[Part]:
+        """Parts of the answer: artifacts, then the last message; without both, the texts of the progress."""
+        parts: list[Part] = []
+        for artifact in self._artifacts.values():
+            parts += _as_paragraph(parts, _joined(artifact))
+        says_it_again = all(part.text for part in self._message) and _text_of(self._message) == _text_of(
+            parts
+        )
+        if not says_it_again:
+            parts += _as_paragraph(parts, _joined(self._message))
+        return parts or _joined(self._progress)
+
+    def add(self, item: StreamResponse) -> list[types.Part]:
+        """Add the next item of a stream; return the texts in it to show at once.
+
+        Raises:
+            RemoteAgentError: the reply is too large.
+        """
+        self._count(item)
+        match item.WhichOneof("payload"):
+            case "task":
+                self.add_task(item.task)
+            case "message":
+                self.context_id = item.message.context_id or self.context_id
+                self.state = TaskState.TASK_STATE_COMPLETED
+                self._message = self._counted(item.message.parts)
+            case "status_update":
+                update = item.status_update
+                self._place(update.task_id, update.context_id)
+                return self._add_status(update.status)
+            case "artifact_update":
+                changed = item.artifact_update
+                self._place(changed.task_id, changed.context_id)
+                return self._add_artifact(changed.artifact, is_appended=changed.append)
+        return []
+
+    def add_task(self, task: Task) -> None:
+        """Take over the whole state of a task in place of the items so far."""
+        self._place(task.id, task.context_id)
+        self._artifacts = {one.artifact_id: self._counted(one.parts) for one in task.artifacts}
+        self._add_status(task.status)
+        if self.has_ended and not (self._artifacts or self._message):
+            self._message = _last_words(task.history)
+
+    def forget_canceled_task(self) -> None:
+        """Forget a task that was cancelled when an earlier attempt was interrupted: the message is sent again."""
+        if self.state == TaskState.TASK_STATE_CANCELED:
+            self.task_id, self.state = "", TaskState.TASK_STATE_UNSPECIFIED
+            self._artifacts, self._message, self._progress = {}, [], []
+
+    def _place(self, task_id: str, context_id: str) -> None:
+        self.task_id = task_id or self.task_id
+        self.context_id = context_id or self.context_id
+
+    def _add_status(self, status: TaskStatus) -> list[types.Part]:
+        self.state = status.state
+        parts = self._counted(status.message.parts)
+        if self.has_ended:
+            self._message = parts
+            return []
+        self._progress += parts
+        return [types.Part(text=part.text, thought=True) for part in parts if part.text]
+
+    def _add_artifact(self, artifact: Artifact, *, is_appended: bool) -> list[types.Part]:
+        parts = self._counted(artifact.parts)
+        is_new = artifact.artifact_id not in self._artifacts
+        if is_appended:
+            self._artifacts.setdefault(artifact.artifact_id, []).extend(parts)
+        else:
+            self._artifacts[artifact.artifact_id] = parts
+        if not (is_new or is_appended):  # The whole, after its pieces.
+            return []
+        return [shown for part in parts if part.text for shown in converted_by(self.convert, part)]
+
+    def _counted(self, parts: Iterable[Part]) -> list[Part]:
+        """Return the parts of an item.
+
+        Raises:
+            RemoteAgentError: the texts so far are too long.
+        """
+        kept = list(parts)
+        self._characters += sum(len(part.text) for part in kept)
+        if self._characters > MOST_TEXT:
+            raise RemoteAgentError(TOO_LARGE, f"It sent more than {MOST_TEXT} characters.")
+        return kept
+
+    def _count(self, item: StreamResponse) -> None:
+        self._items += 1
+        self._size += item.ByteSize()
+        if self._size > MOST_BYTES or self._items > MOST_ITEMS:
+            raise RemoteAgentError(TOO_LARGE, f"It sent {self._items} items with {self._size} bytes.")
+
+
+def _as_paragraph(before: list[Part], parts: list[Part]) -> list[Part]:
+    """Return the parts; a text after another text begins with an empty line."""
+    if before and before[-1].text and parts and parts[0].text:
+        return [Part(text=f"\n\n{parts[0].text}", metadata=parts[0].metadata), *parts[1:]]
+    return parts
+
+
+def _joined(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts with neighbouring texts of one kind as one: an artifact is streamed in pieces."""
+    joined: list[Part] = []
+    for kind, group in groupby(parts, _kind_of_text):
+        pieces = list(group)
+        text = "".join(piece.text for piece in pieces)
+        joined += pieces if kind is None else [Part(text=text, metadata=pieces[0].metadata)]
+    return joined
+
+
+def _kind_of_text(part: Part) -> bytes | None:
+    """Return what tells apart texts that are not to be joined; None for a part that is no text."""
+    return part.metadata.SerializeToString(deterministic=True) if part.text else None
+
+
+def _text_of(parts: Iterable[Part]) -> str:
+    return "".join(part.text for part in parts)
+
+
+def _last_words(history: Sequence[Message]) -> list[Part]:
+    """Return the parts of the agent's last message in the history of a task."""
+    said = (list(message.parts) for message in reversed(history) if message.role == Role.ROLE_AGENT)
+    return next(said, [])

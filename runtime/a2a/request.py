@@ -1,0 +1,155 @@
+"""Request: what a remote agent has not heard yet of a session, as one message (contract A10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2a.types import Message, Part, Role
+
+from runtime import _platform, types
+from runtime.a2a.parts import FileBudget, ToA2a, converted_by, function_response_part, to_a2a
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.context import InvocationContext, owner_of
+from runtime.engine.contents import as_seen_by, without_framework_parts
+from runtime.events.branch import is_visible_from
+from runtime.events.calls import REMOTE_AUTH, parts_of
+from runtime.events.event import Event
+from runtime.events.rewound import drop_rewound
+from runtime.events.summaries import apply_summaries
+
+CONTEXT_ID, TASK_ID, STATE, CALLS = "a2a:context_id", "a2a:task_id", "a2a:state", "a2a:calls"
+"""Keys in the metadata of a remote agent's event."""
+MOST_FILE_BYTES = 14_000_000
+ContextBuilder = Callable[[InvocationContext, str, ToA2a], tuple[Sequence[Part], str | None]]
+AUTHENTICATED = "I have authenticated as you asked."
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """Facts about the remote side, from the latest event of an agent.
+
+    Attributes:
+        context_id: the remote conversation; empty for a new one.
+        task_id: the task that waits for the person; empty without one.
+        event: the latest event; None without one.
+        calls: the remote calls that wait, by the id of ours.
+        later: events that the remote agent has not heard of, oldest first.
+    """
+
+    context_id: str = ""
+    task_id: str = ""
+    event: Event | None = None
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    later: Sequence[Event] = ()
+
+
+def remember(ctx: InvocationContext, *, full_history_when_stateless: bool = False) -> Remembered:
+    """Return what the agent of the context knows of the remote side, from the events of the session.
+
+    Args:
+        full_history_when_stateless: True when a remote agent that keeps no conversation has heard of nothing.
+    """
+    events = drop_rewound(ctx.session.events)
+    for position in range(len(events) - 1, -1, -1):
+        event = events[position]
+        metadata = event.custom_metadata or {}
+        if (event.author, event.branch) != (ctx.agent.name, ctx.branch) or STATE not in metadata:
+            continue
+        if full_history_when_stateless and not metadata.get(CONTEXT_ID):
+            break
+        waits = metadata[STATE] in ("TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED")
+        return Remembered(
+            context_id=str(metadata.get(CONTEXT_ID) or ""),
+            task_id=str(metadata.get(TASK_ID) or "") if waits else "",
+            event=event,
+            calls=metadata.get(CALLS) or {},
+            later=apply_summaries(events[position + 1 :]),
+        )
+    return Remembered(later=apply_summaries(events))
+
+
+async def build_message(
+    ctx: InvocationContext, known: Remembered, convert: ToA2a = to_a2a, build: ContextBuilder | None = None
+) -> Message | None:
+    """Return the message with all that happened since the remote agent spoke last; None when there is nothing.
+
+    Args:
+        build: makes the parts, and the id of the remote conversation, of a message that answers no question.
+    """
+    answers: list[Part | None] = []
+    said: list[Part] = []
+    files = _Files(ctx)
+    for event in known.later:
+        is_own = event.author == ctx.agent.name and STATE not in (event.custom_metadata or {})
+        if is_own or not is_visible_from(ctx.branch, event.branch):
+            continue
+        answers += _answers_in(event, known)
+        if build is None:
+            seen = as_seen_by(ctx.agent.name, without_framework_parts(event))
+            for part in parts_of(seen):
+                said += [] if part.thought else converted_by(convert, await files.load(part))
+    context_id: str | None = known.context_id
+    if build is not None and not answers:
+        built, context_id = build(ctx, ctx.agent.name, convert)
+        said += built
+    parts = [part for part in (*answers, *said) if part]
+    if not parts:
+        return None
+    return Message(
+        message_id=_platform.new_id(),
+        role=Role.ROLE_USER,
+        parts=parts,
+        context_id=context_id or None,
+        task_id=(known.task_id or None) if context_id == known.context_id else None,
+    )
+
+
+def open_question(known: Remembered) -> types.FunctionCall | None:
+    """Return the question of the remote agent that the person has passed over by a message; None without one."""
+    asked = known.event.get_function_calls() if known.event and known.task_id else []
+    answered = {response.id for event in known.later for response in event.get_function_responses()}
+    return next((call for call in asked if call.id not in answered), None)
+
+
+class _Files:
+    """Loads the files that messages refer to, as far as they fit into `MOST_FILE_BYTES`."""
+
+    def __init__(self, ctx: InvocationContext) -> None:
+        self._ctx = ctx
+        self._budget = FileBudget(MOST_FILE_BYTES)
+
+    async def load(self, part: types.Part) -> types.Part:
+        """Return the part, or the file that it refers to."""
+        reference = ArtifactReference.of_part(part)
+        if reference is None or self._ctx.artifact_service is None:
+            return part
+        name, owner = reference.filename, owner_of(self._ctx.session)
+        file = await self._ctx.artifact_service.load_artifact(
+            **owner, filename=name, version=reference.version
+        )
+        return self._budget.part_of(name, file)
+
+
+def _answers_in(event: Event, known: Remembered) -> list[Part | None]:
+    """Return the person's answers to questions of the remote agent."""
+    if event.author != "user" or known.event is None:
+        return []
+    asked = {call.id: call for call in known.event.get_function_calls()}
+    answers = [part.function_response for part in parts_of(event) if part.function_response]
+    return [_answer(asked[one.id], one, known) for one in answers if one.id in asked]
+
+
+def _answer(call: types.FunctionCall, answer: types.FunctionResponse, known: Remembered) -> Part | None:
+    """Return an answer for the remote agent: to its call if there was one, else as a text."""
+    response = answer.response or {}
+    remote = known.calls.get(call.id or "")
+    if remote is not None:
+        return function_response_part(
+            types.FunctionResponse(id=remote["id"], name=remote["name"], response=response)
+        )
+    if call.name == REMOTE_AUTH:  # The answer may hold a secret, which is not for the conversation.
+        return to_a2a(types.Part(text=AUTHENTICATED))
+    value = response["result"] if set(response) == {"result"} else response
+    return to_a2a(types.Part(text=value if isinstance(value, str) else str(value)))

@@ -1,0 +1,247 @@
+"""RemoteA2aAgent: an agent elsewhere, which is called by A2A (contract A10)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+from pydantic import ConfigDict, PrivateAttr
+
+from runtime import _platform, types
+from runtime.a2a import AgentCard, ClientFactory, Message, SendMessageRequest
+from runtime.a2a.cards import check_card, fetch_card, is_address, read_card
+from runtime.a2a.closing_event import closing_event, failed_event
+from runtime.a2a.errors import (
+    NOTHING_TO_SEND,
+    TOO_SLOW,
+    UNREADABLE,
+    AgentCardResolutionError,
+    RemoteAgentError,
+)
+from runtime.a2a.parts import ToA2a, ToGenai, to_a2a, to_genai
+from runtime.a2a.remote_client import RemoteClient, connect, http_client, translated_failures
+from runtime.a2a.reply import Reply
+from runtime.a2a.request import STATE, ContextBuilder, build_message, open_question, remember
+from runtime.agents.agent_state import BaseAgentState
+from runtime.agents.base_agent import BaseAgent
+from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_schemes import AuthScheme
+from runtime.auth.placement import place
+from runtime.context import InvocationContext, ReadonlyContext
+from runtime.engine.resume.agent_progress import own_events
+from runtime.errors import ConfigurationError
+from runtime.events.event import Event
+from runtime.tools.header_provider import HeaderProvider, provided_headers
+
+AGENT_CARD_WELL_KNOWN_PATH = "/.well-known/agent-card.json"
+DEFAULT_TIMEOUT = 600.0
+CARD_SECONDS = 300.0
+"""Time after which a card is fetched again."""
+PASSED_OVER = "The person wrote a message instead."
+RequestMetadata = Callable[[InvocationContext, Message], dict[str, Any]]
+
+__all__ = ["AGENT_CARD_WELL_KNOWN_PATH", "DEFAULT_TIMEOUT", "AgentCardResolutionError", "RemoteA2aAgent"]
+
+
+class RemoteTaskState(BaseAgentState):
+    """The remote task that runs; a resumed invocation waits for it instead of sending the message again."""
+
+    task_id: str
+    context_id: str
+
+
+class RemoteA2aAgent(BaseAgent):
+    """Agent of another server, called by the Agent-to-Agent protocol.
+
+    Its streamed text becomes partial events, its answer an event, its files artifacts of the session. A task that
+    waits for input asks the person. The next turn goes on in the same remote conversation.
+
+    Attributes:
+        agent_card: The card, or its URL, or the path of a file with it.
+        description: Purpose of the agent; without one, that of a card that is given as an object.
+        httpx_client: HTTP client to use, for one event loop; without it, each turn has a client of its own.
+        timeout: Seconds that the remote agent may be silent, and that a task may run on after a broken connection.
+        genai_part_converter: Makes the parts of a message of a part of the session: one, several or none.
+        a2a_part_converter: Makes the parts of an answer of a part that the remote agent sends.
+        full_history_when_stateless: True to send all events of the session each time to a remote agent that keeps no
+            conversation.
+        context_builder: Called with the context, the agent's name and the converter; returns the parts of the message
+            and the id of the remote conversation. Answers to questions of the remote agent are sent without it.
+        a2a_client_factory: The SDK's factory of clients, for other transports.
+        a2a_request_meta_provider: Called with the context and the message; returns the metadata of the request.
+        auth_scheme: Place of the credential in requests.
+        auth_credential: Credential that is sent with each request, as a header.
+        header_provider: Called with the context before each turn; returns headers, such as those of the person.
+
+    Raises:
+        ConfigurationError: the credential cannot be sent as a header, or the card names no address.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    agent_card: AgentCard | str
+    httpx_client: httpx.AsyncClient | None = None
+    timeout: float = DEFAULT_TIMEOUT
+    genai_part_converter: ToA2a = to_a2a
+    a2a_part_converter: ToGenai = to_genai
+    full_history_when_stateless: bool = False
+    context_builder: ContextBuilder | None = None
+    a2a_client_factory: ClientFactory | None = None
+    a2a_request_meta_provider: RequestMetadata | None = None
+    auth_scheme: AuthScheme | None = None
+    auth_credential: AuthCredential | None = None
+    header_provider: HeaderProvider | None = None
+    _fetched: tuple[float, AgentCard] | None = PrivateAttr(default=None)
+
+    def __init__(self, name: str, agent_card: AgentCard | str, **fields: Any) -> None:
+        card = agent_card.strip() if isinstance(agent_card, str) else agent_card
+        fields.update(name=name, agent_card=card)
+        super().__init__(**fields)
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        self._credential_headers()
+        if isinstance(self.agent_card, AgentCard):
+            self.description = self.description or check_card(self.agent_card, self.name).description
+        elif not self.agent_card:
+            raise ConfigurationError(f"Agent {self.name!r} needs an agent_card: a card, a URL or a path.")
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        state, is_done = self._progress(ctx)
+        if is_done:
+            return
+        reply, event_id = Reply(convert=self.a2a_part_converter), _platform.new_id()
+        if state is not None:
+            reply.task_id, reply.context_id = state.task_id, state.context_id
+        try:
+            async with aclosing(self._turn(ctx, reply, event_id)) as events:
+                async for event in events:
+                    yield event
+            yield await closing_event(ctx, reply, event_id)
+        except RemoteAgentError as error:
+            yield failed_event(error, reply, event_id)
+
+    def _progress(self, ctx: InvocationContext) -> tuple[RemoteTaskState | None, bool]:
+        """Return the task that an interrupted attempt left, and True when the attempt had its answer already."""
+        own = own_events(ctx) if ctx.resuming else []
+        if not own:
+            return None, False
+        latest = own[-1]
+        if latest.actions.agent_state is not None:
+            return RemoteTaskState.model_validate(latest.actions.agent_state), False
+        events = ctx.events()
+        later = events[next(i for i, event in enumerate(events) if event is latest) :]
+        has_answer = STATE in (latest.custom_metadata or {})
+        return None, has_answer and not any(event.author == "user" for event in later)
+
+    async def _turn(self, ctx: InvocationContext, reply: Reply, event_id: str) -> AsyncGenerator[Event, None]:
+        """Talk to the remote agent until the reply has ended; yield what comes before its last event.
+
+        A task that has not ended when this stops is cancelled.
+        """
+        async with http_client(self.httpx_client, self.timeout) as http:
+            client = await self._connect(ctx, http)
+            try:
+                if reply.task_id:
+                    await self._follow(client, reply)
+                    reply.forget_canceled_task()
+                if not reply.has_ended:
+                    async with aclosing(self._send(ctx, client, reply, event_id)) as events:
+                        async for event in events:
+                            yield event
+                    await self._follow(client, reply)
+            finally:
+                if reply.task_id and not reply.has_ended:
+                    await client.cancel(reply.task_id)
+
+    async def _send(
+        self, ctx: InvocationContext, client: RemoteClient, reply: Reply, event_id: str
+    ) -> AsyncGenerator[Event, None]:
+        """Send what is new in the session; yield the answer's text as it comes."""
+        known = remember(ctx, full_history_when_stateless=self.full_history_when_stateless)
+        if question := open_question(known):
+            yield _passed_over_event(question)
+        message = await build_message(ctx, known, self.genai_part_converter, self.context_builder)
+        if message is None:
+            raise RemoteAgentError(NOTHING_TO_SEND)
+        request = SendMessageRequest(message=message)
+        if self.a2a_request_meta_provider:
+            request.metadata.update(self.a2a_request_meta_provider(ctx, message))
+        is_recorded = not ctx.is_resumable
+        async with aclosing(client.send(request)) as items:
+            async for item in items:
+                texts = reply.add(item)
+                if reply.task_id and not is_recorded:
+                    is_recorded = True
+                    task = RemoteTaskState(task_id=reply.task_id, context_id=reply.context_id)
+                    ctx.set_agent_state(self.name, agent_state=task)
+                    yield self._create_agent_state_event(ctx)
+                if texts:
+                    yield Event(id=event_id, partial=True, content=types.Content(role="model", parts=texts))
+
+    async def _follow(self, client: RemoteClient, reply: Reply) -> None:
+        """Wait for the end of the task, if the stream ended before it.
+
+        Raises:
+            RemoteAgentError: the task has not ended in time, or there is no task to wait for.
+        """
+        if reply.has_ended:
+            return
+        if not reply.task_id:
+            raise RemoteAgentError(UNREADABLE, "The answer holds neither a message nor a task.")
+        try:
+            async with asyncio.timeout(self.timeout), aclosing(client.follow(reply.task_id)) as states:
+                async for task in states:
+                    reply.add_task(task)
+                    if reply.has_ended:
+                        return
+        except TimeoutError as error:
+            detail = f"The task {reply.task_id!r} had not ended after {self.timeout:g} seconds."
+            raise RemoteAgentError(TOO_SLOW, detail) from error
+
+    async def _connect(self, ctx: InvocationContext, http: httpx.AsyncClient) -> RemoteClient:
+        headers = {
+            **self._credential_headers(),
+            **await provided_headers(self.header_provider, ReadonlyContext(ctx)),
+        }
+        with translated_failures():
+            card = await self._card(http, headers)
+            return RemoteClient(connect(self.a2a_client_factory, card, http), headers)
+
+    async def _card(self, http: httpx.AsyncClient, headers: dict[str, str]) -> AgentCard:
+        """Return the card; one of a server is fetched at the first call, and again when it is old."""
+        if isinstance(self.agent_card, AgentCard):
+            return self.agent_card
+        now = _platform.now()
+        if self._fetched is None or now - self._fetched[0] > CARD_SECONDS:
+            is_url = is_address(self.agent_card)
+            card = await fetch_card(http, self.agent_card, headers) if is_url else read_card(self.agent_card)
+            self._fetched = now, card
+        return self._fetched[1]
+
+    def _credential_headers(self) -> dict[str, str]:
+        """Return the headers of the agent's own credential.
+
+        Raises:
+            ConfigurationError: the credential is not sent as a header.
+        """
+        if self.auth_credential is None:
+            return {}
+        placed = place(self.auth_scheme, self.auth_credential)
+        if placed is None or not placed.headers:
+            raise ConfigurationError(
+                f"The auth_credential of agent {self.name!r} cannot be sent as a header. Give a key or a token, or "
+                "headers by a header_provider."
+            )
+        return placed.headers
+
+
+def _passed_over_event(question: types.FunctionCall) -> Event:
+    """Return the event that ends the wait for an answer to a question."""
+    response = types.FunctionResponse(
+        id=question.id, name=question.name, response={"status": "error", "error": PASSED_OVER}
+    )
+    return Event(content=types.Content(role="user", parts=[types.Part(function_response=response)]))

@@ -1,0 +1,121 @@
+"""EvalCase: a conversation with an agent, as it is expected to go."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from runtime import types
+from runtime.evaluation.common import EvalBaseModel
+from runtime.evaluation.eval_rubrics import Rubric
+
+StaticConversation = list["Invocation"]
+SessionState = dict[str, Any]
+
+
+class IntermediateData(EvalBaseModel):
+    """Calls, their responses, and texts before the final response, each in the order of time.
+
+    Attributes:
+        intermediate_responses: the author and the parts of each text.
+    """
+
+    tool_uses: list[types.FunctionCall] = []
+    tool_responses: list[types.FunctionResponse] = []
+    intermediate_responses: list[tuple[str, list[types.Part]]] = []
+
+
+class InvocationEvent(EvalBaseModel):
+    """Excerpt of one event."""
+
+    model_config = ConfigDict(extra="ignore")  # adk-web adds positions in its own page
+
+    author: str
+    content: types.Content | None = None
+    grounding_metadata: types.GroundingMetadata | None = None
+    usage_metadata: types.GenerateContentResponseUsageMetadata | None = None
+    model_version: str | None = None
+
+
+class InvocationEvents(EvalBaseModel):
+    """The events of an invocation, without the text of the final response; adk-web saves cases so."""
+
+    invocation_events: list[InvocationEvent] = []
+
+
+IntermediateDataType = IntermediateData | InvocationEvents
+
+
+class Invocation(EvalBaseModel):
+    """A message with its answer, as expected or as it was.
+
+    Attributes:
+        duration: seconds that the invocation took; None for an expected one.
+        app_details: what google-adk notes about the agents of the app; kept and not read.
+    """
+
+    invocation_id: str = ""
+    user_content: types.Content
+    final_response: types.Content | None = None
+    intermediate_data: IntermediateDataType | None = None
+    creation_timestamp: float = 0.0
+    duration: float | None = None
+    model_duration: float | None = None
+    tool_duration: float | None = None
+    rubrics: list[Rubric] | None = None
+    app_details: dict[str, Any] | None = None
+
+
+class SessionInput(EvalBaseModel):
+    """The session in which a case begins."""
+
+    model_config = ConfigDict(extra="allow")
+
+    app_name: str
+    user_id: str
+    session_id: str | None = None
+    state: SessionState = {}
+
+
+class EvalCase(EvalBaseModel):
+    """A case: a written conversation, or a scenario that a simulated user plays.
+
+    Attributes:
+        rubrics: rubrics for all invocations of the case.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    eval_id: str
+    conversation: StaticConversation | None = None
+    conversation_scenario: dict[str, Any] | None = None
+    session_input: SessionInput | None = None
+    creation_timestamp: float = 0.0
+    rubrics: list[Rubric] | None = None
+    final_session_state: SessionState | None = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_one_kind_of_conversation(self) -> Self:
+        if (self.conversation is None) == (self.conversation_scenario is None):
+            raise ValueError("Give the case a conversation or a conversation_scenario, and not both.")
+        return self
+
+
+def get_all_tool_calls(intermediate_data: IntermediateDataType | None) -> list[types.FunctionCall]:
+    """Return the calls of an invocation in order."""
+    if isinstance(intermediate_data, IntermediateData):
+        return intermediate_data.tool_uses
+    return [part.function_call for part in _parts(intermediate_data) if part.function_call]
+
+
+def get_all_tool_responses(intermediate_data: IntermediateDataType | None) -> list[types.FunctionResponse]:
+    """Return the responses to the calls of an invocation in order."""
+    if isinstance(intermediate_data, IntermediateData):
+        return intermediate_data.tool_responses
+    return [part.function_response for part in _parts(intermediate_data) if part.function_response]
+
+
+def _parts(data: InvocationEvents | None) -> list[types.Part]:
+    events = data.invocation_events if data else []
+    return [part for event in events if event.content for part in event.content.parts or []]

@@ -1,0 +1,35 @@
+"""EvalConfig: the criteria of an evaluation, the content of a `test_config.json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator
+from pydantic.alias_generators import to_camel
+
+from runtime.evaluation.eval_metrics import BaseCriterion
+
+
+class EvalConfig(BaseModel):
+    """Criteria by the names of their metrics: each is an object with a threshold, or in JSON the threshold alone."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    criteria: dict[str, SerializeAsAny[BaseCriterion]] = Field(default_factory=dict)
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _from_thresholds(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: one if _is_object(one) else {"threshold": one} for name, one in value.items()}
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict | BaseCriterion)
+
+
+DEFAULT_CONFIG = EvalConfig.model_validate(
+    {"criteria": {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}}
+)
+"""The criteria of a set without a `test_config.json`, as in google-adk."""

@@ -1,0 +1,84 @@
+"""Criteria: what a metric must reach, and how it is measured."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic.alias_generators import to_camel
+
+from runtime import types
+from runtime.evaluation.common import EvalBaseModel
+from runtime.evaluation.eval_rubrics import Rubric as Rubric
+from runtime.evaluation.eval_rubrics import RubricScore as RubricScore
+
+Threshold = float
+
+
+class JudgeModelOptions(EvalBaseModel):
+    """The model that judges, and how often it is asked.
+
+    Attributes:
+        num_samples: verdicts on each invocation, of which the majority counts.
+        parallelism_limit: verdicts that are asked for at once.
+    """
+
+    judge_model: str = "gemini-2.5-flash"
+    judge_model_config: types.GenerateContentConfig | None = None
+    num_samples: int = Field(default=5, ge=1)
+    parallelism_limit: int = Field(default=1, ge=1)
+
+
+class BaseCriterion(BaseModel):
+    """The lowest score that passes.
+
+    Attributes:
+        include_intermediate_responses_in_final: True when a judge reads the texts before the final response, too.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+
+    threshold: Threshold = Field(allow_inf_nan=False)
+    include_intermediate_responses_in_final: bool = False
+
+
+class LlmAsAJudgeCriterion(BaseCriterion):
+    """Criterion of a metric that a model judges."""
+
+    judge_model_options: JudgeModelOptions = Field(default_factory=JudgeModelOptions)
+
+
+class RubricsBasedCriterion(LlmAsAJudgeCriterion):
+    """Criterion of a metric that judges by rubrics; these are for all cases, beside those of the cases."""
+
+    rubrics: list[Rubric] = []
+
+
+class ToolTrajectoryCriterion(BaseCriterion):
+    """Criterion of the calls.
+
+    Attributes:
+        ignore_args: True when only the names of the tools count.
+    """
+
+    class MatchType(Enum):
+        """Relation of the calls to the expected ones: the same, with others between them, or in any order."""
+
+        EXACT = 0
+        IN_ORDER = 1
+        ANY_ORDER = 2
+
+    match_type: MatchType = MatchType.EXACT
+    ignore_args: bool = False
+
+    @field_validator("match_type", mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        """Accept the name in any spelling, such as `in-order`."""
+        if not isinstance(value, str):
+            return value
+        name = value.strip().upper().replace("-", "_").replace(" ", "_")
+        if name not in cls.MatchType.__members__:
+            raise ValueError(f"Give one of {', '.join(cls.MatchType.__members__)}.")
+        return cls.MatchType[name]

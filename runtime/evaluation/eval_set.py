@@ -1,0 +1,17 @@
+"""EvalSet: cases to evaluate an app against, the content of an `*.evalset.json`."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from runtime.evaluation.eval_case import EvalCase as EvalCase
+
+
+class EvalSet(BaseModel):
+    """Cases under one id."""
+
+    eval_set_id: str
+    name: str | None = None
+    description: str | None = None
+    eval_cases: list[EvalCase]
+    creation_timestamp: float = 0.0

@@ -1,0 +1,96 @@
+"""Eval sets and criteria read from JSON text, with errors that name the field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from runtime.errors import EvaluationError
+from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
+from runtime.evaluation.eval_set import EvalSet
+
+MOST_CASES = 1_000
+LONGEST_ID = 200
+CONFIG_NAME = "test_config.json"
+M = TypeVar("M", bound=BaseModel)
+
+
+def load_eval_set(path: Path) -> EvalSet:
+    """Return the set of a file.
+
+    Raises:
+        EvaluationError: the file cannot be read, or the set cannot be run; the message names file and field.
+    """
+    found = _load(path, EvalSet)
+    try:
+        check_eval_set(found)
+    except EvaluationError as error:
+        raise EvaluationError(f"{path}: {error}") from error
+    return found
+
+
+def check_eval_set(found: EvalSet) -> None:
+    """Refuse a set that cannot be run.
+
+    Raises:
+        EvaluationError: the message names the field.
+    """
+    if not 1 <= len(found.eval_cases) <= MOST_CASES:
+        raise EvaluationError(f"eval_cases: a set has 1 to {MOST_CASES} cases, not {len(found.eval_cases)}.")
+    _check_id("eval_set_id", found.eval_set_id)
+    known: set[str] = set()
+    for number, case in enumerate(found.eval_cases):
+        _check_id(f"eval_cases.{number}.eval_id", case.eval_id)
+        if case.eval_id in known:
+            raise EvaluationError(
+                f"eval_cases.{number}.eval_id: another case is called {case.eval_id!r}. Rename one."
+            )
+        known.add(case.eval_id)
+        if not case.conversation:
+            raise EvaluationError(
+                f"eval_cases.{number}.conversation: the case has no message. A conversation_scenario, which a "
+                "simulated user would play, is not evaluated."
+            )
+
+
+def load_eval_config(path: Path) -> EvalConfig:
+    """Return the criteria of a file.
+
+    Raises:
+        EvaluationError: the file cannot be read; the message names file and field.
+    """
+    return _load(path, EvalConfig)
+
+
+def config_beside(folder: Path) -> EvalConfig:
+    """Return the criteria of the `test_config.json` in a folder, else google-adk's; raises as `load_eval_config`."""
+    path = folder / CONFIG_NAME
+    return load_eval_config(path) if path.exists() else DEFAULT_CONFIG
+
+
+def sentence_of(error: ValidationError, *place: str) -> str:
+    """Return the first problem as a sentence that begins with the path of the field."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    path = ".".join(map(str, [*place, *first["loc"]]))
+    reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+    return f"{path}: {reason}." if path else f"{reason}."
+
+
+def _load(path: Path, model: type[M]) -> M:
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        raise EvaluationError(f"There is no file '{path}'.") from error
+    except OSError as error:
+        raise EvaluationError(f"'{path}' cannot be read: {error.strerror}.") from error
+    except ValidationError as error:
+        raise EvaluationError(f"{path}: {sentence_of(error)}") from error
+    except ValueError as error:
+        raise EvaluationError(f"{str(path)!r} is no path: {error}.") from error
+
+
+def _check_id(field: str, value: str) -> None:
+    if not 1 <= len(value) <= LONGEST_ID or "\0" in value:
+        raise EvaluationError(f"{field}: an id has 1 to {LONGEST_ID} characters, none of which is NUL.")

@@ -1,0 +1,89 @@
+"""Judge: a model that is asked several times for a verdict in JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from runtime import types
+from runtime.errors import EvaluationError
+from runtime.evaluation.eval_metrics import JudgeModelOptions
+from runtime.evaluation.texts import text_of
+from runtime.models.llm_request import LlmRequest
+from runtime.models.registry import LLMRegistry
+
+V = TypeVar("V", bound=BaseModel)
+
+
+class Judge:
+    """Asks the judge model of a criterion.
+
+    Raises:
+        ConfigurationError: there is no such model.
+    """
+
+    def __init__(self, options: JudgeModelOptions) -> None:
+        self._options = options
+        self._model = LLMRegistry.new_llm(options.judge_model)
+
+    async def verdicts(self, instruction: str, material: dict[str, Any], form: type[V]) -> list[V]:
+        """Return the verdicts of all samples that could be read.
+
+        Args:
+            instruction: what the model is to judge, and by what rules.
+            material: what the model reads. It is sent as JSON, so that no text in it looks like an instruction.
+            form: the fields of a verdict.
+
+        Raises:
+            EvaluationError: no sample could be read.
+            Exception: any error of the model.
+        """
+        text = f"{instruction}\n\n{json.dumps(material, ensure_ascii=True, indent=1)}"
+        limit = asyncio.Semaphore(self._options.parallelism_limit)
+
+        async def ask() -> V | None:
+            async with limit:
+                return _read(await self._answer(text), form)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                samples = [group.create_task(ask()) for _ in range(self._options.num_samples)]
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        found = [verdict for sample in samples if (verdict := sample.result()) is not None]
+        if not found:
+            raise EvaluationError(
+                f"The judge model {self._options.judge_model!r} gave no verdict that can be read. Name another one in "
+                "judge_model_options.judge_model."
+            )
+        return found
+
+    async def _answer(self, text: str) -> str:
+        config = self._options.judge_model_config or types.GenerateContentConfig()
+        request = LlmRequest(
+            model=self._options.judge_model,
+            contents=[types.UserContent(text)],
+            config=config.model_copy(deep=True),
+        )
+        answer = ""
+        async with aclosing(self._model.generate_content_async(request)) as responses:
+            async for response in responses:
+                if response.error_code:
+                    raise EvaluationError(
+                        f"The judge model {self._options.judge_model!r} could not answer: {response.error_code}."
+                    )
+                answer += text_of(response.content)
+        return answer
+
+
+def _read(answer: str, form: type[V]) -> V | None:
+    """Return the verdict in an answer, which models put between other words; None when there is none."""
+    begin, end = answer.find("{"), answer.rfind("}")
+    try:
+        return form.model_validate_json(answer[begin : end + 1])
+    except ValidationError:
+        return None

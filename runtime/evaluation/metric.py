@@ -1,0 +1,82 @@
+"""Metric: a measure of an invocation against the expected one, and its result over a conversation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from statistics import fmean
+from typing import ClassVar
+
+from pydantic import BaseModel
+
+from runtime.evaluation.eval_case import Invocation
+from runtime.evaluation.eval_metrics import BaseCriterion
+from runtime.evaluation.eval_rubrics import RubricScore
+
+
+class InvocationScore(BaseModel):
+    """Score of one invocation; None when there is nothing to compare with.
+
+    Attributes:
+        rationale: a judge's reason.
+        rubrics: the judgements of which the score is the mean.
+    """
+
+    score: float | None = None
+    rationale: str = ""
+    rubrics: list[RubricScore] = []
+
+
+class MetricResult(BaseModel):
+    """Result of one metric over all invocations of a case.
+
+    Attributes:
+        score: mean of the scores; None when no invocation has one.
+    """
+
+    metric: str
+    threshold: float
+    score: float | None = None
+    invocations: list[InvocationScore] = []
+
+    @property
+    def is_failed(self) -> bool:
+        """True when the score is below the threshold."""
+        return self.score is not None and self.score < self.threshold
+
+
+class Metric(ABC):
+    """A measure, with its criterion.
+
+    Attributes:
+        name: name of the criterion in a `test_config.json`.
+        criterion_type: the fields of the criterion.
+    """
+
+    name: ClassVar[str]
+    criterion_type: ClassVar[type[BaseCriterion]] = BaseCriterion
+
+    def __init__(self, criterion: BaseCriterion) -> None:
+        self.threshold = criterion.threshold
+
+    @abstractmethod
+    async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
+        """Compare an invocation with the expected one.
+
+        Raises:
+            EvaluationError: a judge gave no verdict.
+        """
+
+    async def evaluate(self, actual: Sequence[Invocation], expected: Sequence[Invocation]) -> MetricResult:
+        """Return the result over the invocations of a conversation; raises as `score` does."""
+        scores = [await self.score(*pair) for pair in zip(actual, expected, strict=True)]
+        return MetricResult(
+            metric=self.name, threshold=self.threshold, score=_mean(scores), invocations=scores
+        )
+
+
+def _mean(scores: Sequence[InvocationScore]) -> float | None:
+    """Return the mean of all judgements on rubrics, else that of the scores."""
+    judged = [rubric.score for score in scores for rubric in score.rubrics]
+    values = [value for value in judged or [score.score for score in scores] if value is not None]
+    return fmean(values) if values else None

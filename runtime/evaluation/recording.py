@@ -1,0 +1,59 @@
+"""Recording of events as the invocations of an eval case."""
+
+from __future__ import annotations
+
+from runtime import types
+from runtime.evaluation.eval_case import IntermediateData, Invocation
+from runtime.events.calls import FRAMEWORK_CALLS
+from runtime.events.event import Event
+
+
+class InvocationRecording:
+    """One invocation, to which its committed events are added. The framework's questions to a person are left out."""
+
+    def __init__(self, message: types.Content, invocation_id: str, timestamp: float) -> None:
+        self._data = IntermediateData()
+        self.invocation = Invocation(
+            invocation_id=invocation_id,
+            user_content=message,
+            intermediate_data=self._data,
+            creation_timestamp=timestamp,
+        )
+
+    def add(self, event: Event) -> None:
+        """Add an event of an agent."""
+        data, parts = self._data, (event.content.parts or []) if event.content else []
+        data.tool_uses += [one for one in event.get_function_calls() if one.name not in FRAMEWORK_CALLS]
+        data.tool_responses += [
+            one for one in event.get_function_responses() if one.name not in FRAMEWORK_CALLS
+        ]
+        if event.is_final_response() and event.text():
+            self.invocation.final_response = event.content
+        elif event.text():
+            data.intermediate_responses.append((event.author, parts))
+
+
+class SessionRecording:
+    """All invocations of a session, of its events in order.
+
+    An invocation begins with a person's message: answers to calls begin none.
+    """
+
+    def __init__(self) -> None:
+        self._recordings: dict[str, InvocationRecording] = {}
+
+    @property
+    def invocations(self) -> list[Invocation]:
+        """The invocations so far, in order."""
+        return [recording.invocation for recording in self._recordings.values()]
+
+    def add(self, event: Event) -> None:
+        """Add a committed event to its invocation; one that belongs to no message is ignored."""
+        known = self._recordings.get(event.invocation_id)
+        if event.author != "user":
+            if known:
+                known.add(event)
+        elif known is None and event.content and event.content.parts and not event.get_function_responses():
+            self._recordings[event.invocation_id] = InvocationRecording(
+                event.content, event.invocation_id, event.timestamp
+            )

@@ -1,0 +1,64 @@
+"""Metric of the words: ROUGE-1 of the final response against the expected one."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+
+import snowballstemmer
+
+from runtime.evaluation.eval_case import Invocation
+from runtime.evaluation.metric import InvocationScore, Metric
+from runtime.evaluation.texts import text_of
+
+LONGEST_UNSTEMMED = 3
+LONGEST_STEMMED = 100
+LONGEST_TEXT = 100_000
+"""Characters that are compared; the event loop waits meanwhile."""
+WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
+SYLLABIC = ("THAI", "LAO", "KHMER", "MYANMAR")
+"""Scripts without spaces between words: each character, or each consonant with its marks, counts as a word."""
+
+_stem_word = snowballstemmer.stemmer("porter").stemWord
+
+
+class ResponseMatch(Metric):
+    """F-measure of the words that both texts have, English ones by their stems. Scripts of all languages count."""
+
+    name = "response_match_score"
+
+    async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
+        """Compare the final responses; without an expected one there is no score."""
+        wanted = text_of(expected.final_response)
+        if not wanted:
+            return InvocationScore()
+        return InvocationScore(score=rouge_1(text_of(actual.final_response), wanted))
+
+
+def rouge_1(text: str, expected: str) -> float:
+    """Return the harmonic mean of precision and recall of the words of a text."""
+    found, wanted = Counter(_words(text)), Counter(_words(expected))
+    common = (found & wanted).total()
+    return 2 * common / (found.total() + wanted.total()) if common else 0.0
+
+
+def _words(text: str) -> list[str]:
+    spaced = "".join(map(_spaced, unicodedata.normalize("NFKC", text[:LONGEST_TEXT]).lower()))
+    return [_stem(word) for word in spaced.split()]
+
+
+def _spaced(char: str) -> str:
+    """Return a character with the spaces that separate it from the words before and after; a space for no letter."""
+    if char.isascii() or unicodedata.category(char).startswith("M"):
+        return char if char.isalnum() or not char.isascii() else " "
+    if not char.isalnum():
+        return " "
+    script = unicodedata.name(char, "").partition(" ")[0]
+    if script in WITHOUT_SPACES:
+        return f" {char} "
+    return f" {char}" if script in SYLLABIC else char
+
+
+def _stem(word: str) -> str:
+    is_stemmed = word.isascii() and LONGEST_UNSTEMMED < len(word) <= LONGEST_STEMMED
+    return str(_stem_word(word)) if is_stemmed else word

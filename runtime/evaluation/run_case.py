@@ -1,0 +1,97 @@
+"""Run of a case: its messages are sent to the agents in a session in memory, which nobody else sees."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from runtime.apps.app import App
+from runtime.errors import EvaluationError, ModelError
+from runtime.evaluation.eval_case import EvalCase, Invocation, SessionInput
+from runtime.evaluation.metric import Metric, MetricResult
+from runtime.evaluation.recording import InvocationRecording
+from runtime.run_config import RunConfig
+from runtime.runners import InMemoryRunner
+from runtime.sessions.session import Session
+
+T = TypeVar("T")
+USER = "test_user_id"
+
+
+async def run_case(
+    app: App, case: EvalCase, *, seconds: float | None = None, run_config: RunConfig | None = None
+) -> list[Invocation]:
+    """Send the messages of a case to an app, and return the invocations.
+
+    A call that waits for a person or a job is not answered.
+
+    Args:
+        seconds: time that one message may take.
+
+    Raises:
+        EvaluationError: a message failed or took too long; the cause is the exception of the agent, if there is one.
+    """
+    runner = InMemoryRunner(app=app)
+    begin = case.session_input or SessionInput(app_name=app.name, user_id=USER)
+    session = await runner.session_service.create_session(
+        app_name=runner.app_name, user_id=begin.user_id, state=begin.state
+    )
+    config = (run_config or RunConfig()).model_copy(update={"records_failure": False})
+    found = []
+    for number, expected in enumerate(case.conversation or [], 1):
+        started = time.monotonic()
+        try:
+            actual = await _in_time(seconds, _run_message(runner, session, expected, config))
+        except Exception as error:
+            raise EvaluationError(f"Message {number} of the case failed: {_reason(error)}") from error
+        actual.duration = time.monotonic() - started
+        actual.rubrics = [*(case.rubrics or []), *(expected.rubrics or [])] or None
+        found.append(actual)
+    return found
+
+
+async def evaluate_case(
+    metrics: Sequence[Metric], case: EvalCase, actual: Sequence[Invocation]
+) -> list[MetricResult]:
+    """Return the result of each metric; raises as `Metric.evaluate` does."""
+    return [await metric.evaluate(actual, case.conversation or []) for metric in metrics]
+
+
+async def _run_message(
+    runner: InMemoryRunner, session: Session, expected: Invocation, config: RunConfig
+) -> Invocation:
+    recording = InvocationRecording(expected.user_content, expected.invocation_id, time.time())
+    events = runner.run_async(
+        user_id=session.user_id,
+        session_id=session.id,
+        new_message=expected.user_content,
+        run_config=config,
+    )
+    async with aclosing(events):
+        async for event in events:
+            if event.error_code:
+                raise EvaluationError(f"{event.error_code}: {event.error_message or 'there is no answer.'}")
+            if not event.partial:
+                recording.add(event)
+    return recording.invocation
+
+
+async def _in_time(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
+    timeout = asyncio.timeout(seconds)
+    try:
+        async with timeout:
+            return await work
+    except TimeoutError as error:
+        if not timeout.expired():
+            raise
+        raise EvaluationError(f"it took longer than {seconds:.0f} seconds.") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return a sentence without the words of foreign exceptions, which may hold secrets."""
+    if isinstance(error, ModelError):
+        return f"{error.code}: {error.message}"
+    return str(error) if isinstance(error, EvaluationError) else "the agent raised an exception."

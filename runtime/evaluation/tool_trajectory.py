@@ -1,0 +1,60 @@
+"""Metric of the calls: the tools that an agent called, against the expected calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime import types
+from runtime.evaluation.eval_case import Invocation, get_all_tool_calls
+from runtime.evaluation.eval_metrics import BaseCriterion, ToolTrajectoryCriterion
+from runtime.evaluation.metric import InvocationScore, Metric
+from runtime.events.calls import FRAMEWORK_CALLS
+
+MatchType = ToolTrajectoryCriterion.MatchType
+Calls = Sequence[types.FunctionCall]
+
+
+class ToolTrajectory(Metric):
+    """1.0 for an invocation whose calls match the expected ones, else 0.0.
+
+    The framework's questions to a person are no calls of the agent and do not count.
+    """
+
+    name = "tool_trajectory_avg_score"
+    criterion_type = ToolTrajectoryCriterion
+
+    def __init__(self, criterion: BaseCriterion) -> None:
+        super().__init__(criterion)
+        self._criterion = ToolTrajectoryCriterion.model_validate(criterion.model_dump())
+
+    async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
+        return InvocationScore(score=float(self._matches(_calls(actual), _calls(expected))))
+
+    def _matches(self, actual: Calls, expected: Calls) -> bool:
+        match self._criterion.match_type:
+            case MatchType.EXACT:
+                return len(actual) == len(expected) and all(map(self._equal, actual, expected))
+            case MatchType.IN_ORDER:
+                remaining = iter(actual)  # each search goes on after the call that the last one found
+                return all(any(self._equal(one, wanted) for one in remaining) for wanted in expected)
+            case MatchType.ANY_ORDER:
+                return self._has_all(list(actual), expected)
+
+    def _has_all(self, actual: list[types.FunctionCall], expected: Calls) -> bool:
+        for wanted in expected:
+            place = next((index for index, one in enumerate(actual) if self._equal(one, wanted)), None)
+            if place is None:
+                return False
+            del actual[place]
+        return True
+
+    def _equal(self, actual: types.FunctionCall, expected: types.FunctionCall) -> bool:
+        return actual.name == expected.name and (
+            self._criterion.ignore_args or (actual.args or {}) == (expected.args or {})
+        )
+
+
+def _calls(invocation: Invocation) -> list[types.FunctionCall]:
+    return [
+        one for one in get_all_tool_calls(invocation.intermediate_data) if one.name not in FRAMEWORK_CALLS
+    ]

@@ -1,0 +1,119 @@
+"""Addresses of the agents that are served by A2A: ASGI applications beside Django's handler.
+
+Without the name of an app in `ADK["a2a_apps"]` nothing is served, and the package `a2a-sdk` is not needed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from http import HTTPStatus
+from types import ModuleType
+
+from django.core.exceptions import DisallowedHost, RequestAborted
+from django.http import HttpResponse, JsonResponse
+from ninja.errors import AuthenticationError
+
+from runtime.apps.app import App
+from sessions_app import agent_registry
+from sessions_app.conf import conf
+from sessions_app.errors import NotFoundError
+from sessions_app.programs.authentication import bearer_key, caller_with_key
+from sessions_app.programs.callers import Caller
+from sessions_app.programs.connections import place
+from sessions_app.programs.problems import problem_of
+from sessions_app.serving.asgi import AsgiScope, Receive, Send, read_body, send_response
+from sessions_app.serving.origin import http_request
+from sessions_app.serving.problem_details import method_not_allowed, problem
+
+CARD_ROUTE = "a2a/<str:app_name>/.well-known/agent-card.json"
+AGENT_ROUTE = "a2a/<str:app_name>/"
+CARD_SECONDS = 300
+UNREADABLE = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {"code": -32700, "message": "A text of the request holds half a surrogate pair."},
+}
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+async def agent_card(scope: AsgiScope, receive: Receive, send: Send) -> None:
+    """Serve the public card of an agent."""
+    if scope["method"] != "GET":
+        await send_response(send, method_not_allowed("GET"))
+        return
+    try:
+        app = _served(scope)
+        card = http_request(scope).build_absolute_uri(".").removesuffix(".well-known/")
+        response = HttpResponse(_server().card_json(app, card), content_type="application/json")
+        response["Cache-Control"] = f"public, max-age={CARD_SECONDS}"
+        await send_response(send, response)
+    except DisallowedHost:
+        await send_response(send, problem(HTTPStatus.BAD_REQUEST, "The site has no such host.", "invalid"))
+    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+        await send_response(send, problem_of(error))
+
+
+async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
+    """Serve the methods of an agent to programs with a key."""
+    if scope["method"] != "POST":
+        await send_response(send, method_not_allowed("POST"))
+        return
+    try:
+        app = _served(scope)
+        caller = await _caller(scope)
+        with await place(caller):
+            body = await read_body(receive, 2 * conf().upload_bytes)
+            if is_encodable(body):
+                await _server().answer(caller, app.name, scope, body, receive, send)
+            else:
+                await send_response(send, JsonResponse(UNREADABLE))
+    except RequestAborted:
+        return  # The program has left.
+    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+        await send_response(send, problem_of(error))
+
+
+def is_encodable(body: bytes) -> bool:
+    """True unless a text of the JSON holds half a surrogate pair, which no response could repeat."""
+    if not _SURROGATE.search(body):
+        return True
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    except (ValueError, RecursionError):  # The SDK's server says what is wrong.
+        return True
+    return True
+
+
+async def _caller(scope: AsgiScope) -> Caller:
+    """Return the caller with the key of the request; browsers have no business here.
+
+    Raises:
+        AuthenticationError: there is no key that is in force.
+    """
+    key = bearer_key(scope)
+    if not key:
+        raise AuthenticationError(message="Send an API key as a bearer token.")
+    return await caller_with_key(key, scope)
+
+
+def _served(scope: AsgiScope) -> App:
+    """Return the app of the address, if it is served by A2A.
+
+    Raises:
+        NotFoundError: it is not.
+    """
+    name = scope["url_route"]["kwargs"]["app_name"]
+    app = agent_registry.apps().get(name) if name in conf().a2a_apps else None
+    if app is None:
+        raise NotFoundError("There is no such agent here.")
+    return app
+
+
+def _server() -> ModuleType:
+    """Return the module that needs the SDK, an optional package."""
+    from sessions_app.a2a import server
+
+    return server

@@ -1,0 +1,31 @@
+"""Admin of acts on API keys and webhooks: who made, changed or revoked which, when and from where."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.permissions import RemitPaths
+from sessions_app.admin.session_acts import actor_in_words
+from sessions_app.models import AccountAct
+
+
+@admin.register(AccountAct)
+class AccountActAdmin(KeysetAdmin):
+    """Acts, newest first."""
+
+    remit_paths = (RemitPaths("", "user"),)
+    list_display = ("at", "action", "actor", "subject_kind", "subject_id", "user", "reason")
+    list_filter = ("action", "actor_kind", "subject_kind", "at")
+    list_select_related = ("user",)
+    ordering = ("-id",)
+    fields = (
+        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "user",
+        "reason",
+    )  # fmt: skip
+
+    @admin.display(description=_("Who"))
+    def actor(self, act: AccountAct) -> SafeString:
+        return actor_in_words(act)

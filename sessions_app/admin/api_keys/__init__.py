@@ -1,0 +1,1 @@
+"""Admin of API keys: the list, revoking, and making the key of a service."""

@@ -1,0 +1,83 @@
+"""Form for the key of a service: whose it is, for whom it acts as well, and what it may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.permissions import OF_PERSON, remits_of, within_remits
+from sessions_app.codec import LARGEST_INTEGER
+from sessions_app.keys import KeyProperties
+from sessions_app.models import Scope
+from sessions_app.models.api_key import NAME_LENGTH
+
+
+class ServiceKeyForm(forms.Form):
+    """Properties of a service's key, within the remits of the member of staff who makes it."""
+
+    name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
+    user = forms.ModelChoiceField(
+        get_user_model()._default_manager.none(),
+        label=_("Account"),
+        help_text=_("The key belongs to this account and acts for it. Give a service an account of its own."),
+    )
+    people = forms.ModelChoiceField(
+        Group.objects.none(),
+        label=_("People"),
+        required=False,
+        help_text=_(
+            "Group of the people for whom the key acts as well; never for staff and superusers in it."
+        ),
+    )
+    scopes = forms.MultipleChoiceField(
+        label=_("Scopes"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+    expires_at = forms.SplitDateTimeField(
+        label=_("Expires at"),
+        required=False,
+        widget=forms.SplitDateTimeWidget(date_attrs={"type": "date"}, time_attrs={"type": "time"}),
+    )
+    requests_per_minute = forms.IntegerField(
+        label=_("Requests per minute"),
+        min_value=0,
+        max_value=LARGEST_INTEGER,
+        initial=0,
+        help_text=_(
+            "0 stands for the site's limit of a person. With people, the number counts in place of that limit."
+        ),
+    )
+    tokens_per_day = forms.IntegerField(
+        label=_("Tokens per day"),
+        min_value=0,
+        max_value=LARGEST_INTEGER,
+        initial=0,
+        help_text=_("0 is no limit."),
+    )
+
+    def __init__(self, request: HttpRequest, data: Any = None) -> None:
+        super().__init__(data)
+        accounts = get_user_model()._default_manager.filter(is_active=True)
+        if not request.user.is_superuser:  # Nobody makes a key that may do more than its maker.
+            accounts = accounts.filter(is_staff=False, is_superuser=False)
+        self.fields["user"].queryset = within_remits(request, accounts, OF_PERSON)  # type: ignore[attr-defined]
+        remits = remits_of(request)
+        within = Q(pk__in=[remit.people_id for remit in remits if not remit.app_name]) if remits else Q()
+        self.fields["people"].queryset = Group.objects.filter(within).order_by("name")  # type: ignore[attr-defined]
+
+    def properties(self) -> KeyProperties:
+        """Return what the valid form asks for."""
+        given = self.cleaned_data
+        return KeyProperties(
+            name=given["name"],
+            scopes=tuple(Scope(scope) for scope in given["scopes"]),
+            expires_at=given["expires_at"],
+            requests_per_minute=given["requests_per_minute"],
+            tokens_per_day=given["tokens_per_day"],
+            people_id=given["people"].pk if given["people"] else None,
+        )

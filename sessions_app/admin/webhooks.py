@@ -1,0 +1,54 @@
+"""Admin of webhooks and of the deliveries to them. Secrets are not shown."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.permissions import RemitPaths
+from sessions_app.models import Webhook, WebhookDelivery
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ReadOnlyAdmin):
+    """Webhooks, newest first."""
+
+    remit_paths = (RemitPaths("", "user"),)
+    list_display = (
+        "url",
+        "user",
+        "people",
+        "told",
+        "made_by",
+        "created_at",
+        "disabled_at",
+        "disabled_reason",
+    )
+    list_filter = (("disabled_at", admin.EmptyFieldListFilter), "created_at")
+    list_select_related = ("user", "people", "made_by")
+    ordering = ("-created_at", "pk")
+    fields = ("url", "user", "people", "made_by", "told", "created_at", "disabled_at", "disabled_reason")
+
+    @admin.display(description=_("Events"))
+    def told(self, hook: Webhook) -> str:
+        return ", ".join(hook.events)
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(KeysetAdmin):
+    """Deliveries, newest first."""
+
+    remit_paths = (RemitPaths("", "webhook__user"),)
+    list_display = (
+        "id", "event", "subject", "webhook", "attempts", "response_status", "created_at", "delivered_at", "next_at",
+        "error",
+    )  # fmt: skip
+    list_filter = (("delivered_at", admin.EmptyFieldListFilter), "event", "created_at")
+    list_select_related = ("webhook",)
+    ordering = ("-id",)
+    fields = (
+        "message_id", "webhook", "event", "subject", "payload", "attempts", "response_status", "error", "created_at",
+        "delivered_at", "next_at",
+    )  # fmt: skip

@@ -1,0 +1,59 @@
+"""The apps of the site, the version, and the consent to telemetry, which the site never has."""
+
+from __future__ import annotations
+
+import platform
+
+from django.http import HttpRequest
+from ninja import Router
+
+from runtime.agents import BaseAgent
+from sessions_app import agent_registry
+from sessions_app.api.adk.schemas import AgentNode, AgentTree, AppDetails, AppList, Telemetry, Version
+from sessions_app.models import Scope
+from sessions_app.programs.callers import caller_of
+
+ADK_VERSION = "2.13.0"
+"""Version of google-adk with whose server this API agrees."""
+router = Router(tags=["about"], by_alias=True)
+
+
+@router.get("/list-apps", response=list[str] | AppList)
+async def list_apps(request: HttpRequest, detailed: bool = False) -> list[str] | AppList:
+    """List the names of the apps, or with `detailed` more of each."""
+    caller_of(request).require(Scope.READ)
+    apps = sorted(agent_registry.apps().items())
+    if not detailed:
+        return [name for name, _ in apps]
+    roots = [(name, app.root_agent) for name, app in apps]
+    return AppList(
+        apps=[
+            AppDetails(name=name, root_agent_name=root.name, description=root.description or "")
+            for name, root in roots
+        ]
+    )
+
+
+@router.get("/dev/apps/{app_name}/build_graph", response=AgentTree)
+async def build_graph(request: HttpRequest, app_name: str) -> AgentTree:
+    """Return the agents of an app by name, without their instructions and tools."""
+    caller_of(request).require(Scope.READ)
+    app = agent_registry.get_app(app_name)
+    return AgentTree(name=app_name, root_agent=_node_of(app.root_agent))
+
+
+@router.get("/version", response=Version)
+async def version(request: HttpRequest) -> Version:
+    """Return the version of google-adk with whose server this API agrees, and Python's."""
+    return Version(version=ADK_VERSION, language="python", language_version=platform.python_version())
+
+
+@router.get("/config/telemetry", response=Telemetry)
+async def telemetry(request: HttpRequest) -> Telemetry:
+    """Tell that adk-web must not report its use."""
+    return Telemetry(telemetry=False)
+
+
+def _node_of(agent: BaseAgent) -> AgentNode:
+    below = [_node_of(one) for one in agent.sub_agents]
+    return AgentNode(name=agent.name, description=agent.description or "", sub_agents=below)

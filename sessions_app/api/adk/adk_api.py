@@ -1,0 +1,23 @@
+"""API with the addresses of google-adk's `api_server`, under `/adk/`."""
+
+from __future__ import annotations
+
+from sessions_app.api.adk import about, artifacts, memory, sessions, traces
+from sessions_app.api.adk.authentication import AUTHENTICATION
+from sessions_app.api.adk.examples import EXAMPLES
+from sessions_app.api.adk.runs import ADK_STREAMS
+from sessions_app.api.streaming_api import StreamingApi
+from sessions_app.programs.problems import add_problem_handlers
+
+adk_api = StreamingApi(
+    ADK_STREAMS,
+    EXAMPLES,
+    title="Agents of this site, for clients of the Agent Development Kit",
+    version=about.ADK_VERSION,
+    description="Addresses and JSON of google-adk's api_server.",
+    urls_namespace="api-adk",
+    auth=AUTHENTICATION,
+)
+add_problem_handlers(adk_api)
+for router in (about.router, sessions.router, artifacts.router, memory.router, traces.router):
+    adk_api.add_router("", router)

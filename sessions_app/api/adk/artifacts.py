@@ -1,0 +1,133 @@
+"""Files of a session, and of its person (`user:`): names, versions, contents, metadata. Names may have slashes."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import cast
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import ResolverMatch, register_converter, reverse
+from django.urls.converters import StringConverter
+from ninja import Router
+from ninja.errors import HttpError
+
+from sessions_app.api.adk.names import person_of
+from sessions_app.api.adk.schemas import ArtifactVersion
+from sessions_app.db.threads import fetch_rows
+from sessions_app.models import Artifact, Scope
+from sessions_app.services.artifact_service import DjangoArtifactService, artifact_versions, load_part
+from sessions_app.thread_pools import download_threads
+
+
+class ArtifactNameConverter(StringConverter):
+    """Any name of a file, including slashes and line breaks."""
+
+    regex = r"[\s\S]+"
+
+
+register_converter(ArtifactNameConverter, "artifact")
+ARTIFACTS = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
+VERSIONS = ARTIFACTS + "/{artifact:artifact_name}/versions"
+LATEST = "latest"
+router = Router(tags=["artifacts"], by_alias=True, exclude_none=True)
+
+
+@router.get(VERSIONS + "/{version_id}/metadata", response=ArtifactVersion)
+async def artifact_version_metadata(
+    request: HttpRequest, app_name: str, user_id: str, session_id: str, artifact_name: str, version_id: str
+) -> ArtifactVersion:
+    """Return what is known of a version."""
+    rows = await _rows(request, app_name, user_id, session_id, artifact_name)
+    return _metadata(request, _only(rows, _number(version_id)))
+
+
+@router.get(VERSIONS + "/metadata", response=list[ArtifactVersion])
+async def artifact_versions_metadata(
+    request: HttpRequest, app_name: str, user_id: str, session_id: str, artifact_name: str
+) -> list[ArtifactVersion]:
+    """Return what is known of each version, oldest first."""
+    rows = await _rows(request, app_name, user_id, session_id, artifact_name)
+    return [_metadata(request, row) for row in rows]
+
+
+@router.get(VERSIONS + "/{version_id}")
+async def load_artifact_version(
+    request: HttpRequest, app_name: str, user_id: str, session_id: str, artifact_name: str, version_id: str
+) -> HttpResponse:
+    """Return a version as a part: a text, or bytes in base64."""
+    rows = await _rows(request, app_name, user_id, session_id, artifact_name)
+    return await _content(_only(rows, _number(version_id)))
+
+
+@router.get(ARTIFACTS, response=list[str])
+async def list_artifact_names(
+    request: HttpRequest, app_name: str, user_id: str, session_id: str
+) -> list[str]:
+    """List the names of the files, those of the person as well."""
+    person = await person_of(request, Scope.READ, user_id)
+    names = {"app_name": app_name, "user_id": str(person.pk), "session_id": session_id}
+    return await DjangoArtifactService().list_artifact_keys(**names)
+
+
+@router.get(VERSIONS, response=list[int])
+async def list_artifact_versions(
+    request: HttpRequest, app_name: str, user_id: str, session_id: str, artifact_name: str
+) -> list[int]:
+    """List the numbers of the versions, oldest first."""
+    rows = await _rows(request, app_name, user_id, session_id, artifact_name)
+    return [row.version for row in rows]
+
+
+# The last one: its name would take the ends of the other addresses as well.
+@router.get(ARTIFACTS + "/{artifact:artifact_name}")
+async def load_artifact(
+    request: HttpRequest,
+    app_name: str,
+    user_id: str,
+    session_id: str,
+    artifact_name: str,
+    version: int | None = None,
+) -> HttpResponse:
+    """Return the newest version, or the one that the query names."""
+    rows = await _rows(request, app_name, user_id, session_id, artifact_name)
+    return await _content(_only(rows, version))
+
+
+async def _rows(
+    request: HttpRequest, app_name: str, user_id: str, session_id: str, name: str
+) -> list[Artifact]:
+    person = await person_of(request, Scope.READ, user_id)
+    return await fetch_rows(artifact_versions(app_name, person.pk, session_id, name).order_by("version"))
+
+
+def _number(version_id: str) -> int | None:
+    """Return the number of the version; None for the newest."""
+    if version_id == LATEST:
+        return None
+    if not version_id.isdecimal() or len(version_id) > 9:
+        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, "A version is a number or “latest”.")
+    return int(version_id)
+
+
+def _only(rows: list[Artifact], version: int | None) -> Artifact:
+    wanted = rows[-1:] if version is None else [row for row in rows if row.version == version]
+    if not wanted:
+        raise Http404
+    return wanted[0]
+
+
+async def _content(row: Artifact) -> HttpResponse:
+    part = await download_threads.run(load_part, row)
+    body = await download_threads.run(part.model_dump_json, by_alias=True, exclude_none=True)
+    return HttpResponse(body, content_type="application/json", headers={"Cache-Control": "private, no-store"})
+
+
+def _metadata(request: HttpRequest, row: Artifact) -> ArtifactVersion:
+    match = cast(ResolverMatch, request.resolver_match)
+    parts = {**match.kwargs, "version_id": str(row.version)}
+    return ArtifactVersion(
+        version=row.version,
+        canonical_uri=request.build_absolute_uri(reverse("api-adk:load_artifact_version", kwargs=parts)),
+        create_time=row.created_at.timestamp(),
+        mime_type=row.mime_type or None,
+    )

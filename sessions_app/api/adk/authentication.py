@@ -1,0 +1,20 @@
+"""Authentication of ADK's addresses: a key, else a browser's sign-in with its CSRF token."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from sessions_app.programs.authentication import KeyAuth, SignInAuth
+
+
+class TokenAuth(SignInAuth):
+    """A browser's sign-in. Writing needs the CSRF token, also under the name that Angular gives it."""
+
+    def _get_key(self, request: HttpRequest) -> str | None:
+        if token := request.META.get("HTTP_X_XSRF_TOKEN"):
+            request.META.setdefault(settings.CSRF_HEADER_NAME, token)
+        return super()._get_key(request)
+
+
+AUTHENTICATION = (KeyAuth(), TokenAuth())

@@ -1,0 +1,195 @@
+"""`/run` and `/run_sse`: a run of the site by the requests of google-adk's server, and its events as they come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from django.db.models import QuerySet
+from ninja.errors import ValidationError as InvalidRequestError
+from pydantic import ValidationError
+
+from runtime import types
+from runtime.errors import AdkError
+from sessions_app import client_ids, use_cases
+from sessions_app.api.adk.adk_form import AdkForm, AdkListForm, error_frame
+from sessions_app.api.adk.run_request import RunRequest
+from sessions_app.api.stream_server import ApiStream, StreamRequest, respond_with_list
+from sessions_app.codec import storable
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
+from sessions_app.file_use_cases import upload_bytes
+from sessions_app.history.invocation_events import log_position_before
+from sessions_app.models import Invocation, Scope
+from sessions_app.ownership import OwnSession, find_own_session
+from sessions_app.programs.callers import Caller
+from sessions_app.programs.connections import Stream
+from sessions_app.programs.run_stream import RunStream
+from sessions_app.services.uploads import FileName
+from sessions_app.statuses import InvocationStatus
+
+
+@dataclass(frozen=True)
+class RefusedRun:
+    """Stream of a run that did not begin: one frame tells why."""
+
+    error: AdkError
+    user_id: Any
+    reason: str = ""
+
+    async def frames(self) -> AsyncGenerator[str]:
+        """Yield the frame."""
+        yield error_frame(str(self.error))
+
+    def end(self, reason: str) -> None:
+        """Do nothing: the stream ends by itself."""
+
+
+async def run_sse(request: StreamRequest) -> Stream:
+    """Send a message, answer a call or resume a run, and follow the run until it has ended.
+
+    Each `data` is an event; with `streaming` partial events come before it, whose texts append. A run goes on when the
+    connection breaks: the same request with the same `Idempotency-Key` and a `Last-Event-ID` follows it further.
+    """
+    ask = _parse(request.body)
+    session = await _session_of(request.caller, ask)
+    try:
+        run_id, after = await _start(request, ask, session)
+    except LimitExceededError:
+        raise
+    except AdkError as error:
+        return RefusedRun(error, session.user_id)
+    form = AdkForm(run_id, ask.streaming, splits_artifacts=not ask.function_call_event_id)
+    return RunStream(session.pk, session.user_id, form, after=after, run_id=run_id)
+
+
+async def run(request: StreamRequest) -> Stream:
+    """Do the same as `/run_sse`, and answer with the list of the run's events when it has ended."""
+    ask = _parse(request.body)
+    session = await _session_of(request.caller, ask)
+    run_id, after = await _start(request, ask, session)
+    form = AdkListForm(run_id, streams_text=False, splits_artifacts=False)
+    return RunStream(session.pk, session.user_id, form, after=after, run_id=run_id)
+
+
+def _parse(body: bytes) -> RunRequest:
+    try:
+        return RunRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise InvalidRequestError(
+            [{"loc": ("body", *one["loc"]), "msg": one["msg"]} for one in error.errors()]
+        ) from None
+
+
+async def _session_of(caller: Caller, ask: RunRequest) -> OwnSession:
+    caller.require(Scope.ANSWER if ask.answers else Scope.RUN)
+    return await find_own_session(await caller.acting_for(ask.user_id), ask.app_name, ask.session_id)
+
+
+async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -> tuple[str, int]:
+    """Start or find the run; return its id, and the `seq` of the last event that the program has."""
+    user, last = await request.caller.acting_for(ask.user_id), request.last_event_id
+    client_id = request.idempotency_key or uuid4().hex
+    after = session.last_seq
+    if ask.new_message is None:
+        run_id = await _resume(ask, user, session)
+        after = await log_position_before(await _run(session, invocation_id=run_id))
+    elif known := await _known_run(request, ask, session):
+        run_id, after = known.invocation_id, await log_position_before(known)
+    elif ask.answers:
+        answer = _only_answer(ask)
+        run_id, _ = await use_cases.answer_call(
+            user,
+            session.pk,
+            answer.id or "",
+            answer.name or "",
+            answer.response or {},
+            state_delta=ask.state_delta,
+            for_site=request.caller.is_service,
+        )
+    else:
+        files = await _upload(ask.files, user, session, request.caller.network)
+        run_id, _ = await use_cases.send_message(
+            user, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
+        )
+    return run_id, after if last is None else last
+
+
+async def _known_run(request: StreamRequest, ask: RunRequest, session: OwnSession) -> Invocation | None:
+    """Return the run that an earlier request with the same key has started; for an answer, one with the same answer."""
+    if not request.idempotency_key:
+        return None
+    if not ask.answers:
+        return await in_thread(_runs(session).filter(client_id=request.idempotency_key).first)
+    answer = _only_answer(ask)
+    rows = _runs(session).filter(client_id=client_ids.of_answer(storable(answer.id or "")))
+    row = await in_thread(rows.first)
+    parts = row.message["parts"] if row else []
+    is_same = any(part.get("functionResponse", {}).get("response") == answer.response for part in parts)
+    return row if is_same else None
+
+
+async def _resume(ask: RunRequest, user: Any, session: OwnSession) -> str:
+    """Return the id of a run that goes on: it is active, or failed and is tried again."""
+    if not ask.invocation_id:
+        raise InvalidInputError(
+            "There is nothing to run. Send newMessage, or the invocationId of a run to resume."
+        )
+    row = await _run(session, invocation_id=ask.invocation_id)
+    if row.status in InvocationStatus.active():
+        return row.invocation_id
+    if row.status == InvocationStatus.WAITING:
+        raise ConflictError("The run waits for an answer. Send it as a functionResponse.")
+    run_id, _ = await use_cases.retry(user, session.pk, row.invocation_id)
+    return run_id
+
+
+def _runs(session: OwnSession) -> QuerySet[Invocation]:
+    return Invocation.objects.filter(session_id=session.pk)
+
+
+async def _run(session: OwnSession, **names: str) -> Invocation:
+    row = await in_thread(_runs(session).filter(**names).first)
+    if row is None:
+        raise NotFoundError("There is no such run here.")
+    return row
+
+
+def _only_answer(ask: RunRequest) -> types.FunctionResponse:
+    if len(ask.answers) > 1 or ask.text or ask.files:
+        raise InvalidInputError("The message answers a call and has other parts, too. Send each by itself.")
+    return ask.answers[0]
+
+
+async def _upload(blobs: list[types.Blob], user: Any, session: OwnSession, network: str) -> list[FileName]:
+    """Store the files of a message as uploads of the session."""
+    return [
+        await upload_bytes(user, session.pk, blob.display_name or "file", blob.data or b"", network)
+        for blob in blobs
+    ]
+
+
+_TEXT, _OBJECT = {"type": "string"}, {"type": ["object", "null"]}
+_BODY = {
+    "type": "object",
+    "required": ["appName", "userId", "sessionId"],
+    "properties": {
+        **dict.fromkeys(("appName", "userId", "sessionId", "invocationId", "functionCallEventId"), _TEXT),
+        **dict.fromkeys(("newMessage", "stateDelta"), _OBJECT),
+        "streaming": {"type": "boolean"},
+    },
+    "example": {
+        "appName": "help_desk",
+        "userId": "ada",
+        "sessionId": "s-1",
+        "newMessage": {"role": "user", "parts": [{"text": "Hello."}]},
+        "streaming": True,
+    },
+}
+_REQUEST = {"required": True, "content": {"application/json": {"schema": _BODY}}}
+ADK_STREAMS = (
+    ApiStream("adk/run_sse", run_sse, "Run an agent, and send its events", "POST", request_body=_REQUEST),
+    ApiStream("adk/run", run, "Run an agent", "POST", respond=respond_with_list, request_body=_REQUEST),
+)

@@ -1,0 +1,28 @@
+"""Spans of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router
+
+from sessions_app.api.adk.names import session_of
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import NotFoundError
+from sessions_app.models import Scope
+from sessions_app.programs.callers import caller_of
+from sessions_app.telemetry.span_json import spans_of_session
+
+router = Router(tags=["debug"])
+
+
+@router.get("/dev/apps/{app_name}/debug/trace/session/{session_id}", response=list[dict[str, Any]])
+async def session_trace(request: HttpRequest, app_name: str, session_id: str) -> list[dict[str, Any]]:
+    """Return the spans of a session of the caller's own person; none for another one."""
+    own = str(caller_of(request).user.pk)
+    try:
+        session = await session_of(request, Scope.READ, app_name, own, session_id)
+    except NotFoundError:
+        return []
+    return await in_thread(spans_of_session, session)

@@ -1,0 +1,116 @@
+"""adk-web, the page of google-adk for developers, served to staff under `/dev-ui/` as google-adk's package has it."""
+
+from __future__ import annotations
+
+import mimetypes
+from http import HTTPStatus
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied, SuspiciousFileOperation
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.middleware.csrf import get_token
+from django.urls import reverse
+from django.utils._os import safe_join
+from django.views.decorators.http import require_safe
+
+from sessions_app.conf import conf
+from sessions_app.ownership import User
+from sessions_app.thread_pools import download_threads
+
+INDEX = "index.html"
+RUNTIME_CONFIG = "assets/config/runtime-config.json"
+COOKIE = "XSRF-TOKEN"
+"""Cookie from which adk-web, as all Angular programs, takes the CSRF token that it sends as `X-XSRF-TOKEN`."""
+MISSING = (
+    "The developer's page needs the package google-adk: pip install -r requirements-adk.txt, "
+    'or name a directory with its files in ADK["dev_ui_directory"].\n'
+)
+POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        # The hash is that of the attribute that switches its stylesheet on.
+        "script-src 'self' 'unsafe-hashes' 'sha256-MhtPZXr7+LpJUY5qtMutB+qWfQtMaPccfe7QXtCcEYc='",
+        "style-src 'self' 'unsafe-inline' https://fonts.googleapis.com",
+        "font-src 'self' data: https://fonts.gstatic.com",
+        "img-src 'self' data: blob:",
+        "media-src 'self' data: blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+
+
+@require_safe
+async def dev_ui(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Return a file of adk-web; the page itself for an address without a name, with the person's name in it.
+
+    Raises:
+        Http404: the setting is off, or there is no such file.
+        PermissionDenied: the person is no staff.
+    """
+    if not conf().dev_ui:
+        raise Http404
+    user = await request.auser()
+    if not user.is_authenticated:
+        return redirect_to_login(request.get_full_path())
+    if not user.is_staff:
+        raise PermissionDenied
+    if name == RUNTIME_CONFIG:
+        return JsonResponse(
+            {"backendUrl": _backend(), "telemetry": False}, headers={"Cache-Control": "no-store"}
+        )
+    directory = _directory()
+    if directory is None:
+        return HttpResponse(MISSING, status=HTTPStatus.NOT_IMPLEMENTED, content_type="text/plain")
+    return _page(request, directory, user) if name in ("", INDEX) else await _file(directory, name)
+
+
+def _page(request: HttpRequest, directory: Path, user: User) -> HttpResponse:
+    """Return the page, which takes the person from `userId` in its address."""
+    if "userId" not in request.GET:
+        query = urlencode({**request.GET.dict(), "userId": user.get_username()})
+        return HttpResponseRedirect(f"{request.path}?{query}")
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
+    response = HttpResponse((directory / INDEX).read_bytes(), headers=headers)
+    response.set_cookie(
+        COOKIE,
+        get_token(request),
+        path=reverse("dev-ui:page"),
+        secure=settings.CSRF_COOKIE_SECURE,
+        samesite="Strict",
+    )
+    return response
+
+
+async def _file(directory: Path, name: str) -> HttpResponse:
+    try:
+        path = Path(safe_join(directory, name))
+        content = await download_threads.run(path.read_bytes)
+    except (SuspiciousFileOperation, OSError, ValueError) as error:
+        raise Http404 from error
+    mime_type, _ = mimetypes.guess_type(path.name)
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "private, max-age=3600"}
+    return HttpResponse(content, content_type=mime_type or "application/octet-stream", headers=headers)
+
+
+def _directory() -> Path | None:
+    """Return the directory with adk-web's files; None when there is none."""
+    if conf().dev_ui_directory:
+        directory = Path(conf().dev_ui_directory)
+    else:
+        try:
+            package = metadata.distribution("google-adk")
+        except metadata.PackageNotFoundError:
+            return None
+        directory = Path(str(package.locate_file("google/adk/cli/browser")))
+    return directory if (directory / INDEX).is_file() else None
+
+
+def _backend() -> str:
+    return reverse("api-adk:list_apps").removesuffix("/list-apps")

@@ -1,0 +1,70 @@
+"""Parts of the API's document (OpenAPI 3.1) that all operations share: problem details, and headers of writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessions_app.api.idempotency import HEADER, OFFSET, WRITES
+from sessions_app.models.idempotent_request import LONGEST_KEY
+
+PROBLEM: dict[str, Any] = {
+    "title": "Problem",
+    "description": "Problem details (RFC 9457).",
+    "type": "object",
+    "required": ["type", "title", "status", "code", "detail"],
+    "properties": {
+        "type": {"type": "string", "examples": ["about:blank"]},
+        "title": {"type": "string", "examples": ["Unprocessable Entity"]},
+        "status": {"type": "integer", "examples": [422]},
+        "code": {"type": "string", "description": "The reason, for programs.", "examples": ["invalid"]},
+        "detail": {"type": "string", "description": "A sentence: the reason, and what to do."},
+        "errors": {
+            "type": "array",
+            "description": "Fields that cannot be used.",
+            "items": {
+                "type": "object",
+                "required": ["field", "message"],
+                "properties": {
+                    "field": {"type": "string", "examples": ["query.limit"]},
+                    "message": {"type": "string"},
+                },
+            },
+        },
+        "reference": {"type": "string", "description": "Names the record of a failure in the site's log."},
+    },
+}
+_REFUSAL = {
+    "schema": {"$ref": "#/components/schemas/Problem"},
+    "example": {
+        "type": "about:blank",
+        "title": "Unprocessable Entity",
+        "status": 422,
+        "code": "invalid",
+        "detail": "query.limit: Input should be less than or equal to 100.",
+        "errors": [{"field": "query.limit", "message": "Input should be less than or equal to 100"}],
+    },
+}
+_REFUSED = {
+    "description": "The request is refused or has failed.",
+    "content": {"application/problem+json": _REFUSAL},
+}
+_KEY = {
+    "in": "header",
+    "name": HEADER,
+    "description": "Names the request: sent again under the same key, it is answered again and not repeated.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[\\x20-\\x7e]+$"},
+    "required": False,
+}
+
+
+def complete_document(document: dict[str, Any]) -> None:
+    """Add the shared parts to each operation of the document."""
+    document["components"]["schemas"]["Problem"] = PROBLEM
+    for operations in document["paths"].values():
+        for method, operation in operations.items():
+            operation["responses"]["default"] = _REFUSED
+            parameters = [*operation.get("parameters", [])]
+            names = {parameter["name"].lower() for parameter in parameters}
+            if method.upper() in WRITES and not names & {HEADER.lower(), OFFSET.lower()}:
+                parameters.append(_KEY)
+            operation["parameters"] = parameters

@@ -1,0 +1,47 @@
+"""Pages of a session's events, written from the stored JSON: no object is built for an event.
+
+The rows are read in batches, so that the memory of a page does not grow with the size of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
+from sessions_app.db.threads import fetch_rows
+from sessions_app.history.public_event import public_body
+from sessions_app.models.event import EventQuerySet
+
+EVENTS_OF_BATCH = 100
+
+
+async def stream_page(events: EventQuerySet, limit: int, *, newest_first: bool) -> AsyncIterator[bytes]:
+    """Yield `{"items": [{"seq": …, "event": …}, …], "next": …}` with the first events of the order.
+
+    `next` is the `seq` of the last event if there are more, else null. Changes of the app's state are left
+    out, and secrets of credentials are masked.
+    """
+    rows = events.annotate(json=Cast("body", TextField())).values_list("seq", "json")
+    rows = rows.order_by("-seq" if newest_first else "seq")
+    following, separator = b"null", b""
+    yield b'{"items":['
+    while limit:
+        size = min(EVENTS_OF_BATCH, limit)
+        found = await fetch_rows(rows[: size + 1])
+        if found:  # One piece for each batch: every piece costs a message of ASGI and a write to the socket.
+            yield separator + b",\n".join(_item(seq, body) for seq, body in found[:size])
+            separator = b",\n"
+        if len(found) <= size:
+            following = b"null"
+            break
+        last = found[size - 1][0]
+        following = b"%d" % last
+        rows = rows.filter(**{"seq__lt" if newest_first else "seq__gt": last})
+        limit -= size
+    yield b'],"next":%s}' % following
+
+
+def _item(seq: int, body: str) -> bytes:
+    return b'{"seq":%d,"event":%s}' % (seq, public_body(body).encode())

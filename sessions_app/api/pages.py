@@ -1,0 +1,102 @@
+"""Pages of lists. A cursor names the last row of a page by the values that order the list, so that new rows shift none.
+
+To clients a cursor is a text without a meaning.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Generic, TypeVar
+from uuid import UUID
+
+from django.db.models import Model, Q, QuerySet
+from ninja import Schema
+from ninja.errors import ValidationError as InvalidRequestError
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+
+from sessions_app.codec import LARGEST_ID
+from sessions_app.db.threads import in_thread
+
+MOST_ROWS = 100
+LONGEST_CURSOR = 300
+Number = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+T = TypeVar("T")
+M = TypeVar("M", bound=Model)
+
+
+class PageQuery(Schema):
+    """Part of a list that a client asks for."""
+
+    cursor: str = Field(
+        "", max_length=LONGEST_CURSOR, description="`next` of the page before; empty for the first page."
+    )
+    limit: int = Field(30, ge=1, le=MOST_ROWS, description="Most items of the page.")
+
+
+class Page(Schema, Generic[T]):
+    """A part of a list. `next` is the cursor of the page that follows, null on the last one."""
+
+    items: list[T]
+    next: str | None
+
+
+@dataclass(frozen=True)
+class Order:
+    """Order of a list: columns that name a row together, each with `-` when the largest is first."""
+
+    columns: tuple[str, ...]
+    values: TypeAdapter[Any]
+
+    def cursor(self, row: Model) -> str:
+        """Return the cursor of the rows that follow this one."""
+        values = [getattr(row, column.lstrip("-")) for column in self.columns]
+        return urlsafe_b64encode(self.values.dump_json(tuple(values))).decode()
+
+    def following(self, cursor: str) -> Q:
+        """Return the filter for the rows that follow.
+
+        Raises:
+            ninja.errors.ValidationError: no page had this cursor.
+        """
+        try:
+            values = self.values.validate_json(urlsafe_b64decode(cursor.encode()))
+        except (ValidationError, ValueError) as error:
+            message = "Send `next` of the page before, or leave the cursor out"
+            raise InvalidRequestError([{"loc": ("query", "cursor"), "msg": message}]) from error
+        return _after(self.columns, values)
+
+
+BY_LAST_USE = Order(("-updated_at", "-id"), TypeAdapter(tuple[AwareDatetime, UUID]))
+NEWEST_FIRST = Order(("-id",), TypeAdapter(tuple[Number]))
+NEWEST_JOB_FIRST = Order(("-created_at", "-id"), TypeAdapter(tuple[AwareDatetime, UUID]))
+OLDEST_FIRST = Order(("asked_at", "id"), TypeAdapter(tuple[AwareDatetime, Number]))
+
+
+async def read_page(
+    rows: QuerySet[M], order: Order, query: PageQuery, schema_of: Callable[[M], T]
+) -> tuple[list[T], str | None]:
+    """Return the items of the page, each made of a row, and the cursor of the next page. One query."""
+    return await in_thread(partial(_read, rows, order, query, schema_of))
+
+
+def _read(
+    rows: QuerySet[M], order: Order, query: PageQuery, schema_of: Callable[[M], T]
+) -> tuple[list[T], str | None]:
+    if query.cursor:
+        rows = rows.filter(order.following(query.cursor))
+    found = list(rows.order_by(*order.columns)[: query.limit + 1])
+    shown = found[: query.limit]
+    return [schema_of(row) for row in shown], order.cursor(shown[-1]) if len(found) > len(shown) else None
+
+
+def _after(columns: Sequence[str], values: Sequence[Any]) -> Q:
+    """Return the filter for rows after these values; its first part is a range that an index reads."""
+    column, *others = columns
+    name, beyond = column.lstrip("-"), "lt" if column.startswith("-") else "gt"
+    is_beyond = Q(**{f"{name}__{beyond}": values[0]})
+    if not others:
+        return is_beyond
+    return Q(**{f"{name}__{beyond}e": values[0]}) & (is_beyond | _after(others, values[1:]))

@@ -1,0 +1,100 @@
+"""Rows that a caller may reach: sessions of its person and of the people for whom its key acts, and what is in them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+from uuid import UUID
+
+from django.db.models import Model, Q, QuerySet
+
+from sessions_app.codec import is_storable
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import NotFoundError
+from sessions_app.models import (
+    AnswerRequest,
+    Invocation,
+    ResumableUpload,
+    ScheduledTask,
+    Scope,
+    Session,
+    ToolJob,
+)
+from sessions_app.models.api_key import people_of_keys
+from sessions_app.ownership import NO_SESSION
+from sessions_app.programs.callers import Caller
+from sessions_app.session_list.listing import LARGE_COLUMNS
+
+LARGE_OF_SESSION = tuple(f"session__{column}" for column in LARGE_COLUMNS)
+M = TypeVar("M", Invocation, ToolJob, ScheduledTask, AnswerRequest, ResumableUpload)
+
+
+def reach(caller: Caller, user: str) -> Q:
+    """Return the filter for rows whose user, at the end of the lookup `user`, is one for whom the caller acts."""
+    own = Q(**{user: caller.user.pk})
+    if caller.key is None or caller.key.people_id is None:
+        return own
+    return own | Q(**{f"{user}__in": people_of_keys([caller.key.people_id]).values("pk")})
+
+
+async def reachable_session(
+    caller: Caller, session_id: UUID, scope: Scope, *, deleted: bool = False
+) -> Session:
+    """Return a session of the caller, with its user; one that is deleted and not erased yet only if `deleted`.
+
+    Raises:
+        PermissionDeniedError: the caller's key lacks the scope.
+        NotFoundError: the caller has no such session.
+    """
+    caller.require(scope)
+    rows = Session.objects.filter(reach(caller, "user"), pk=session_id)
+    if not deleted:
+        rows = rows.filter(deleted_at=None)
+    return await _only(rows.select_related("user"), NO_SESSION)
+
+
+async def reachable_run(caller: Caller, run_id: str, scope: Scope) -> Invocation:
+    """Return an invocation of the caller, with its session and user; raises as `reachable_session` does."""
+    rows = (
+        Invocation.objects.filter(invocation_id=run_id) if is_storable(run_id) else Invocation.objects.none()
+    )
+    rows = rows.without_details()
+    return await _of_session(caller, rows, scope, "There is no such run here.")
+
+
+async def reachable_job(caller: Caller, job_id: UUID, scope: Scope) -> ToolJob:
+    """Return a job of the caller, with its session and user; raises as `reachable_session` does."""
+    return await _of_session(caller, ToolJob.objects.filter(pk=job_id), scope, "There is no such job here.")
+
+
+async def reachable_schedule(caller: Caller, schedule_id: int, scope: Scope) -> ScheduledTask:
+    """Return a scheduled task of the caller, with its session and user; raises as `reachable_session` does."""
+    rows = ScheduledTask.objects.filter(pk=schedule_id)
+    return await _of_session(caller, rows, scope, "There is no such scheduled task here.")
+
+
+async def reachable_approval(caller: Caller, approval_id: int, scope: Scope) -> AnswerRequest:
+    """Return an answer request of the caller, with its session and user; raises as `reachable_session` does."""
+    rows = AnswerRequest.objects.open().filter(pk=approval_id).select_related("job")
+    return await _of_session(caller, rows, scope, "There is no such approval here, or it was given already.")
+
+
+async def reachable_upload(caller: Caller, upload_id: UUID, scope: Scope) -> ResumableUpload:
+    """Return an upload of the caller that has not expired, with its session and file; raises as `reachable_session`."""
+    rows = ResumableUpload.objects.in_force().filter(pk=upload_id).select_related("artifact")
+    return await _of_session(caller, rows, scope, "There is no such upload here, or it has expired.")
+
+
+async def _of_session(caller: Caller, rows: QuerySet[M], scope: Scope, missing: str) -> M:
+    caller.require(scope)
+    own = rows.filter(reach(caller, "session__user"), session__deleted_at=None)
+    return await _only(own.select_related("session__user").defer(*LARGE_OF_SESSION), missing)
+
+
+T = TypeVar("T", bound=Model)
+
+
+async def _only(rows: QuerySet[T], missing: str) -> T:
+    row = await in_thread(rows.first)
+    if row is None:
+        raise NotFoundError(missing)
+    return row

@@ -1,0 +1,71 @@
+"""The site's own API, version 1: its routers, its document (OpenAPI) and its interactive page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from csp.decorators import csp_update
+from ninja.openapi.schema import OpenAPISchema
+
+from sessions_app.api.document import complete_document
+from sessions_app.api.idempotency import add_idempotency
+from sessions_app.api.json_bodies import JsonParser
+from sessions_app.api.streaming_api import StreamingApi
+from sessions_app.api.streams import API_STREAMS
+from sessions_app.api.v1 import (
+    account,
+    approvals,
+    events,
+    files,
+    jobs,
+    keys,
+    resumable_uploads,
+    run_acts,
+    runs,
+    schedules,
+    sessions,
+    webhooks,
+)
+from sessions_app.api.v1.examples import EXAMPLES
+from sessions_app.programs.authentication import AUTHENTICATION
+from sessions_app.programs.problems import add_problem_handlers
+
+
+class SiteApi(StreamingApi):
+    """The API with its document."""
+
+    def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
+        """Return the document, with what all operations share."""
+        document = super().get_openapi_schema(**options)
+        complete_document(document)
+        return document
+
+
+site_api = SiteApi(
+    API_STREAMS,
+    EXAMPLES,
+    title="Agents of this site",
+    version="1",
+    description="Conversations with the site's agents, for programs.",
+    urls_namespace="api-v1",
+    auth=AUTHENTICATION,
+    parser=JsonParser(),
+    docs_decorator=csp_update({"img-src": ["data:"]}),  # of swagger-ui's styles
+)
+add_problem_handlers(site_api)
+add_idempotency(site_api)
+for module in (
+    account,
+    sessions,
+    events,
+    runs,
+    run_acts,
+    approvals,
+    jobs,
+    schedules,
+    files,
+    resumable_uploads,
+    keys,
+    webhooks,
+):
+    site_api.add_router("", module.router)

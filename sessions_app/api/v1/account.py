@@ -1,0 +1,56 @@
+"""The caller, and the apps of the site."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from sessions_app import agent_registry
+from sessions_app.models import Scope
+from sessions_app.programs.callers import caller_of
+
+router = Router(tags=["account"])
+
+
+class AppSummary(Schema):
+    """An app: a root agent with its name."""
+
+    name: str
+    description: str
+
+
+class Account(Schema):
+    """The caller.
+
+    Attributes:
+        key: beginning of the API key; null for a browser's sign-in.
+        scopes: rights of the caller.
+    """
+
+    user_id: str
+    username: str
+    key: str | None
+    scopes: list[Scope]
+
+
+@router.get("/me", response=Account)
+async def me(request: HttpRequest) -> Account:
+    """Return the caller and its rights."""
+    caller = caller_of(request)
+    key = caller.key
+    return Account(
+        user_id=str(caller.user.pk),
+        username=caller.user.get_username(),
+        key=key.prefix if key else None,
+        scopes=[Scope(scope) for scope in key.scopes] if key else list(Scope),
+    )
+
+
+@router.get("/apps", response=list[AppSummary])
+async def apps(request: HttpRequest) -> list[AppSummary]:
+    """List the apps of the site."""
+    caller_of(request).require(Scope.READ)
+    return [
+        AppSummary(name=name, description=app.root_agent.description or "")
+        for name, app in agent_registry.apps().items()
+    ]

@@ -1,0 +1,101 @@
+"""Approvals: calls and questions that wait for the caller, over all sessions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema, Status
+from pydantic import Field
+
+from runtime.events.answer_rules import PERSON
+from sessions_app import job_use_cases, use_cases
+from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, read_page
+from sessions_app.api.reachable import LARGE_OF_SESSION, reach, reachable_approval
+from sessions_app.api.v1.answers import CallAnswer
+from sessions_app.api.v1.jobs import Question
+from sessions_app.errors import InvalidInputError
+from sessions_app.models import AnswerRequest, RequestKind, Scope
+from sessions_app.programs.callers import caller_of
+
+router = Router(tags=["approvals"])
+
+
+class Approval(Schema):
+    """A call, or a question of a job, that waits for an answer.
+
+    Attributes:
+        effect: what a yes lets happen, as a sentence. The call with its arguments is in the events of the session.
+        question: of a job that asks something.
+    """
+
+    approval_id: int
+    session_id: UUID
+    session_title: str
+    run_id: str
+    call_id: str
+    job_id: UUID | None
+    kind: RequestKind
+    agent: str
+    tool: str
+    effect: str
+    question: Question | None
+    asked_at: datetime
+
+    @classmethod
+    def of(cls, row: AnswerRequest) -> Approval:
+        """Return the approval of an answer request, with its session and job."""
+        return cls(
+            approval_id=row.pk,
+            session_id=row.session_id,
+            session_title=row.session.title,
+            run_id=row.invocation_id,
+            call_id=row.call_id,
+            job_id=row.job_id,
+            kind=RequestKind(row.kind),
+            agent=row.agent_name,
+            tool=row.tool_name,
+            effect=row.effect,
+            question=Question.of(row.job) if row.job else None,
+            asked_at=row.asked_at,
+        )
+
+
+class ApprovalAnswer(CallAnswer):
+    """Answer to an approval: as to a call, or `answer` to a question of a job."""
+
+    kinds: ClassVar[tuple[str, ...]] = (*CallAnswer.kinds, "answer")
+
+    answer: bool | str | None = Field(None, union_mode="left_to_right")
+
+
+@router.get("/approvals", response=Page[Approval])
+async def list_approvals(request: HttpRequest, query: Query[PageQuery]) -> Page[Approval]:
+    """List the calls and questions that wait for the caller, the oldest first."""
+    caller = caller_of(request)
+    caller.require(Scope.READ)
+    rows = AnswerRequest.objects.open().filter(reach(caller, "session__user"), answered_by=PERSON)
+    rows = rows.select_related("session", "job").defer(*LARGE_OF_SESSION, "job__args", "job__result")
+    items, following = await read_page(rows, OLDEST_FIRST, query, Approval.of)
+    return Page[Approval](items=items, next=following)
+
+
+@router.post("/approvals/{approval_id}/answer", response={204: None})
+async def answer(request: HttpRequest, approval_id: Number, body: ApprovalAnswer) -> Status[None]:
+    """Answer a call or a question that waits. The first answer counts; later ones are refused with 404 or 409."""
+    waiting = await reachable_approval(caller_of(request), approval_id, Scope.ANSWER)
+    person, job = waiting.session.user, waiting.job
+    if (body.answer is None) == (job is not None):
+        raise InvalidInputError(
+            "This is a question of a job: send answer."
+            if job
+            else "This is a call: send response, confirmed or option."
+        )
+    if job is not None and body.answer is not None:
+        await job_use_cases.answer_job(person, waiting.session_id, job.pk, len(job.answers), body.answer)
+    else:
+        name, response = body.as_response()
+        await use_cases.answer_call(person, waiting.session_id, waiting.call_id, name, response)
+    return Status(204, None)

@@ -1,0 +1,141 @@
+"""API keys of the caller: list, make, revoke."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router, Schema, Status
+from pydantic import AwareDatetime, Field
+
+from sessions_app import actors
+from sessions_app.codec import LARGEST_INTEGER
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import NotFoundError
+from sessions_app.keys import KeyProperties, make_key, revoke_key
+from sessions_app.live.account_changes import publish_account_change
+from sessions_app.models import ApiKey, Scope
+from sessions_app.models.api_key import NAME_LENGTH
+from sessions_app.programs.callers import Caller, caller_of
+
+router = Router(tags=["keys"])
+LISTED_KEYS = 200
+Limit = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
+
+
+class NewKey(Schema):
+    """Properties of a new key.
+
+    Attributes:
+        expires_at: end of the key; null for none.
+        requests_per_minute: most requests in a minute; 0 for none beside the site's limit of a person.
+        tokens_per_day: most tokens in a day; 0 for no limit.
+        people: name of the group of people for whom the key acts as well, if the key that makes it does; null for none.
+    """
+
+    name: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH, examples=["Laptop"])]
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope), examples=[["read", "run"]])]
+    expires_at: AwareDatetime | None = None
+    requests_per_minute: Limit = 0
+    tokens_per_day: Limit = 0
+    people: str | None = None
+
+
+class KeySummary(Schema):
+    """A key, without the key itself.
+
+    Attributes:
+        prefix: beginning of the key.
+    """
+
+    id: UUID
+    name: str
+    prefix: str
+    scopes: list[Scope]
+    people: str | None
+    requests_per_minute: int
+    tokens_per_day: int
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+
+class KeyWithSecret(KeySummary):
+    """A key that was made just now; `key` is told this once."""
+
+    key: str
+
+
+@router.get("/keys", response=list[KeySummary])
+async def list_keys(request: HttpRequest) -> list[KeySummary]:
+    """List the caller's keys, the newest first, revoked and expired ones among them."""
+    caller = caller_of(request)
+    caller.require(Scope.MANAGE)
+    return await in_thread(_listed, caller)
+
+
+@router.post("/keys", response={201: KeyWithSecret})
+async def create_key(request: HttpRequest, body: NewKey, response: HttpResponse) -> Status[KeyWithSecret]:
+    """Make a key. The key itself is told in this response only.
+
+    A key makes keys within its own scopes, lifetime and people, and none when it has limits of its own. They are
+    revoked with it.
+    """
+    caller = caller_of(request)
+    caller.require(Scope.MANAGE)
+    response["Cache-Control"] = "no-store"
+    return Status(201, await in_thread(_make, caller, body))
+
+
+@router.delete("/keys/{key_id}", response={204: None})
+async def delete_key(request: HttpRequest, key_id: UUID) -> Status[None]:
+    """Revoke one of the caller's keys, and the keys that it has made. What is open with them ends."""
+    caller = caller_of(request)
+    caller.require(Scope.MANAGE)
+    keys = ApiKey.objects.filter(user=caller.user.pk)
+    await in_thread(revoke_key, keys, key_id, actors.person(caller.user))
+    await publish_account_change(str(caller.user.pk))
+    return Status(204, None)
+
+
+def _listed(caller: Caller) -> list[KeySummary]:
+    keys = ApiKey.objects.select_related("people").filter(user=caller.user.pk).order_by("-created_at", "pk")
+    return [_summary(key) for key in keys[:LISTED_KEYS]]
+
+
+def _make(caller: Caller, body: NewKey) -> KeyWithSecret:
+    people_id = None
+    if body.people is not None:
+        group = caller.key.people if caller.key else None
+        if group is None or group.name != body.people:
+            raise NotFoundError("There is no such group of people for whom the caller acts.")
+        people_id = group.pk
+    properties = KeyProperties(
+        name=body.name,
+        scopes=tuple(body.scopes),
+        expires_at=body.expires_at,
+        requests_per_minute=body.requests_per_minute,
+        tokens_per_day=body.tokens_per_day,
+        people_id=people_id,
+    )
+    row, key = make_key(caller.user, properties, actors.person(caller.user), caller.key)
+    return KeyWithSecret(**_summary(row).dict(), key=key)
+
+
+def _summary(key: ApiKey) -> KeySummary:
+    return KeySummary(
+        id=key.pk,
+        name=key.name,
+        prefix=key.prefix,
+        scopes=[Scope(scope) for scope in key.scopes],
+        people=key.people.name if key.people else None,
+        requests_per_minute=key.requests_per_minute,
+        tokens_per_day=key.tokens_per_day,
+        created_at=key.created_at,
+        expires_at=key.expires_at,
+        last_used_at=key.last_used_at,
+        revoked_at=key.revoked_at,
+    )

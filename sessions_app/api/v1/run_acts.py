@@ -1,0 +1,96 @@
+"""Acts on runs: stop, retry, replace, undo, and answer the calls that wait."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import uuid4
+
+from django.http import HttpRequest
+from ninja import Header, Router, Status
+
+from sessions_app import use_cases
+from sessions_app.api.reachable import reachable_run
+from sessions_app.api.v1.answers import CallAnswer
+from sessions_app.api.v1.runs import ClientId, NewRun, Run
+from sessions_app.models import Scope
+from sessions_app.programs.callers import Caller, caller_of
+
+router = Router(tags=["runs"])
+
+
+class RunAnswer(CallAnswer):
+    """Answer to a call of the run that waits for one."""
+
+    call_id: ClientId
+
+
+@router.post("/runs/{run_id}/cancel", response={202: Run})
+async def cancel(request: HttpRequest, run_id: str) -> Status[Run]:
+    """Stop a run that is queued or running; one that has ended stays as it is."""
+    run = await reachable_run(caller_of(request), run_id, Scope.RUN)
+    await use_cases.cancel(run.session.user, run.session_id, run_id)
+    return await _accepted(caller_of(request), run_id, Scope.RUN)
+
+
+@router.post("/runs/{run_id}/retry", response={202: Run})
+async def retry(request: HttpRequest, run_id: str) -> Status[Run]:
+    """Retry the last run of a session, which failed: it goes on where it was, or its message is sent again."""
+    run = await reachable_run(caller_of(request), run_id, Scope.RUN)
+    answering, _ = await use_cases.retry(run.session.user, run.session_id, run_id)
+    return await _accepted(caller_of(request), answering, Scope.RUN)
+
+
+@router.post("/runs/{run_id}/edit", response={202: Run})
+async def edit(
+    request: HttpRequest,
+    run_id: str,
+    body: NewRun,
+    idempotency_key: Annotated[ClientId | None, Header()] = None,
+) -> Status[Run]:
+    """Replace the message of a run by a new one. The run and all after it become an alternative.
+
+    Refused with 409 while a run is queued or running.
+    """
+    run = await reachable_run(caller_of(request), run_id, Scope.RUN)
+    files = [(file.name, file.version) for file in body.files]
+    client_id = body.client_id or idempotency_key or uuid4().hex
+    person, session_id = run.session.user, run.session_id
+    new, _ = await use_cases.edit_message(
+        person, session_id, client_id, body.text, run_id, files, state_delta=body.state_delta
+    )
+    return await _accepted(caller_of(request), new, Scope.RUN)
+
+
+@router.post("/runs/{run_id}/rewind", response={204: None})
+async def rewind(request: HttpRequest, run_id: str) -> Status[None]:
+    """Undo a run and all after it. They become an alternative. Refused with 409 while a run is queued or running."""
+    run = await reachable_run(caller_of(request), run_id, Scope.RUN)
+    await use_cases.rewind(run.session.user, run.session_id, run_id)
+    return Status(204, None)
+
+
+@router.post("/runs/{run_id}/responses", response={202: Run})
+async def respond(request: HttpRequest, run_id: str, body: RunAnswer) -> Status[Run]:
+    """Answer a call of the run that waits: a long-running call, a confirmation or a choice.
+
+    The first answer counts; later ones are refused with 409. The key of a service answers the long-running calls that
+    are the site's, too. Returns the run that goes on with the answer.
+    """
+    caller = caller_of(request)
+    run = await reachable_run(caller, run_id, Scope.ANSWER)
+    name, response = body.as_response()
+    answering, _ = await use_cases.answer_call(
+        run.session.user,
+        run.session_id,
+        body.call_id,
+        name,
+        response,
+        invocation_id=run_id,
+        for_site=caller.is_service,
+    )
+    return await _accepted(caller, answering, Scope.ANSWER)
+
+
+async def _accepted(caller: Caller, run_id: str, scope: Scope) -> Status[Run]:
+    """Return the response with a run as it is now."""
+    return Status(202, Run.of(await reachable_run(caller, run_id, scope)))

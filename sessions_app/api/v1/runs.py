@@ -1,0 +1,127 @@
+"""Runs: a message and the work on it, up to its answer. A run goes on when nobody reads its stream."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID, uuid4
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Header, Query, Router, Schema, Status
+from pydantic import Field, StringConstraints
+
+from sessions_app import use_cases
+from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
+from sessions_app.api.reachable import reachable_run, reachable_session
+from sessions_app.codec import LARGEST_INTEGER
+from sessions_app.models import Invocation, InvocationStatus, Scope
+from sessions_app.programs.callers import caller_of
+
+router = Router(tags=["runs"])
+ClientId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]*$")]
+
+
+class UploadName(Schema):
+    """An upload of the session."""
+
+    name: str = Field(min_length=1, max_length=1024)
+    version: int = Field(ge=0, le=LARGEST_INTEGER)
+
+
+class NewRun(Schema):
+    """A message.
+
+    Attributes:
+        text: may be empty when there are files.
+        files: uploads of the session.
+        state_delta: new values of the session's state by key, or of the person's (`user:`), committed with the message.
+        client_id: the same id again starts no second run; the header `Idempotency-Key` does the same.
+    """
+
+    text: str = ""
+    files: list[UploadName] = Field(default_factory=list, max_length=100)
+    state_delta: dict[str, Any] | None = None
+    client_id: ClientId | None = None
+
+
+class RunError(Schema):
+    """Reason of a failure: a code for programs, and a sentence."""
+
+    code: str
+    message: str
+
+
+class Run(Schema):
+    """A run.
+
+    Attributes:
+        status: queued, running, waiting (for an answer to a call), completed, failed or cancelled.
+        error: null unless the run failed.
+    """
+
+    run_id: str
+    session_id: UUID
+    client_id: str
+    status: str
+    error: RunError | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Invocation) -> Run:
+        """Return the run of a row."""
+        error = RunError(code=row.error_code, message=row.error_message) if row.error_code else None
+        return cls(
+            run_id=row.invocation_id,
+            session_id=row.session_id,
+            client_id=row.client_id,
+            status=row.status,
+            error=error,
+            created_at=row.created_at,
+            started_at=row.started_at,
+            finished_at=row.finished_at,
+        )
+
+
+class RunQuery(PageQuery):
+    """Filter of the list of runs."""
+
+    status: InvocationStatus | None = Field(None, description="Lists only runs with this status.")
+
+
+@router.get("/sessions/{session_id}/runs", response=Page[Run])
+async def list_runs(request: HttpRequest, session_id: UUID, query: Query[RunQuery]) -> Page[Run]:
+    """List the runs of a session, newest first."""
+    session = await reachable_session(caller_of(request), session_id, Scope.READ)
+    rows = session.invocations.without_details().defer("message", "past_attempts")
+    if query.status is not None:
+        rows = rows.filter(status=query.status)
+    items, following = await read_page(rows, NEWEST_FIRST, query, Run.of)
+    return Page[Run](items=items, next=following)
+
+
+@router.post("/sessions/{session_id}/runs", response={202: Run})
+async def start_run(
+    request: HttpRequest,
+    response: HttpResponse,
+    session_id: UUID,
+    message: NewRun,
+    idempotency_key: Annotated[ClientId | None, Header()] = None,
+) -> Status[Run]:
+    """Send a message. Its run begins when the earlier runs of the session have ended."""
+    session = await reachable_session(caller_of(request), session_id, Scope.RUN)
+    client_id = message.client_id or idempotency_key or uuid4().hex
+    files = [(file.name, file.version) for file in message.files]
+    run_id, _ = await use_cases.send_message(
+        session.user, session_id, client_id, message.text, files, state_delta=message.state_delta
+    )
+    response["Location"] = reverse("api-v1:get_run", args=[run_id])
+    return Status(202, Run.of(await reachable_run(caller_of(request), run_id, Scope.RUN)))
+
+
+@router.get("/runs/{run_id}", response=Run)
+async def get_run(request: HttpRequest, run_id: str) -> Run:
+    """Return a run with its status."""
+    return Run.of(await reachable_run(caller_of(request), run_id, Scope.READ))

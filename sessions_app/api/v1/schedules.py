@@ -1,0 +1,75 @@
+"""Scheduled tasks: what agents have planned to do later, once or repeatedly."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+
+from sessions_app import job_use_cases
+from sessions_app.api.pages import NEWEST_FIRST, Number, Page, PageQuery, read_page
+from sessions_app.api.reachable import reachable_schedule, reachable_session
+from sessions_app.models import ScheduledTask, Scope
+from sessions_app.programs.callers import caller_of
+
+router = Router(tags=["schedules"])
+
+
+class Schedule(Schema):
+    """A scheduled task.
+
+    Attributes:
+        task: the instruction that the agent gets.
+        next_at: time of the next run; null when there is none.
+        every: recurrence, such as a number of seconds or a rule; empty for a single run.
+        error: reason why the task cannot be run any more.
+    """
+
+    schedule_id: int
+    session_id: UUID
+    agent: str
+    task: str
+    status: Literal["active", "cancelled", "failed", "over"]
+    next_at: datetime | None
+    every: str
+    time_zone: str
+    runs: int
+    created_at: datetime
+    last_run_at: datetime | None
+    error: str
+
+    @classmethod
+    def of(cls, row: ScheduledTask) -> Schedule:
+        """Return the schema of a scheduled task."""
+        same = (
+            "session_id",
+            "task",
+            "status",
+            "next_at",
+            "every",
+            "time_zone",
+            "runs",
+            "created_at",
+            "last_run_at",
+        )
+        values = {name: getattr(row, name) for name in same}
+        return cls(schedule_id=row.pk, agent=row.agent_name, error=row.error, **values)
+
+
+@router.get("/sessions/{session_id}/schedules", response=Page[Schedule])
+async def list_schedules(request: HttpRequest, session_id: UUID, query: Query[PageQuery]) -> Page[Schedule]:
+    """List the scheduled tasks of a session, newest first, those that are over too."""
+    session = await reachable_session(caller_of(request), session_id, Scope.READ)
+    items, following = await read_page(session.scheduled_tasks.all(), NEWEST_FIRST, query, Schedule.of)
+    return Page[Schedule](items=items, next=following)
+
+
+@router.post("/schedules/{schedule_id}/cancel", response=Schedule)
+async def cancel(request: HttpRequest, schedule_id: Number) -> Schedule:
+    """Cancel a scheduled task. A run of it that has begun goes on."""
+    task = await reachable_schedule(caller_of(request), schedule_id, Scope.MANAGE)
+    await job_use_cases.cancel_schedule(task.session.user, task.session_id, task.pk)
+    return Schedule.of(await reachable_schedule(caller_of(request), schedule_id, Scope.MANAGE))

@@ -1,0 +1,165 @@
+"""Webhooks of the caller: make, list, delete, test, and their deliveries."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from ninja import Router, Schema, Status
+from pydantic import Field
+
+from sessions_app import actors, celery_dispatch
+from sessions_app.codec import LARGEST_ID
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import InvalidInputError
+from sessions_app.models import Scope, Webhook, WebhookDelivery, WebhookEvent
+from sessions_app.models.webhook import URL_LENGTH
+from sessions_app.programs.callers import Caller, caller_of
+from sessions_app.webhooks.changes import delete_webhook, make_webhook, own_webhook, stage_test
+
+router = Router(tags=["webhooks"])
+LISTED = 200
+DELIVERIES_ON_A_PAGE = 100
+SubscribedEvent = Literal["run.ended", "approval.needed", "job.ended"]
+
+
+class NewWebhook(Schema):
+    """A new webhook.
+
+    Attributes:
+        user_id: the person about whose sessions it is told; null for the caller.
+        is_of_group: true for the sessions of all people for whom a service's key acts, in place of one person's.
+    """
+
+    url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH, examples=["https://example.org/hook"])]
+    events: Annotated[list[SubscribedEvent], Field(min_length=1, max_length=3, examples=[["run.ended"]])]
+    user_id: str | None = None
+    is_of_group: bool = False
+
+
+class WebhookSummary(Schema):
+    """A webhook.
+
+    Attributes:
+        user_id: the person about whose sessions it is told; null when it is told about those of a group.
+        disabled_reason: why it is told nothing since `disabled_at`; empty while it is told.
+    """
+
+    id: UUID
+    user_id: str | None
+    url: str
+    events: list[str]
+    created_at: datetime
+    disabled_at: datetime | None
+    disabled_reason: str
+
+
+class WebhookWithSecret(WebhookSummary):
+    """A webhook that was made just now; `secret` is told this once."""
+
+    secret: str
+
+
+class Delivery(Schema):
+    """One event for the webhook.
+
+    Attributes:
+        id: position in the list; `before` of the next page.
+        message_id: the header `webhook-id`.
+        next_at: time of the next attempt; null when there is none.
+    """
+
+    id: int
+    message_id: UUID
+    event: str
+    subject: str
+    attempts: int
+    response_status: int | None
+    error: str
+    created_at: datetime
+    delivered_at: datetime | None
+    next_at: datetime | None
+
+
+@router.get("/webhooks", response=list[WebhookSummary])
+async def list_webhooks(request: HttpRequest) -> list[WebhookSummary]:
+    """List the webhooks about the caller's sessions, and those that the caller's key has made."""
+    caller = _manager(request)
+    return await in_thread(
+        lambda: [_summary(hook) for hook in _hooks_of(caller).order_by("-created_at", "pk")[:LISTED]]
+    )
+
+
+@router.post("/webhooks", response={201: WebhookWithSecret})
+async def create_webhook(
+    request: HttpRequest, body: NewWebhook, response: HttpResponse
+) -> Status[WebhookWithSecret]:
+    """Make a webhook. The secret that signs its deliveries is told in this response only."""
+    caller = _manager(request)
+    if body.user_id is not None and body.is_of_group:
+        raise InvalidInputError(
+            "Send either user_id or is_of_group: a webhook is about one person or about all."
+        )
+    user = caller.user if body.user_id is None else await caller.acting_for(body.user_id)
+    events = [WebhookEvent(event) for event in body.events]
+    hook, secret = await in_thread(
+        make_webhook, user, body.url, events, actors.person(user), caller.key, is_of_group=body.is_of_group
+    )
+    response["Cache-Control"] = "no-store"
+    return Status(201, WebhookWithSecret(**_summary(hook).dict(), secret=secret))
+
+
+@router.delete("/webhooks/{webhook_id}", response={204: None})
+async def remove_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]:
+    """Delete a webhook with its deliveries."""
+    caller = _manager(request)
+    await in_thread(delete_webhook, _hooks_of(caller), webhook_id, actors.person(caller.user))
+    return Status(204, None)
+
+
+@router.post("/webhooks/{webhook_id}/test", response={202: Delivery})
+async def test_webhook(request: HttpRequest, webhook_id: UUID) -> Status[Delivery]:
+    """Deliver the event `test` to a webhook, soon."""
+    caller = _manager(request)
+    delivery = await in_thread(stage_test, _hooks_of(caller), webhook_id)
+    await celery_dispatch.send_webhooks_soon()
+    return Status(202, _delivery(delivery))
+
+
+@router.get("/webhooks/{webhook_id}/deliveries", response=list[Delivery])
+async def list_deliveries(
+    request: HttpRequest, webhook_id: UUID, before: Annotated[int | None, Field(ge=1, le=LARGEST_ID)] = None
+) -> list[Delivery]:
+    """List the deliveries to a webhook, the newest first; `before` is the `id` after which the next page begins."""
+    caller = _manager(request)
+
+    def listed() -> list[Delivery]:
+        rows = WebhookDelivery.objects.filter(webhook=own_webhook(_hooks_of(caller), webhook_id))
+        older = rows if before is None else rows.filter(pk__lt=before)
+        return [_delivery(row) for row in older.order_by("-pk")[:DELIVERIES_ON_A_PAGE]]
+
+    return await in_thread(listed)
+
+
+def _manager(request: HttpRequest) -> Caller:
+    caller = caller_of(request)
+    caller.require(Scope.MANAGE)
+    return caller
+
+
+def _hooks_of(caller: Caller) -> QuerySet[Webhook]:
+    made = Q(made_by=caller.key) if caller.key else Q()
+    return Webhook.objects.filter(made | Q(user=caller.user.pk))
+
+
+def _summary(hook: Webhook) -> WebhookSummary:
+    names = ("id", "url", "events", "created_at", "disabled_at", "disabled_reason")
+    user_id = None if hook.people_id else str(hook.user_id)
+    return WebhookSummary(user_id=user_id, **{name: getattr(hook, name) for name in names})
+
+
+def _delivery(row: WebhookDelivery) -> Delivery:
+    return Delivery(**{name: getattr(row, name) for name in Delivery.model_fields})

@@ -1,0 +1,119 @@
+"""Page of a person's API keys: make one, which is shown once, and revoke one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
+
+from sessions_app import actors
+from sessions_app.actors import acting_from
+from sessions_app.chat.exports import PRIVATE
+from sessions_app.client_address import client_address
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.keys import KeyProperties, make_key, revoke_key
+from sessions_app.live.account_changes import publish_account_change
+from sessions_app.models import ApiKey, Scope
+from sessions_app.models.api_key import NAME_LENGTH
+from sessions_app.ownership import User
+from sessions_app.sentences import in_language
+
+SHOWN_KEYS = 100
+LIFETIMES = {
+    "30": gettext_lazy("30 days"),
+    "90": gettext_lazy("90 days"),
+    "365": gettext_lazy("1 year"),
+    "": gettext_lazy("No end"),
+}
+"""Lifetimes that the page offers, by days."""
+RIGHTS = {
+    Scope.READ.value: gettext_lazy("Read chats, files and jobs"),
+    Scope.RUN.value: gettext_lazy("Send messages and files, stop and retry"),
+    Scope.ANSWER.value: gettext_lazy("Answer questions and approvals"),
+    Scope.MANAGE.value: gettext_lazy("Create, change and delete chats, schedules, keys and webhooks"),
+}
+"""Words for people, by scope."""
+
+
+class KeyForm(forms.Form):
+    """Choices of a person for a key. The markup of the page shows them."""
+
+    name = forms.CharField(max_length=NAME_LENGTH)
+    scopes = forms.MultipleChoiceField(choices=tuple(RIGHTS.items()))
+    days = forms.ChoiceField(choices=tuple(LIFETIMES.items()), required=False)
+
+    def properties(self) -> KeyProperties:
+        """Return what the valid form asks for."""
+        days = self.cleaned_data["days"]
+        return KeyProperties(
+            name=self.cleaned_data["name"],
+            scopes=tuple(Scope(scope) for scope in self.cleaned_data["scopes"]),
+            expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
+        )
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+async def keys(request: HttpRequest) -> HttpResponse:
+    """Return the page with the person's keys (GET); make a key and show it once (POST)."""
+    person = await request.auser()
+    if request.method == "GET":
+        return await in_thread(
+            _page, request, person, KeyForm(initial={"scopes": ["read", "run"], "days": "90"})
+        )
+    form = KeyForm(request.POST)
+    if not form.is_valid():
+        return await in_thread(_page, request, person, form)
+    try:
+        with acting_from(client_address(request)):
+            row, key = await in_thread(make_key, person, form.properties(), actors.person(person))
+    except InvalidInputError as error:
+        form.add_error(None, in_language(str(error)))
+        return await in_thread(_page, request, person, form)
+    return await in_thread(_page, request, person, KeyForm(), made=row, key=key)
+
+
+@require_POST
+@login_required
+async def revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
+    """Revoke one of the person's keys; what is open with it ends."""
+    person = await request.auser()
+    try:
+        with acting_from(client_address(request)):
+            of_person = ApiKey.objects.filter(user=person.pk)
+            await in_thread(revoke_key, of_person, key_id, actors.person(person))
+    except NotFoundError as error:
+        raise Http404(str(error)) from error
+    await publish_account_change(str(person.pk))
+    return redirect("chat:keys")
+
+
+def _page(request: HttpRequest, person: User, form: KeyForm, **made: Any) -> HttpResponse:
+    rows = list(ApiKey.objects.filter(user=person.pk).order_by("-created_at", "pk")[:SHOWN_KEYS])
+    for row in rows:
+        row.rights = [RIGHTS[scope] for scope in row.scopes if scope in RIGHTS]  # type: ignore[attr-defined]
+    context = {
+        "person": person,
+        "form": form,
+        "chosen_scopes": form["scopes"].value() or (),
+        "chosen_days": form["days"].value() or "",
+        "rights": RIGHTS.items(),
+        "lifetimes": LIFETIMES.items(),
+        "name_length": NAME_LENGTH,
+        "in_force": [row for row in rows if row.is_in_force],
+        "ended": [row for row in rows if not row.is_in_force],
+        **made,
+    }
+    is_refused = form.is_bound and not form.is_valid()
+    status = HTTPStatus.BAD_REQUEST if is_refused else HTTPStatus.OK
+    return HttpResponse(render(request, "chat/keys.html", context).content, status=status, headers=PRIVATE)

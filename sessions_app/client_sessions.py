@@ -1,0 +1,167 @@
+"""Use cases of programs: sessions under ids of their own, with state and events that they bring along; changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+from uuid import UUID, uuid4
+
+from runtime.errors import AlreadyExistsError
+from runtime.events import Event, EventActions
+from runtime.sessions import Session as LoadedSession
+from sessions_app import actors
+from sessions_app.actors import Act, ActionKind
+from sessions_app.agent_registry import get_app
+from sessions_app.codec import check_storable
+from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    TooLargeError,
+)
+from sessions_app.invocations.state_delta import append_change, check_change
+from sessions_app.live.process import live
+from sessions_app.live.publish import publish_committed
+from sessions_app.models import Session
+from sessions_app.ownership import User, own_session, own_session_by_key
+from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.session_list import changes
+from sessions_app.use_cases import change_session, count_new_session
+
+RESTORED_EVENTS = 5_000
+"""Events that a client may bring along."""
+RESERVED = "adk_"
+"""Beginning of the framework's calls, and of the site's marks in the custom metadata of events."""
+RESTORED_ACTIONS = ("state_delta", "artifact_delta", "transfer_to_agent", "skip_summarization")
+"""Actions that the events of a conversation may have."""
+CLOCK_SECONDS = 60.0
+"""Time by which the clock of a client may be ahead."""
+_DELETED = "Deleted by its user, through ADK's addresses."
+
+
+async def create_client_session(
+    user: User,
+    app_name: str,
+    network: str,
+    *,
+    key: str = "",
+    state: Mapping[str, Any] | None = None,
+    events: Sequence[Event] = (),
+) -> Session:
+    """Create a session with a key, by default its primary key, with state, and with the events of a conversation.
+
+    The events change the state as they did. The files that they name are not brought along.
+
+    Raises:
+        NotFoundError: the site has no such app.
+        ConflictError: the user has a session with this key.
+        InvalidInputError: the key cannot be stored, or an event claims what only the framework does or is of
+            the future.
+        PermissionDeniedError: the state has keys of the app.
+        StateValueError: a value of the state is not JSON that can be stored.
+        TooLargeError: there are too many events, or the state is too large.
+        LimitExceededError: see `use_cases.create_session`.
+    """
+    app = get_app(app_name)
+    _check_events(events)
+    changed = {key: value for event in events for key, value in event.actions.state_delta.items()}
+    await check_change(app.name, user.pk, None, {**(state or {}), **changed})
+    await count_new_session(user, network)
+    pk = uuid4()
+    names = {"app_name": app.name, "user_id": str(user.pk), "session_id": key.strip() or str(pk)}
+    try:
+        loaded = await DjangoSessionService().create_session(**names, state=dict(state or {}), pk=pk)
+    except AlreadyExistsError as error:
+        raise ConflictError(f"The session {key!r} exists already. Get it, or choose another id.") from error
+    if events:
+        await _append_all(user, loaded, events)
+    return await own_session(user, pk)
+
+
+async def change_client_state(user: User, session: Session, delta: Mapping[str, Any]) -> Session:
+    """Append an event that changes the state of the user's session; return the session after it.
+
+    Raises:
+        PermissionDeniedError: the change has keys of the app.
+        StateValueError: a value is not JSON that can be stored.
+        TooLargeError: the state would be too large.
+        NotFoundError: the session was erased meanwhile.
+    """
+    await check_change(session.app_name, user.pk, session.pk, delta)
+    act = Act(actors.person(user), ActionKind.CHANGE, ("state", ", ".join(delta)))
+    service = DjangoSessionService(on_commit=partial(publish_committed, live().hub), act=act)
+    await append_change(service, session, delta)
+    return await own_session(user, session.pk)
+
+
+async def delete_client_session(user: User, app_name: str, key: str) -> None:
+    """Erase the user's session with this key, which is free again then; do nothing when there is none.
+
+    Raises:
+        LegalHoldError: the session must not be deleted.
+    """
+    try:
+        session = await own_session_by_key(user, app_name, key)
+    except NotFoundError:
+        return
+    await change_session(user, session.pk, changes.DELETE)
+    with suppress(NotFoundError):  # erased by a sweep meanwhile
+        await in_thread(erase_session, session.pk, ErasureOrder(reason=_DELETED, by=user.pk))
+
+
+def _check_events(events: Sequence[Event]) -> None:
+    if len(events) > RESTORED_EVENTS:
+        raise TooLargeError(f"The conversation has {len(events)} events; the limit is {RESTORED_EVENTS}.")
+    latest = time.time() + CLOCK_SECONDS
+    for number, event in enumerate(events):
+        if claimed := _claim_of(event):
+            raise InvalidInputError(f"Event {number} of the conversation has {claimed}. Leave it out.")
+        if not 0 <= event.timestamp <= latest:
+            raise InvalidInputError(
+                f"Event {number} of the conversation has the timestamp {event.timestamp}, which is in the future or "
+                "before 1970. Give seconds since 1970, or leave the timestamp out."
+            )
+        check_storable(event)
+
+
+def _claim_of(event: Event) -> str:
+    """Return the name of what only the framework writes into an event; empty without such."""
+    if event.long_running_tool_ids:
+        return "calls that wait for an answer"
+    if event.actions != EventActions(**event.actions.model_dump(include=set(RESTORED_ACTIONS))):
+        return "actions of the framework"
+    names = [call.name for call in event.get_function_calls()]
+    names += [response.name for response in event.get_function_responses()]
+    return "calls of the framework" if any((name or "").startswith(RESERVED) for name in names) else ""
+
+
+async def _append_all(user: User, loaded: LoadedSession, events: Sequence[Event]) -> None:
+    """Append the events to a session that nobody else knows yet, without marks, which only the site makes."""
+    act = Act(actors.person(user), ActionKind.ADD, ("session", loaded.id), "Brought along by a client.")
+    service = DjangoSessionService(act=act)
+    for event in events:
+        marks = event.custom_metadata or {}
+        event.custom_metadata = {key: value for key, value in marks.items() if RESERVED not in key} or None
+        event.actions.artifact_delta.clear()
+        await service.append_event(loaded, event)
+        service = DjangoSessionService()  # one act for all
+
+
+async def edit_session(
+    user: User, session_id: UUID, wanted: Sequence[str], title: str, check: Callable[[Session], None]
+) -> None:
+    """Make several `CHANGES` to the user's session, all or none.
+
+    Args:
+        check: raises when the session, whose row is locked, is not as the user has seen it.
+
+    Raises the same as `change_session`.
+    """
+    own = Session.objects.owned_by(user).filter(pk=session_id)
+    await in_thread(changes.change_together, own, wanted, title, actors.person(user), check)
+    live().list_news.publish(user.pk)

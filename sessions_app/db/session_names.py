@@ -1,0 +1,17 @@
+"""Sessions by the names that clients of the ADK API have for them: app, user and session key."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sessions_app.db.event_log import SessionKey
+from sessions_app.db.pool import fetch_one
+
+
+async def find_session(key: SessionKey) -> tuple[UUID, int] | None:
+    """Return primary key and last `seq` of a session; None when there is none, or it is deleted."""
+    query = """
+        SELECT id, last_seq FROM sessions_app_session
+        WHERE app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND deleted_at IS NULL"""
+    row = await fetch_one(query, dict(zip(("app", "user", "key"), key, strict=True)))
+    return (row[0], row[1]) if row else None

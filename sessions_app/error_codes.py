@@ -1,0 +1,37 @@
+"""Code and HTTP status of each error that a use case raises."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from runtime.errors import AdkError
+from sessions_app.errors import (
+    ConflictError,
+    InvalidInputError,
+    LimitExceededError,
+    NotFoundError,
+    PermissionDeniedError,
+    StaleLeaseError,
+    TooLargeError,
+)
+
+_CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
+    (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
+    (PermissionDeniedError, "forbidden", HTTPStatus.FORBIDDEN),
+    (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),
+    (TooLargeError, "too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (ConflictError, "conflict", HTTPStatus.CONFLICT),
+    (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
+    (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
+)
+
+
+def error_code(error: AdkError) -> str:
+    """Return the code of an error in frames and in responses of the API."""
+    return next((code for kind, code, _ in _CODES if isinstance(error, kind)), "error")
+
+
+def http_status(error: AdkError) -> HTTPStatus:
+    """Return the status of a response that an error refuses."""
+    found = (status for kind, _, status in _CODES if isinstance(error, kind))
+    return next(found, HTTPStatus.BAD_REQUEST)

@@ -1,0 +1,104 @@
+"""Comparison of an evaluation with the run before it: by case, and by metric of each case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isclose
+
+from django.db.models import QuerySet
+
+from runtime.evaluation.metric import MetricResult
+from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
+
+RANKS = {CaseStatus.BROKEN: 0, CaseStatus.FAILED: 1, CaseStatus.PASSED: 2}
+LARGE_COLUMNS = ("case", "actual", "error_detail")
+
+
+class Change(StrEnum):
+    """Change since the run before; `NEW` when there is nothing to compare with."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    SAME = "same"
+    NEW = "new"
+
+
+@dataclass(frozen=True)
+class MetricReport:
+    """Score of a case by one criterion; None when there was nothing to compare."""
+
+    name: str
+    score: float | None
+    threshold: float
+    change: Change
+    before: float | None
+
+    @property
+    def is_failed(self) -> bool:
+        """True when the score is below the threshold."""
+        return self.score is not None and self.score < self.threshold
+
+
+@dataclass(frozen=True)
+class CaseReport:
+    """Outcome of a case."""
+
+    row: EvaluatedCase
+    metrics: list[MetricReport]
+    change: Change
+
+
+def reports_of(evaluation: Evaluation, cases: QuerySet[EvaluatedCase]) -> list[CaseReport]:
+    """Return the outcome of cases of an evaluation, in two queries."""
+    rows = list(cases)
+    before = EvaluatedCase.objects.filter(
+        evaluation=evaluation.previous_id, eval_id__in=[row.eval_id for row in rows]
+    )
+    known = {row.eval_id: row for row in before.only("eval_id", "status", "results")}
+    return [_report(row, known.get(row.eval_id)) for row in rows]
+
+
+def count_changes(reports: Iterable[CaseReport]) -> Counter[Change]:
+    """Return how many cases changed in which way."""
+    return Counter(report.change for report in reports)
+
+
+def change_of(now: float | None, before: float | None) -> Change:
+    """Return the change of a number that is better when it is higher."""
+    if now is None or before is None:
+        return Change.NEW
+    if isclose(now, before, abs_tol=1e-9):
+        return Change.SAME
+    return Change.BETTER if now > before else Change.WORSE
+
+
+def _report(row: EvaluatedCase, before: EvaluatedCase | None) -> CaseReport:
+    past = _results_of(before) if before else {}
+    metrics = [_metric(result, past.get(result.metric)) for result in _results_of(row).values()]
+    return CaseReport(row, metrics, _change_of_case(row, before, metrics))
+
+
+def _change_of_case(
+    row: EvaluatedCase, before: EvaluatedCase | None, metrics: Iterable[MetricReport]
+) -> Change:
+    """Return the change of the outcome; of one that is the same, that of the scores when all go one way."""
+    change = change_of(_rank(row), _rank(before) if before else None)
+    changes = {one.change for one in metrics} - {Change.SAME, Change.NEW}
+    return changes.pop() if change is Change.SAME and len(changes) == 1 else change
+
+
+def _rank(row: EvaluatedCase) -> int | None:
+    return RANKS.get(CaseStatus(row.status))
+
+
+def _metric(result: MetricResult, before: MetricResult | None) -> MetricReport:
+    past = before.score if before else None
+    return MetricReport(result.metric, result.score, result.threshold, change_of(result.score, past), past)
+
+
+def _results_of(row: EvaluatedCase) -> Mapping[str, MetricResult]:
+    results = map(MetricResult.model_validate, row.results)
+    return {result.metric: result for result in results}

@@ -1,0 +1,70 @@
+"""End of a case and of its evaluation, cancellation, and the news of it for whoever waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Count, Q
+from django.db.models.functions import Now
+
+from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
+
+CHANNEL = "adk_evaluation"
+
+
+def end_case(case: EvaluatedCase, status: CaseStatus, **values: Any) -> None:
+    """Write the result of an attempt, unless another attempt has begun, and end the evaluation with its last case.
+
+    Raises:
+        DatabaseError: nothing was written; the sweep queues the case again.
+    """
+    with transaction.atomic():
+        # Two cases that end at once would not see each other's end.
+        Evaluation.objects.select_for_update().filter(pk=case.evaluation_id).first()
+        attempt = EvaluatedCase.objects.filter(pk=case.pk, status=CaseStatus.RUNNING, attempts=case.attempts)
+        if attempt.update(status=status, finished_at=Now(), **values):
+            end_if_complete(case.evaluation_id)
+
+
+def cancel_evaluation(evaluation_id: UUID) -> None:
+    """End the cases that have not ended. Their workers stop at the next heartbeat; queued tasks find nothing to do."""
+    with transaction.atomic():
+        Evaluation.objects.select_for_update().filter(pk=evaluation_id).first()
+        active = EvaluatedCase.objects.filter(evaluation=evaluation_id, status__in=CaseStatus.active())
+        if active.update(status=CaseStatus.CANCELLED, finished_at=Now()):
+            end_if_complete(evaluation_id)
+
+
+def end_if_complete(evaluation_id: UUID) -> None:
+    """End an evaluation none of whose cases is active, and tell whoever waits for it."""
+    cases = EvaluatedCase.objects.filter(evaluation=evaluation_id)
+    if not cases.filter(status__in=CaseStatus.active()).exists():
+        counts = cases.aggregate(
+            **{status.value: Count("pk", filter=Q(status=status)) for status in CaseStatus.ended()}
+        )
+        Evaluation.objects.open().filter(pk=evaluation_id).update(finished_at=Now(), **counts)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(evaluation_id)])
+
+
+def wait_for_end(evaluation_id: UUID, look_seconds: float) -> Iterator[Evaluation]:
+    """Yield the evaluation now, after the end of each case, and at least every so many seconds, until it has ended.
+
+    News comes with the commit that it is about. A connection pooler may drop it, so that the rows are read anyway.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(f"LISTEN {CHANNEL}")
+    try:
+        while True:
+            evaluation = Evaluation.objects.get(pk=evaluation_id)
+            yield evaluation
+            if evaluation.finished_at is not None:
+                return
+            for news in connection.connection.notifies(timeout=look_seconds):
+                if news.payload == str(evaluation_id):
+                    break
+    finally:
+        connection.close()

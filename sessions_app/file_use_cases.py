@@ -1,0 +1,63 @@
+"""Use cases about the files that a person sends. See `use_cases.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
+
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import LimitExceededError
+from sessions_app.limits import allowance
+from sessions_app.limits.rates import rates
+from sessions_app.models import Artifact
+from sessions_app.ownership import User, own_session
+from sessions_app.services import uploads
+from sessions_app.services.uploads import FileName
+from sessions_app.use_cases import create_session
+
+
+async def upload_file(
+    user: User, session_id: UUID, upload: UploadedFile[Any], network: str = "", *, new_app: str = ""
+) -> Artifact:
+    """Store a file of the user in the session, for the next message to refer to.
+
+    Args:
+        network: address by which the client is counted; empty without a client.
+        new_app: app with which the session is created, if it does not exist yet.
+
+    Raises:
+        NotFoundError: the user has no such session, or see `create_session`.
+        InvalidInputError: the file is empty, too large or of a type that the site does not take.
+        LimitExceededError: the user's files are too large together, or came too fast; or see `create_session`.
+    """
+    session = None if new_app else await own_session(user, session_id)
+    if exceeded := rates().count(allowance.frames(user.pk, network)):
+        raise LimitExceededError(
+            f"More than {exceeded.allowance.most} messages and files in a minute. Wait a minute.",
+            retry_seconds=exceeded.seconds,
+        )
+    mime_type = await in_thread(uploads.check_upload, upload)  # before a session is created
+    if session is None:
+        session = await create_session(user, new_app, network, session_id=session_id)
+    return await in_thread(uploads.store_upload, session, upload, mime_type)
+
+
+async def upload_bytes(
+    user: User, session_id: UUID, name: str, data: bytes, network: str, *, new_app: str = ""
+) -> FileName:
+    """Store a file that came within a message, as `upload_file` does; return its name for the message."""
+    stored = await upload_file(user, session_id, SimpleUploadedFile(name, data), network, new_app=new_app)
+    return stored.filename, stored.version
+
+
+async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
+    """Delete a file that the user uploaded and has not sent; nothing when it is gone already.
+
+    Raises:
+        NotFoundError: the user has no such session.
+        ConflictError: a message refers to the file, or a legal hold covers it.
+    """
+    session = await own_session(user, session_id)
+    await in_thread(uploads.delete_upload, session, file)

@@ -1,0 +1,41 @@
+"""Places of an invocation's events in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from django.db.models import Max, Min, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+
+from sessions_app.db.threads import in_thread
+from sessions_app.history.event_marks import ANSWER
+from sessions_app.models import Event, Invocation, Session
+
+
+async def log_position_before(invocation: Invocation) -> int:
+    """Return the `seq` of the last event before those of the invocation."""
+    return await in_thread(_position_before, invocation)
+
+
+async def last_event_of(invocation: Invocation) -> int:
+    """Return the `seq` of the invocation's last event; 0 without one."""
+    last = await in_thread(
+        events_of(invocation.session_id, [invocation.invocation_id]).aggregate, last=Max("seq")
+    )
+    return last["last"] or 0
+
+
+def _position_before(invocation: Invocation) -> int:
+    # The invocation may begin in between, so the length of the log is read first.
+    length: int = Session.objects.values_list("last_seq", flat=True).get(pk=invocation.session_id)
+    first = events_of(invocation.session_id, [invocation.invocation_id]).aggregate(first=Min("seq"))["first"]
+    return length if first is None else first - 1
+
+
+def events_of(session_id: UUID, invocation_ids: Collection[str]) -> QuerySet[Event]:
+    """Return the events that the invocations of a session wrote; those of an answer have a mark."""
+    mark = KeyTransform(ANSWER, KeyTransform("customMetadata", "body"))
+    events = Event.objects.filter(session_id=session_id)
+    own = Q(invocation_id__in=invocation_ids, answer__isnull=True) | Q(answer__in=invocation_ids)
+    return events.alias(answer=KeyTextTransform("invocation", mark)).filter(own)

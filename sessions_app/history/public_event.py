@@ -1,0 +1,34 @@
+"""Events as their person may have them: without the app's state, which is everybody's, and secrets of credentials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from runtime.sessions.state import State
+from sessions_app.masking import mask_keys
+
+_CREDENTIALS = ('AuthCredential"', '"authType"', '"auth_type"')
+"""Parts of the JSON of an event with a credential."""
+
+
+def public_body(body: str) -> str:
+    """Return an event's JSON as its person may have it. It is parsed only if it may hold what is left out."""
+    has_app_state = f'"{State.APP_PREFIX}' in body
+    has_credential = any(mark in body for mark in _CREDENTIALS)
+    if not has_app_state and not has_credential:
+        return body
+    values = without_app_state(json.loads(body))
+    return json.dumps(
+        mask_keys(values) if has_credential else values, ensure_ascii=False, separators=(",", ":")
+    )
+
+
+def without_app_state(body: Any) -> Any:
+    """Return an event's JSON values without changes of the app's state."""
+    actions = body.get("actions") if isinstance(body, Mapping) else None
+    if not isinstance(actions, Mapping) or not isinstance(actions.get("stateDelta"), Mapping):
+        return body
+    own = {key: value for key, value in actions["stateDelta"].items() if not key.startswith(State.APP_PREFIX)}
+    return {**body, "actions": {**actions, "stateDelta": own}}

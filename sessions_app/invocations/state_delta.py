@@ -1,0 +1,91 @@
+"""Changes of the state that a client sends, by themselves or with a message or an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from runtime.context import new_invocation_id
+from runtime.events import Event, EventActions
+from runtime.sessions import GetSessionConfig
+from runtime.sessions.deltas import ScopedState, as_json
+from runtime.sessions.state import State
+from sessions_app.codec import check_storable, refusing_deep_values, storable_values
+from sessions_app.conf import conf
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import InvalidInputError, NotFoundError, PermissionDeniedError, TooLargeError
+from sessions_app.models import Session
+from sessions_app.ownership import NO_SESSION
+from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.services.shared_state import length_of_state
+
+STATE_CHARACTERS = 1_000_000
+"""Length, as JSON, of the state of a session and of its person together up to which a client may add to it."""
+
+
+async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the changes to store with a message or an answer: of the session's and the person's own state.
+
+    Raises as `check_change` does, and an InvalidInputError when the changes are too long.
+    """
+    if not delta:
+        return {}
+    with refusing_deep_values():
+        changes: dict[str, Any] = storable_values(dict(delta))
+    await check_change(session.app_name, session.user_id, session.pk, changes)
+    if len(json.dumps(changes)) > conf().frame_limit:
+        raise InvalidInputError(f"The state delta has more than {conf().frame_limit} characters. Store less.")
+    return changes
+
+
+async def append_change(service: DjangoSessionService, session: Session, delta: Mapping[str, Any]) -> None:
+    """Append an event that changes the state of the session by itself.
+
+    Raises:
+        NotFoundError: the session was erased meanwhile.
+    """
+    loaded = await service.get_session(
+        app_name=session.app_name,
+        user_id=str(session.user_id),
+        session_id=session.key,
+        config=GetSessionConfig(num_recent_events=0),
+    )
+    if loaded is None:
+        raise NotFoundError(NO_SESSION)
+    actions = EventActions(state_delta=dict(delta))
+    await service.append_event(
+        loaded, Event(author="user", invocation_id=new_invocation_id(), actions=actions)
+    )
+
+
+async def check_change(
+    app_name: str, user_id: Any, session_id: UUID | None, delta: Mapping[str, Any]
+) -> None:
+    """Raise an error when a client may not change the state so.
+
+    Args:
+        session_id: None for a session that is to be created.
+
+    Raises:
+        PermissionDeniedError: the change has keys of the app, whose state is everybody's.
+        InvalidInputError: a value is nested too deeply.
+        StateValueError: a value is not JSON that can be stored.
+        TooLargeError: the state would be too large with it.
+    """
+    of_app = next((key for key in delta if key.startswith(State.APP_PREFIX)), None)
+    if of_app is not None:
+        raise PermissionDeniedError(
+            f"The key “{of_app[:80]}” is state of the app, which is everybody's. Leave it out."
+        )
+    if not delta:
+        return
+    check_storable(Event(actions=EventActions(state_delta=dict(delta))))
+    changes = ScopedState.split(as_json(delta))
+    size = len(json.dumps(changes.merged()))
+    size += await in_thread(length_of_state, app_name, user_id, session_id, changes)
+    if size > STATE_CHARACTERS:
+        raise TooLargeError(
+            f"The state would have {size} characters; the limit is {STATE_CHARACTERS}. Store files instead."
+        )

@@ -1,0 +1,60 @@
+"""Use cases about the jobs and the scheduled tasks of a session. See `use_cases.py`."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sessions_app import actors, celery_dispatch
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import NotFoundError
+from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
+from sessions_app.jobs.questions import JobAnswer, answer_question
+from sessions_app.live.notices import job_notice, schedule_notice
+from sessions_app.live.process import live
+from sessions_app.models import ToolJob
+from sessions_app.ownership import User, own_session
+from sessions_app.scheduling.cancel import cancel_task
+
+
+async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
+    """Cancel a job that is queued, running or waiting; an ended one stays as it is.
+
+    Raises:
+        NotFoundError: the user has no such session, or the session no such job.
+    """
+    await _check_job(user, session_id, job_id)
+    await in_thread(cancel_tool_job, job_id, by=actors.person(user))
+
+
+async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: JobAnswer) -> None:
+    """Answer the question of a waiting job. The first answer counts.
+
+    Args:
+        number: position of the question among the job's questions, from 0.
+
+    Raises:
+        NotFoundError: the user has no such session, or the session no such job.
+        ConflictError: the question was answered already, or the job has ended.
+        InvalidInputError: the answer is not valid for the kind of question.
+    """
+    await _check_job(user, session_id, job_id)
+    job = await in_thread(answer_question, job_id, number, answer, by=actors.person(user))
+    live().hub.publish_notice(session_id, job_notice(job))
+    celery_dispatch.send_job_soon(job.pk, job.task_name)
+
+
+async def _check_job(user: User, session_id: UUID, job_id: UUID) -> None:
+    session = await own_session(user, session_id)
+    if not await in_thread(ToolJob.objects.filter(session=session, pk=job_id).exists):
+        raise NotFoundError("There is no such job in this conversation.")
+
+
+async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> None:
+    """Cancel a scheduled task; one that is over stays as it is, and its running invocations go on.
+
+    Raises:
+        NotFoundError: the user has no such session, or the session no such task.
+    """
+    session = await own_session(user, session_id)
+    task = await in_thread(cancel_task, session.pk, schedule_id, actors.person(user))
+    live().hub.publish_notice(session.pk, schedule_notice(task))

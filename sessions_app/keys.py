@@ -1,0 +1,151 @@
+"""API keys: a person makes and revokes own ones, staff make those of services, a key makes keys within its rights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from sessions_app.actors import Act, ActionKind, Actor
+from sessions_app.codec import LARGEST_INTEGER, storable
+from sessions_app.errors import InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.models import AccountAct, ApiKey, Scope
+from sessions_app.models.api_key import NAME_LENGTH, ApiKeyQuerySet
+
+MOST_KEYS = 50
+"""Keys of a person that are in force at once."""
+
+
+@dataclass(frozen=True)
+class KeyProperties:
+    """Properties of a key to be made; see `ApiKey`.
+
+    Attributes:
+        people_id: primary key of the group of people for whom the key acts as well.
+    """
+
+    name: str
+    scopes: tuple[Scope, ...]
+    expires_at: datetime | None = None
+    requests_per_minute: int = 0
+    tokens_per_day: int = 0
+    people_id: int | None = None
+
+
+def make_key(
+    user: Any, properties: KeyProperties, by: Actor, maker: ApiKey | None = None
+) -> tuple[ApiKey, str]:
+    """Make a key of the user and record the act; return its row, and the key itself, which is not stored.
+
+    Args:
+        maker: the key that asks for it; None for a person or staff.
+
+    Raises:
+        InvalidInputError: a property cannot be used, or the user has as many keys as are allowed.
+        PermissionDeniedError: the new key would be allowed more than its maker, or the maker has ended.
+    """
+    name = _checked_name(properties)
+    if maker is not None:
+        _check_within(maker, properties)
+    with transaction.atomic():
+        _lock_keys(user.pk)
+        if maker is not None and not ApiKey.objects.active().filter(pk=maker.pk).exists():
+            raise PermissionDeniedError("The key has ended meanwhile, so it makes none. Use another key.")
+        if ApiKey.objects.active().filter(user_id=user.pk).count() >= MOST_KEYS:
+            raise InvalidInputError(f"There are {MOST_KEYS} keys already. Revoke one that is not used.")
+        row, key = ApiKey.objects.all().make(
+            user_id=user.pk,
+            people_id=properties.people_id,
+            made_by=maker,
+            name=name,
+            scopes=[scope.value for scope in Scope if scope in properties.scopes],
+            expires_at=properties.expires_at,
+            requests_per_minute=properties.requests_per_minute,
+            tokens_per_day=properties.tokens_per_day,
+        )
+        AccountAct.objects.record(user.pk, Act(by, ActionKind.ADD, ("apikey", str(row.pk))))
+    return row, key
+
+
+def revoke_key(keys: ApiKeyQuerySet, key_id: Any, by: Actor, reason: str = "") -> None:
+    """Revoke the key with this id and those that it has made. Idempotent.
+
+    The caller publishes the change of the account, which ends what is open with the keys.
+
+    Args:
+        keys: the keys that may be revoked.
+
+    Raises:
+        NotFoundError: the key is not one of them.
+    """
+    key = keys.filter(pk=key_id).first()
+    if key is None:
+        raise NotFoundError("There is no such key here.")
+    with transaction.atomic():
+        _lock_keys(key.user_id)
+        for revoked in _with_made(key):
+            if ApiKey.objects.filter(pk=revoked.pk, revoked_at=None).update(
+                revoked_at=Now(), revoked_by_name=by.name
+            ):
+                act = Act(by, ActionKind.REVOKE, ("apikey", str(revoked.pk)), reason)
+                AccountAct.objects.record(revoked.user_id, act)
+
+
+def _lock_keys(user_pk: Any) -> None:
+    """Let one transaction at a time count, make and revoke the keys of a person."""
+    get_user_model()._base_manager.select_for_update().get(pk=user_pk)
+
+
+def _with_made(key: ApiKey) -> list[ApiKey]:
+    """Return the key, the keys that it has made, and so on."""
+    found, newest = [key], [key]
+    while newest := list(ApiKey.objects.filter(made_by__in=newest)):
+        found += newest
+    return found
+
+
+def _checked_name(properties: KeyProperties) -> str:
+    """Return the name without what cannot be stored.
+
+    Raises:
+        InvalidInputError: a property cannot be used.
+    """
+    name = storable(properties.name).strip()
+    if not 0 < len(name) <= NAME_LENGTH:
+        raise InvalidInputError(f"Name the key with 1 to {NAME_LENGTH} characters.")
+    if not properties.scopes:
+        raise InvalidInputError("Choose what the key may do.")
+    if properties.expires_at is not None and properties.expires_at <= timezone.now():
+        raise InvalidInputError("The key would have expired already. Choose a later time.")
+    if not all(
+        0 <= limit <= LARGEST_INTEGER for limit in (properties.requests_per_minute, properties.tokens_per_day)
+    ):
+        raise InvalidInputError(f"Choose limits from 0, which is none, to {LARGEST_INTEGER}.")
+    return name
+
+
+def _check_within(maker: ApiKey, properties: KeyProperties) -> None:
+    """Check that a key makes no key that is allowed more.
+
+    Raises:
+        PermissionDeniedError: it would.
+    """
+    if beyond := [scope.value for scope in properties.scopes if scope not in maker.scopes]:
+        raise PermissionDeniedError(f"The key lacks the scope “{beyond[0]}”, so it cannot give it.")
+    if maker.expires_at is not None and (
+        properties.expires_at is None or properties.expires_at > maker.expires_at
+    ):
+        raise PermissionDeniedError(
+            f"The key expires at {maker.expires_at.isoformat()}. Let the new one expire no later."
+        )
+    if properties.people_id is not None and properties.people_id != maker.people_id:
+        raise PermissionDeniedError("The key does not act for these people, so the new one cannot either.")
+    if maker.requests_per_minute or maker.tokens_per_day:
+        raise PermissionDeniedError(
+            "The key has limits of its own, which other keys would evade, so it makes none. Use the page “API keys”."
+        )

@@ -1,0 +1,34 @@
+"""BrowserForm: frames for the pages of people who read alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sessions_app.live.frames import EventFrame, Notice, PartialFrame
+from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
+from sessions_app.rendering.event_html import html_now
+from sessions_app.rendering.session_view import Reader, SessionView
+from sessions_app.services.session_service import CommittedEvent
+
+
+@dataclass(frozen=True)
+class BrowserForm:
+    """Makes the websocket messages for a reader, with the HTML of events, text and cards."""
+
+    reader: Reader
+    shows_blocks: ClassVar[bool] = True
+
+    def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str | None:
+        """Return the message of an event; None when its HTML takes long to make."""
+        view = SessionView(committed.session_id, committed.app_name, self.reader)
+        html = html_now(view, committed.seq, committed.event, committed.body)
+        return None if html is None else EventFrame(committed.seq, committed.body, html, rewound_from).json()
+
+    def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
+        """Return the message of a piece of a growing text."""
+        return PartialFrame.of_chunk(chunk, blocks).json()
+
+    def notice_frame(self, notice: Notice) -> str:
+        """Return the message of a notice."""
+        return notice.json_for(self.reader)

@@ -1,0 +1,84 @@
+"""Followers: topics that other processes follow, by which news goes only to processes that have a use for it.
+
+A topic is a session or a person. Each process tells all others what it follows; a process that tells nothing for a
+while is forgotten.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any
+from uuid import UUID
+
+FORGET_SECONDS = 90.0
+"""Silence after which a process is forgotten: three of the lists that it sends were lost."""
+
+
+def session_topic(session_id: UUID) -> str:
+    """Return the topic of a session."""
+    return f"session:{session_id}"
+
+
+def person_topic(user_id: Any) -> str:
+    """Return the topic of a person's list of sessions."""
+    return f"person:{user_id}"
+
+
+def session_of(topic: str) -> UUID | None:
+    """Return the session of a topic; None for another topic."""
+    kind, _, name = topic.partition(":")
+    return UUID(name) if kind == "session" else None
+
+
+class Followers:
+    """Other processes, by the address at which each receives news, and what each follows."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, set[str]] = {}
+        self._heard_at: dict[str, float] = {}
+        self._followers: defaultdict[str, set[str]] = defaultdict(set)
+
+    def __bool__(self) -> bool:
+        """True when another process is known."""
+        return bool(self._topics)
+
+    def of(self, topic: str) -> Collection[str]:
+        """Return the processes that follow a topic."""
+        return self._followers.get(topic, ())
+
+    def add(self, process: str, topics: Iterable[str]) -> set[str]:
+        """Note that a process follows topics; return those that are new."""
+        known = self._topics.setdefault(process, set())
+        self._heard_at[process] = time.monotonic()
+        added = {*topics} - known
+        known |= added
+        for topic in added:
+            self._followers[topic].add(process)
+        return added
+
+    def remove(self, process: str, topics: Iterable[str]) -> None:
+        """Note that a process no longer follows topics."""
+        for topic in {*topics} & self._topics.get(process, set()):
+            self._topics[process].discard(topic)
+            self._followers[topic].discard(process)
+            if not self._followers[topic]:
+                del self._followers[topic]
+
+    def replace(self, process: str, topics: Collection[str]) -> set[str]:
+        """Note all topics that a process follows; return those that are new."""
+        self.remove(process, self._topics.get(process, set()) - {*topics})
+        return self.add(process, topics)
+
+    def forget(self, process: str) -> None:
+        """Forget a process, which has ended."""
+        self.remove(process, self._topics.get(process, ()))
+        self._topics.pop(process, None)
+        self._heard_at.pop(process, None)
+
+    def forget_silent(self) -> None:
+        """Forget the processes that have told nothing for a while."""
+        silent_since = time.monotonic() - FORGET_SECONDS
+        for process in [process for process, at in self._heard_at.items() if at < silent_since]:
+            self.forget(process)

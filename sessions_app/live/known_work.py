@@ -1,0 +1,39 @@
+"""KnownWork: the open work of a session that a tab or program has been told of."""
+
+from __future__ import annotations
+
+from sessions_app.db.event_log import SessionStatus
+from sessions_app.live.frames import JobFrame, Notice
+from sessions_app.statuses import JobStatus
+
+
+class KnownWork:
+    """Active invocations and jobs, and jobs that wait for an answer. Finds out when notices were lost."""
+
+    def __init__(self) -> None:
+        self._active: set[str] = set()
+        self._waiting: set[str] = set()
+        self._last_status: SessionStatus | None = None
+
+    def read(self, status: SessionStatus) -> None:
+        """Take what the status says; its reader is told it."""
+        self._active, self._waiting = set(status.active), set(status.waiting)
+
+    def note(self, notice: Notice) -> None:
+        """Take what a notice says; its reader is told it."""
+        subject = str(notice.id)
+        self._active.discard(subject)
+        self._waiting.discard(subject)
+        if notice.is_active:
+            self._active.add(subject)
+        elif isinstance(notice, JobFrame) and notice.status == JobStatus.WAITING:
+            self._waiting.add(subject)
+
+    def has_missed(self, status: SessionStatus) -> bool:
+        """True when two statuses in a row say the same, and not what is known: notices were lost.
+
+        A single status may be newer than a notice that is on its way.
+        """
+        last, self._last_status = self._last_status, status
+        is_unchanged = last is not None and (last.active, last.waiting) == (status.active, status.waiting)
+        return is_unchanged and not (status.active == self._active and status.waiting == self._waiting)

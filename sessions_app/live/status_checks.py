@@ -1,0 +1,64 @@
+"""StatusChecks: compares the sessions that a process watches with PostgreSQL, in case news were lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from uuid import UUID
+
+from sessions_app.conf import conf
+from sessions_app.db.event_log import session_statuses
+from sessions_app.live.hub import Hub
+
+logger = logging.getLogger(__name__)
+
+
+class StatusChecks:
+    """The slow tick: checks all watched and expected sessions on every heartbeat, and single ones when asked."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._requested: set[UUID] = set()
+        self._is_requested = asyncio.Event()
+
+    def request(self, sessions: Iterable[UUID]) -> None:
+        """Have sessions checked at once."""
+        self._requested.update(sessions)
+        self._is_requested.set()
+
+    async def run(self) -> None:
+        """Check until cancelled."""
+        next_tick_at = time.monotonic() + conf().heartbeat_seconds
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(next_tick_at - time.monotonic()):
+                    await self._is_requested.wait()
+            self._is_requested.clear()
+            requested, self._requested = self._requested, set()
+            if time.monotonic() >= next_tick_at:
+                next_tick_at = time.monotonic() + conf().heartbeat_seconds
+                await self._check({*self._hub.watched(), *self._hub.expected()})
+            else:
+                await self._check(requested & {*self._hub.watched(), *self._hub.expected()})
+
+    async def _check(self, sessions: set[UUID]) -> None:
+        """Give the hub the statuses of the sessions."""
+        hub = self._hub
+        streaming = {session_id: hub.streaming_invocations(session_id) for session_id in sessions}
+        expected = set(hub.expected())  # A session that is created during the query was not deleted.
+        try:
+            statuses = await session_statuses(list(streaming)) if streaming else {}
+        except Exception:  # PostgreSQL may be away for a moment.
+            logger.warning("Watched sessions could not be checked; the next tick tries again", exc_info=True)
+            return
+        for session_id, invocation_ids in streaming.items():
+            if session_id not in statuses:
+                if session_id not in expected:
+                    hub.receive_deletion(session_id)
+                continue
+            for invocation_id in invocation_ids - statuses[session_id].active:
+                hub.drop_text(session_id, invocation_id)
+            hub.receive_status(session_id, statuses[session_id])

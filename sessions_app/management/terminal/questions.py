@@ -1,0 +1,145 @@
+"""Questions of a session to its person: approvals, choices, and what jobs ask."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+from uuid import UUID
+
+from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
+from sessions_app import job_use_cases, use_cases
+from sessions_app.db.threads import fetch_rows
+from sessions_app.history.effective_events import effective_events
+from sessions_app.invocations.form_answers import ApprovalForm, FormAnswer, OptionForm
+from sessions_app.models import JobStatus, Session, ToolJob
+from sessions_app.ownership import User
+from sessions_app.rendering.blocks import ConfirmationRequestBlock, blocks_of
+from sessions_app.rendering.outline import label
+from sessions_app.rendering.questions import CHOICE_TOOL, ChoiceBlock, CredentialRequestBlock, Field
+from sessions_app.rendering.session_view import SessionView
+
+Ask = Callable[[str], Awaitable[str]]
+"""Asks the person for a line."""
+Say = Callable[[str], Awaitable[None]]
+"""Shows the person a line."""
+CallQuestion = ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock
+YES, NO = {"y", "yes"}, {"n", "no"}
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A person at a terminal, with ways to ask and to tell."""
+
+    ask: Ask
+    say: Say
+
+    async def choose(self, question: str, options: list[str]) -> int:
+        """Return the number of the option that the person chooses, from 0."""
+        for number, option in enumerate(options, 1):
+            await self.say(f"  {number}  {option}")
+        while True:
+            answer = (await self.ask(f"{question} [1-{len(options)}] ")).strip()
+            if answer.isdecimal() and 1 <= int(answer) <= len(options):
+                return int(answer) - 1
+            if answer in options:
+                return options.index(answer)
+            await self.say(f"Enter a number from 1 to {len(options)}.")
+
+    async def decide(self, question: str, *, more: str = "") -> str:
+        """Return `y`, `n`, or the word `more` if the person enters its first letter."""
+        letters = f"y/n/{more[0]}" if more else "y/n"
+        while True:
+            answer = (await self.ask(f"{question} [{letters}] ")).strip().lower()
+            if answer in YES or answer in NO:
+                return answer[0]
+            if more and answer in (more, more[0]):
+                return more
+            await self.say(f"Enter one of {letters}.")
+
+
+async def waiting_questions(session: Session, view: SessionView) -> list[CallQuestion]:
+    """Return the questions of the session's calls that its person may answer, the oldest first."""
+    found: list[CallQuestion] = []
+    for made in made_calls(await effective_events(session)):
+        if made.is_pending:
+            blocks = blocks_of(view, made.event, {})
+            found += [one for one in blocks if isinstance(one, CallQuestion) and one.call_id == made.call.id]
+    return [one for one in found if not (isinstance(one, ConfirmationRequestBlock) and one.staff_decide)]
+
+
+async def asking_jobs(session_id: UUID) -> list[ToolJob]:
+    """Return the session's jobs that wait for an answer, the oldest first."""
+    waiting = ToolJob.objects.filter(session=session_id, status=JobStatus.WAITING)
+    return await fetch_rows(waiting.defer("result", "args").order_by("created_at"))
+
+
+async def answer_call(asker: Asker, person: User, session_id: UUID, question: CallQuestion) -> None:
+    """Ask the question of a call and answer it; only tell of one that cannot be answered here."""
+    name = ""
+    response: FormAnswer | dict[str, Any] | None = None
+    match question:
+        case CredentialRequestBlock():
+            await asker.say(f"{question.title}: give it on the page of this conversation.")
+        case ChoiceBlock():
+            name = CHOICE_TOOL
+            response = OptionForm(await asker.choose("Your choice", question.options))
+        case ConfirmationRequestBlock():
+            name, response = REQUEST_CONFIRMATION, await _approval(asker, question)
+    if response is not None:
+        await use_cases.answer_call(person, session_id, question.call_id, name, response)
+
+
+async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> ApprovalForm | dict[str, Any]:
+    for name, value in question.args:
+        await asker.say(f"  {label(name)}: {value}")
+    more = "always" if question.offers_allowance else ""
+    words = question.hint or f"{question.words.plain}?"
+    verdict = await asker.decide(f"Approval: {words}", more=more)
+    if verdict == "n":
+        return {"confirmed": False}
+    values = [(field.name, await _value_of(asker, field)) for field in question.fields]
+    changes = {name: value for name, value in values if value is not None}
+    return ApprovalForm(changes, for_session=verdict == "always")
+
+
+async def answer_job(asker: Asker, person: User, job: ToolJob) -> None:
+    """Ask the question of a job, and answer it."""
+    question: dict[str, Any] = job.question or {}
+    await asker.say(f"{label(job.tool_name)} asks: {question['text']}")
+    answer: bool | str
+    if question["kind"] == "confirm":
+        answer = await asker.decide("Your answer") == "y"
+    elif question["kind"] == "choice":
+        options = question["options"]
+        answer = options[await asker.choose("Your choice", options)]
+    else:
+        answer = await asker.ask("Your answer: ")
+    await job_use_cases.answer_job(person, job.session_id, job.pk, len(job.answers), answer)
+
+
+async def _value_of(asker: Asker, field: Field) -> bool | float | str | None:
+    """Return the new value of a payload's field; None when the person keeps the present one by an empty line."""
+    if field.type == "checkbox":
+        return await asker.decide(field.label) == "y"
+    while True:
+        entered = (await asker.ask(f"{field.label} [{field.value}] ")).strip()
+        if not entered:
+            return None
+        if field.type != "number":
+            return entered
+        number = _number(entered)
+        if number is not None:
+            return number
+        await asker.say("Enter a number.")
+
+
+def _number(text: str) -> float | None:
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return number if isfinite(number) else None
+    return None

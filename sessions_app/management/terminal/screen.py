@@ -1,0 +1,68 @@
+"""Screen: text on a terminal or in a pipe, without what could control the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from django.utils.termcolors import make_style
+
+from sessions_app.rendering.hidden_characters import escape_hidden
+
+
+class Output(Protocol):
+    """A stream that tells whether it is a terminal, such as `BaseCommand.stdout`."""
+
+    def write(self, text: str, *, ending: str) -> None:
+        """Write the text."""
+
+    def flush(self) -> None:
+        """Flush what is written."""
+
+    def isatty(self) -> bool:
+        """True for a terminal."""
+
+
+class Screen:
+    """Writes pieces of text in a thread: a terminal that is held, or a full pipe, must not hold up the event loop.
+
+    Args:
+        has_colour: False to use no colour in any case.
+    """
+
+    def __init__(self, output: Output, *, has_colour: bool = True) -> None:
+        self._output = output
+        self._column_is_first = True
+        self.has_colour = has_colour and output.isatty() and not os.environ.get("NO_COLOR")
+
+    async def write(self, text: str, *styles: str, colour: str = "") -> None:
+        """Write a text in the colour and the styles of `django.utils.termcolors`."""
+        if not text:
+            return
+        text = escape_hidden(text.replace("\r\n", "\n").replace("\r", "\n"))
+        self._column_is_first = text.endswith("\n")
+        if self.has_colour:
+            text = self._painted(text, styles, colour)
+        await asyncio.to_thread(self._write_now, text)
+
+    async def line(self, text: str, *styles: str, colour: str = "") -> None:
+        """Write a text on lines of its own."""
+        await self.end_line()
+        await self.write(f"{text}\n", *styles, colour=colour)
+
+    async def end_line(self) -> None:
+        """Go to the beginning of a line."""
+        if not self._column_is_first:
+            await self.write("\n")
+
+    def _painted(self, text: str, styles: tuple[str, ...], colour: str) -> str:
+        if not styles and not colour:
+            return text
+        paint = cast(Callable[[str], str], make_style(styles, **({"fg": colour} if colour else {})))
+        return "\n".join(paint(line) if line else line for line in text.split("\n"))
+
+    def _write_now(self, text: str) -> None:
+        self._output.write(text, ending="")
+        self._output.flush()

@@ -1,0 +1,48 @@
+"""AccountAct: the record of one act on something of a person's account that belongs to no session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from sessions_app.actors import Act, ActionKind
+from sessions_app.models.actor_columns import ActorColumns
+
+
+class AccountActManager(models.Manager["AccountAct"]):
+    """Manager that records acts."""
+
+    def record(self, user_pk: Any, act: Act) -> None:
+        """Store the act on something of the person's account."""
+        self.create(user_id=user_pk, **act.columns())
+
+
+class AccountAct(ActorColumns):
+    """One act on an API key or a webhook, by its person, a key or staff.
+
+    Attributes:
+        user: the person whose account it is about; the record goes with the account.
+        subject_kind: name of the model of the row that the act was about, such as `apikey`.
+        subject_id: primary key of that row, as text.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    action = models.CharField(max_length=16, choices=ActionKind.choices)
+    subject_kind = models.CharField(max_length=64)
+    subject_id = models.CharField(max_length=128)
+    reason = models.TextField(blank=True, default="", db_default="")
+    at = models.DateTimeField(db_default=Now())
+
+    objects = AccountActManager()
+
+    class Meta:
+        """Acts are found by their subject."""
+
+        default_permissions = ("view",)
+        indexes = [models.Index(fields=["subject_kind", "subject_id"], name="account_act_subject")]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name}: {self.action} {self.subject_kind} {self.subject_id}"

@@ -1,0 +1,128 @@
+"""ApiKey: a key by which a program uses the HTTP API in a person's name."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from hashlib import sha256
+from typing import Any, Self
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from sessions_app.actors import NAME_LENGTH as ACTOR_NAME_LENGTH
+
+KEY_PREFIX = "adk_"
+KEY_BYTES = 32
+NAME_LENGTH = 100
+SHOWN_CHARACTERS = 12
+"""Characters of a key that its row keeps, so that people recognise it."""
+
+
+class Scope(models.TextChoices):
+    """Rights of a key."""
+
+    READ = "read", "Read conversations, files and jobs"
+    RUN = "run", "Send messages and files, stop and retry"
+    ANSWER = "answer", "Answer calls, questions and approvals"
+    MANAGE = "manage", "Create, change and delete conversations, schedules, keys and webhooks"
+
+
+def digest_of(key: str) -> str:
+    """Return the digest by which a key is stored. A key is random, so it needs no salt."""
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def people_of_keys(groups: Collection[int]) -> models.QuerySet[Any]:
+    """Return the people of the groups for whom a service's key acts: active, and neither staff nor superusers.
+
+    A program must not get the rights of staff by the group in which somebody else has put them.
+    """
+    people = get_user_model()._default_manager.filter(groups__in=groups, is_active=True)
+    return people.filter(is_staff=False, is_superuser=False)
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    """Keys, those in force, and new ones."""
+
+    def active(self) -> Self:
+        """Return the keys in force: not revoked, not expired, of a person who is active."""
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=Now())
+        return self.filter(unexpired, revoked_at=None, user__is_active=True)
+
+    def make(self, **fields: Any) -> tuple[ApiKey, str]:
+        """Store a new key; return its row, and the key itself, which is not stored."""
+        key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+        return self.create(prefix=key[:SHOWN_CHARACTERS], digest=digest_of(key), **fields), key
+
+
+class ApiKey(models.Model):
+    """A key with its rights. A revoked key is kept as a record.
+
+    Attributes:
+        user: the person to whom the key belongs. A key acts for its person.
+        people: group of the people for whom the key acts as well, by `people_of_keys`; None for a personal key.
+        made_by: the key that made this one and takes it along when it is revoked; None for a key that a person made.
+        prefix: beginning of the key, which people recognise.
+        digest: SHA-256 of the key.
+        scopes: values of `Scope`.
+        requests_per_minute: most requests in a minute; 0 is no limit beside the site's limit of a person.
+        tokens_per_day: most tokens of a day's invocations that the key started; 0 is no limit.
+        last_used_at: time of the last request, correct to a minute.
+        revoked_by_name: name of the person, member of staff or key that revoked it, at that time.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_api_keys")
+    people = models.ForeignKey(
+        "auth.Group", on_delete=models.PROTECT, related_name="+", null=True, blank=True
+    )
+    made_by = models.ForeignKey("self", on_delete=models.SET_NULL, related_name="made", null=True, blank=True)
+    name = models.CharField(max_length=NAME_LENGTH)
+    prefix = models.CharField(max_length=SHOWN_CHARACTERS, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    scopes = ArrayField(models.CharField(max_length=16, choices=Scope.choices))
+    requests_per_minute = models.PositiveIntegerField(default=0, db_default=0)
+    tokens_per_day = models.PositiveBigIntegerField(default=0, db_default=0)
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_by_name = models.CharField(max_length=ACTOR_NAME_LENGTH, blank=True, default="", db_default="")
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        """Staff see all keys with a permission, and revoke them with another."""
+
+        verbose_name = "API key"
+        default_permissions = ("view", "add")
+        permissions = [("revoke_apikey", "Can revoke API key")]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… {self.name}"
+
+    def acts_for(self, user_pk: Any) -> bool:
+        """True when the key is in force and acts for the person, read from the database."""
+        key = ApiKey.objects.active().filter(pk=self.pk)
+        if user_pk == self.user_id:
+            return key.exists()
+        if self.people_id is None:
+            return False
+        return key.exists() and people_of_keys([self.people_id]).filter(pk=user_pk).exists()
+
+    @property
+    def is_of_service(self) -> bool:
+        """True for a key that staff made for the people of a group, with a rate of its own in place of a person's."""
+        return self.people_id is not None and self.made_by_id is None
+
+    @property
+    def is_in_force(self) -> bool:
+        """True until the key is revoked or expires."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())

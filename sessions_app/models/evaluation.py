@@ -1,0 +1,115 @@
+"""Evaluation: a run of an app against an eval set, and the cases of the set with their results."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from sessions_app.statuses import CaseStatus
+
+
+class EvaluationQuerySet(models.QuerySet["Evaluation"]):
+    """Evaluations by their end."""
+
+    def open(self) -> EvaluationQuerySet:
+        """Return the evaluations with cases that have not ended."""
+        return self.filter(finished_at__isnull=True)
+
+
+class Evaluation(models.Model):
+    """One run of an app against an eval set.
+
+    Attributes:
+        set_id: id of the eval set; runs of one app against sets of one id are compared.
+        config: the criteria, as an `EvalConfig` in JSON.
+        previous: the last run without cancelled cases that had ended when this one began.
+        finished_at: end of the last case; the numbers of cases by `CaseStatus.ended()` are written with it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    app_name = models.CharField(max_length=128)
+    set_id = models.CharField(max_length=200)
+    config = models.JSONField()
+    case_count = models.PositiveIntegerField()
+    previous = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+    passed = models.PositiveIntegerField(db_default=0)
+    failed = models.PositiveIntegerField(db_default=0)
+    broken = models.PositiveIntegerField(db_default=0)
+    cancelled = models.PositiveIntegerField(db_default=0)
+
+    objects = EvaluationQuerySet.as_manager()
+
+    class Meta:
+        """Runs are listed by age, and found by app and set."""
+
+        default_permissions = ("view",)
+        permissions = [("cancel_evaluation", "Can stop evaluation")]
+        indexes = [
+            models.Index(fields=["-created_at", "-id"], name="evaluation_by_age"),
+            models.Index(fields=["app_name", "set_id", "-finished_at"], name="evaluation_of_set"),
+            models.Index(
+                fields=["created_at"], condition=Q(finished_at__isnull=True), name="evaluation_open"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"evaluation {self.pk}"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers of the cases that have ended, by their status; no zeros."""
+        numbers = {status.value: int(getattr(self, status)) for status in CaseStatus.ended()}
+        return {status: number for status, number in numbers.items() if number}
+
+
+class EvaluatedCase(models.Model):
+    """One case of an evaluation.
+
+    Attributes:
+        session: the conversation that the case was made of, if it exists; the case is erased with it.
+        case: the `EvalCase` in JSON.
+        actual: the invocations as they were, in JSON.
+        results: a `MetricResult` in JSON for each criterion.
+        error: why a case is broken, for staff; `error_detail` is for those with the permission `view_error_detail`.
+        sends: number of times that the case was sent to the broker; `sent_at` is the last time.
+    """
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="cases")
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, null=True, related_name="+")
+    position = models.PositiveIntegerField()
+    eval_id = models.CharField(max_length=200)
+    case = models.JSONField()
+    status = models.CharField(max_length=16, choices=CaseStatus.choices, db_default="queued")
+    attempts = models.PositiveIntegerField(db_default=0)
+    actual = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    results = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    error = models.TextField(blank=True, db_default="")
+    error_detail = models.TextField(blank=True, db_default="")
+    sends = models.PositiveIntegerField(db_default=0)
+    sent_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        """Each case once; the sweep finds the open ones."""
+
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "eval_id"], name="evaluated_case_once"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["evaluation"],
+                condition=Q(status__in=("queued", "running")),
+                name="evaluated_case_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"case {self.eval_id}"

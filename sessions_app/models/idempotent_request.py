@@ -1,0 +1,52 @@
+"""IdempotentRequest: a request of the API under a key of its client, with the response that a repetition gets."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+LONGEST_KEY = 128
+
+
+def is_usable_key(key: str) -> bool:
+    """True for a key that the table takes."""
+    return 0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()
+
+
+class IdempotentRequest(models.Model):
+    """One request. Its row goes with its session and its person, whose words the response may have.
+
+    Attributes:
+        caller: the person or the API key that sent the request; keys of different callers do not meet.
+        key: the header `Idempotency-Key`.
+        fingerprint: SHA-256 of method, address and body.
+        attempt: names the handling that may store the response.
+        locked_until: time after which the process that handles the request counts as dead.
+        status: status of the response; null while the request is handled.
+        location: header of the response.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    session = models.ForeignKey(
+        "sessions_app.Session", on_delete=models.CASCADE, related_name="idempotent_requests", null=True
+    )
+    caller = models.CharField(max_length=64)
+    key = models.CharField(max_length=LONGEST_KEY)
+    fingerprint = models.CharField(max_length=64)
+    attempt = models.UUIDField()
+    locked_until = models.DateTimeField()
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.TextField(default="", db_default="")
+    location = models.TextField(default="", db_default="")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """A caller uses a key for one request. Staff do not see the rows."""
+
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["caller", "key"], name="idempotent_request_key")]
+        indexes = [models.Index(fields=["created_at"], name="idempotent_request_by_age")]
+
+    def __str__(self) -> str:
+        return f"request {self.key}"

@@ -1,0 +1,108 @@
+"""Webhook: an address that is told what happens in a person's sessions, and the deliveries to it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+URL_LENGTH = 2000
+
+
+class WebhookEvent(models.TextChoices):
+    """Events that a webhook is told. A trigger stages the first three in the transaction in which they happen."""
+
+    RUN_ENDED = "run.ended", "A run has ended"
+    APPROVAL_NEEDED = "approval.needed", "A call or a question waits for somebody"
+    JOB_ENDED = "job.ended", "A job has ended"
+    TEST = "test", "Somebody asked for a test"
+
+
+class Webhook(models.Model):
+    """An address of a program, and the events that it is told.
+
+    Attributes:
+        user: the person whose sessions it is told about, or to whom the key belongs that made one about `people`.
+        people: group whose people's sessions it is told about, by `people_of_keys`; None for those of `user`.
+        made_by: the API key that made it; it is told nothing more when the key has ended. None for a person.
+        secret: the secret that signs the deliveries, encrypted.
+        events: values of `WebhookEvent`.
+        disabled_reason: why nothing is delivered since `disabled_at`, as a sentence.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_webhooks")
+    people = models.ForeignKey(
+        "auth.Group", on_delete=models.CASCADE, related_name="+", null=True, blank=True
+    )
+    made_by = models.ForeignKey(
+        "sessions_app.ApiKey", on_delete=models.CASCADE, related_name="webhooks", null=True, blank=True
+    )
+    url = models.CharField(max_length=URL_LENGTH)
+    secret = models.TextField(editable=False)
+    events = ArrayField(models.CharField(max_length=32, choices=WebhookEvent.choices))
+    created_at = models.DateTimeField(db_default=Now())
+    disabled_at = models.DateTimeField(null=True, blank=True)
+    disabled_reason = models.CharField(max_length=500, blank=True, default="", db_default="")
+
+    class Meta:
+        """Staff see webhooks and change none."""
+
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class WebhookDeliveryQuerySet(models.QuerySet["WebhookDelivery"]):
+    """Deliveries that are due."""
+
+    def due(self) -> WebhookDeliveryQuerySet:
+        """Return the deliveries whose next attempt is due."""
+        return self.filter(next_at__lte=Now())
+
+
+class WebhookDelivery(models.Model):
+    """One event for one webhook, until the webhook has taken it.
+
+    Attributes:
+        message_id: the `webhook-id`, the same in each attempt.
+        subject: id of the run, the job or the call that the event is about.
+        payload: the body of the request.
+        next_at: time of the next attempt; None when there is none. During an attempt, the time after which the
+            process that makes it counts as dead.
+        response_status: HTTP status of the last response; None without one.
+        error: why the last attempt failed, as a sentence.
+    """
+
+    message_id = models.UUIDField(default=uuid4, unique=True, editable=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=32, choices=WebhookEvent.choices)
+    subject = models.CharField(max_length=160)
+    payload: Any = models.JSONField()
+    attempts = models.PositiveIntegerField(default=0, db_default=0)
+    next_at = models.DateTimeField(null=True, blank=True, db_default=Now())
+    response_status = models.PositiveIntegerField(null=True, blank=True)
+    error = models.CharField(max_length=500, blank=True, default="", db_default="")
+    created_at = models.DateTimeField(db_default=Now())
+    delivered_at = models.DateTimeField(null=True, blank=True)
+
+    objects = WebhookDeliveryQuerySet.as_manager()
+
+    class Meta:
+        """Due deliveries are found by their time, others by their webhook."""
+
+        default_permissions = ("view",)
+        verbose_name_plural = "webhook deliveries"
+        indexes = [
+            models.Index(fields=["next_at"], condition=Q(next_at__isnull=False), name="webhook_delivery_due"),
+            models.Index(fields=["webhook", "-id"], name="webhook_delivery_of_webhook"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.subject}"

@@ -1,0 +1,69 @@
+"""Authentication of the API: a key as bearer token, else the sign-in of a browser with its CSRF token."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpRequest
+from ninja.errors import AuthenticationError
+from ninja.security import APIKeyCookie, HttpBearer
+
+from sessions_app.errors import PermissionDeniedError
+from sessions_app.programs.callers import Caller, Source, key_calling, person_calling
+from sessions_app.serving.asgi import AsgiScope
+from sessions_app.serving.origin import is_from_own_page
+
+
+class KeyAuth(HttpBearer):
+    """An API key."""
+
+    async def authenticate(self, request: HttpRequest, token: str) -> Caller:
+        return await caller_with_key(token, request)
+
+
+class SignInAuth(APIKeyCookie):
+    """The cookie of a browser in which somebody is signed in. Writing needs the CSRF token, too."""
+
+    param_name = settings.SESSION_COOKIE_NAME
+
+    async def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
+        user = await request.auser()
+        return person_calling(user, request) if user.is_authenticated else None
+
+
+async def caller_with_key(key: str, source: Source) -> Caller:
+    """Return the caller with a key; raise an AuthenticationError for a key that is not in force."""
+    caller = await key_calling(key, source)
+    if caller is None:
+        raise AuthenticationError(message="The API key is unknown, expired or revoked. Make a new one.")
+    return caller
+
+
+def bearer_key(scope: AsgiScope) -> str | None:
+    """Return the key of a request; empty for another kind of authorization, None without any."""
+    authorization = dict(scope["headers"]).get(b"authorization")
+    if authorization is None:
+        return None
+    kind, _, key = authorization.decode("latin-1").partition(" ")
+    return key.strip() if kind.lower() == "bearer" else ""
+
+
+async def caller_of_stream(scope: AsgiScope) -> Caller:
+    """Return the caller of a request that Django's handler does not see; its scope has the person of the cookie.
+
+    A browser tells no CSRF token there, so a request that writes must come from a page of this site.
+
+    Raises:
+        AuthenticationError: neither a key nor a sign-in.
+        PermissionDeniedError: the page is of another site.
+    """
+    key = bearer_key(scope)
+    if key is not None:
+        return await caller_with_key(key, scope)
+    if not is_from_own_page(scope, needs_origin=scope["method"] != "GET"):
+        raise PermissionDeniedError("A page of another site asks for this. Send an API key instead.")
+    if not scope["user"].is_authenticated:
+        raise AuthenticationError(message="Unauthorized")
+    return person_calling(scope["user"], scope)
+
+
+AUTHENTICATION = (KeyAuth(), SignInAuth())

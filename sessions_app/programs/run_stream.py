@@ -1,0 +1,265 @@
+"""RunStream: the news of a session, or of one of its runs, as server-sent events for one program."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, Protocol
+from uuid import UUID
+
+from sessions_app.db import event_log
+from sessions_app.db.threads import in_thread
+from sessions_app.history.invocation_events import last_event_of
+from sessions_app.jobs.listing import open_and_recent_jobs
+from sessions_app.live.frames import InvocationFrame, Notice
+from sessions_app.live.hub import Form
+from sessions_app.live.known_work import KnownWork
+from sessions_app.live.notices import invocation_notice, job_notice
+from sessions_app.live.process import live
+from sessions_app.live.streamed_text import StreamKey, TextChunk, utf16_length
+from sessions_app.models import Invocation
+
+QUEUED_CHARACTERS = 256 * 1024
+"""Characters that wait for a program that does not read; later ones are read from PostgreSQL and the hub."""
+CATCH_UP_ROWS = 50
+HEARTBEAT_SECONDS = 15.0
+MOST_TEXTS = 100
+"""Growing texts, and committed events, that a stream remembers."""
+
+
+class StreamForm(Form, Protocol):
+    """Makes the server-sent events of a stream. A frame that the stream leaves out is empty."""
+
+    @property
+    def heartbeat(self) -> str:
+        """The frame that is sent when there is no other."""
+
+    def stored_event_frame(self, seq: int, body: str, values: dict[str, Any]) -> str:
+        """Return the frame of a stored event; `values` is the parsed body."""
+
+    def status_frame(self, session_status: event_log.SessionStatus) -> str:
+        """Return the frame with which a stream begins, and goes on after a gap."""
+
+    def end_frame(self, reason: str, run: InvocationFrame | None) -> str:
+        """Return the last frame, with the status of the run if the stream follows one that has ended."""
+
+
+class RunStream:
+    """Yields each event once and in order, with streamed text and notices between them. Watches the process's hub.
+
+    A program that reads slowly gets what has been queued; the events after them come from PostgreSQL, and the text
+    from the hub. Nothing is rendered for it.
+
+    Args:
+        after: `seq` of the last event that the program has.
+        run_id: the stream ends when this run has ended; without one it follows the session.
+
+    Attributes:
+        form: makes the frames.
+        user_id: primary key of the session's person.
+        reason: why the stream ended before the run: `signed_out` or `deleted`; empty until then.
+    """
+
+    def __init__(
+        self, session_id: UUID, user_id: Any, form: StreamForm, *, after: int = 0, run_id: str = ""
+    ) -> None:
+        self.form = form
+        self.user_id = user_id
+        self._session_id, self._run_id = session_id, run_id
+        self._hub = live().hub
+        self._frames: deque[str] = deque()
+        self._queued_characters = 0
+        self._seq = self._log_position = after
+        self._offsets: dict[StreamKey, int] = {}  # End of the text that the program has.
+        self._read_events: dict[str, None] = {}  # Ids of events read from PostgreSQL: their text is void.
+        self._is_behind = True  # Frames were dropped, or rows must be read.
+        self._must_greet = True
+        self._outcome: InvocationFrame | None = None  # Of the run, when the stream has seen its end.
+        self._known_work = KnownWork()
+        self._has_ended = False
+        self.reason = ""
+        self._is_idle = True
+        self._wake = asyncio.Event()
+        self._beat: asyncio.TimerHandle | None = None
+
+    async def frames(self) -> AsyncGenerator[str]:
+        """Yield the frames, the last one when the stream has ended."""
+        self._keep_alive()
+        try:
+            while not self._has_ended:
+                while self._frames:
+                    frame = self._frames.popleft()
+                    self._queued_characters -= len(frame)
+                    yield frame
+                if self._must_greet:
+                    async for frame in self._greet():
+                        yield frame
+                elif self._is_behind:
+                    async for frame in self._catch_up():
+                        yield frame
+                elif not self._has_ended:
+                    self._wake.clear()
+                    await self._wake.wait()
+            if self.reason:
+                yield self.form.end_frame(self.reason, None)
+        finally:
+            self.leave()
+
+    def end(self, reason: str) -> None:
+        """End the stream after a last frame; what is queued is dropped, because it may no longer be read."""
+        self._has_ended, self.reason = True, reason
+        self._frames.clear()
+        self._hub.unwatch(self._session_id, self)
+        self._wake.set()
+
+    def leave(self) -> None:
+        """Stop watching. The run goes on."""
+        self._hub.unwatch(self._session_id, self)
+        if self._beat is not None:
+            self._beat.cancel()
+
+    # Watcher
+
+    def on_event(self, seq: int, frame: str) -> None:
+        """Queue the event if it is the next one, else catch up from PostgreSQL."""
+        if self._is_behind or seq != self._seq + 1:
+            self.on_log_position(seq)
+        elif self._post(frame):
+            self._seq = seq
+        else:
+            self._log_position = max(self._log_position, seq)
+
+    def on_log_position(self, seq: int) -> None:
+        """Catch up from PostgreSQL to `seq` at least."""
+        self._log_position = max(self._log_position, seq)
+        if self._seq < self._log_position:
+            self._fall_behind()
+
+    def on_text(self, chunk: TextChunk, frame: str) -> None:
+        """Queue streamed text that continues what the program has."""
+        if self._is_behind or chunk.stream.event_id in self._read_events:
+            return
+        if chunk.offset != self._offsets.get(chunk.stream, 0):
+            self._fall_behind()
+        elif self._post(frame):
+            self._note_text(chunk)
+
+    def on_notice(self, notice: Notice, frame: str) -> None:
+        """Queue a notice; one that ends the run lets the stream read the rest of its events."""
+        self._known_work.note(notice)
+        is_end = False
+        if isinstance(notice, InvocationFrame) and notice.id == self._run_id and not notice.is_active:
+            self._outcome, is_end = notice, True
+        if is_end or (frame and (self._is_behind or not self._post(frame))):
+            self._must_greet = True
+            self._fall_behind()
+
+    def on_status(self, session_status: event_log.SessionStatus) -> None:
+        """Catch up, and greet again when two ticks in a row disagree with what the program knows."""
+        self.on_log_position(session_status.last_seq)
+        if self._known_work.has_missed(session_status):
+            self._must_greet = True
+            self._fall_behind()
+
+    def on_deleted(self) -> None:
+        """End the stream: the session was deleted."""
+        self.end("deleted")
+
+    # Frames
+
+    async def _greet(self) -> AsyncIterator[str]:
+        """Yield the session's status, then what is missing; watch the hub from now on. End with the run."""
+        hub, session_id = self._hub, self._session_id
+        self._must_greet, self._is_behind = False, True
+        streaming = hub.streaming_invocations(session_id)
+        session_status = await event_log.session_status(session_id, self.user_id)
+        if session_status is None:
+            self.end("deleted")
+            return
+        hub.drop_ended_text(session_id, streaming, session_status)
+        self._known_work.read(session_status)
+        self._seq = min(self._seq, session_status.last_seq)
+        run, last_seq = await self._find_end(session_status)
+        if run is None:
+            hub.watch(session_id, self)
+        yield self.form.status_frame(session_status)
+        if not self._run_id:
+            for job in await open_and_recent_jobs(session_id):
+                yield self.form.notice_frame(job_notice(job))
+        self.on_log_position(last_seq)
+        async for frame in self._catch_up():
+            yield frame
+        if run is not None:
+            yield self.form.end_frame("run_ended", run)
+            self._has_ended = True
+
+    async def _catch_up(self) -> AsyncIterator[str]:
+        """Yield the events up to the log's position, then the text that has grown since."""
+        while self._seq < self._log_position:
+            rows = await event_log.events_after(self._session_id, self._seq, CATCH_UP_ROWS)
+            if not rows:
+                break
+            for seq, body in rows:
+                values = json.loads(body)
+                self._seq = seq
+                _remember(self._read_events, values.get("id", ""), None)
+                yield self.form.stored_event_frame(seq, body, values)
+        self._is_behind = False
+        for chunk in self._hub.texts(self._session_id):
+            if unseen := self._unseen(chunk):
+                self.on_text(unseen, self.form.text_frame(unseen, None))
+
+    def _unseen(self, chunk: TextChunk) -> TextChunk | None:
+        """Return the part of a whole text that the program has not; None when it has all."""
+        offset = self._offsets.get(chunk.stream, 0)
+        if offset >= utf16_length(chunk.text):
+            return None
+        text = chunk.text
+        if offset:
+            text = text.encode("utf-16-le")[2 * offset :].decode("utf-16-le", "replace")
+        return TextChunk(chunk.stream, offset, text)
+
+    async def _find_end(self, session_status: event_log.SessionStatus) -> tuple[InvocationFrame | None, int]:
+        """Return the status of the run if it has ended, and the `seq` up to which the program needs events."""
+        if not self._run_id or self._run_id in session_status.active:
+            return None, session_status.last_seq
+        if self._outcome is not None:
+            return self._outcome, session_status.last_seq
+        rows = Invocation.objects.without_details().defer("message")
+        row = await in_thread(rows.get, invocation_id=self._run_id)
+        end = invocation_notice(row.invocation_id, row.client_id, row.status, row.error_message)
+        return end, await last_event_of(row)
+
+    def _note_text(self, chunk: TextChunk) -> None:
+        _remember(self._offsets, chunk.stream, chunk.offset + utf16_length(chunk.text))
+
+    def _post(self, frame: str) -> bool:
+        """Queue a frame; return False, and drop the frame, when the program is too far behind."""
+        if self._queued_characters > QUEUED_CHARACTERS:
+            self._fall_behind()
+            return False
+        if frame:
+            self._is_idle = False
+            self._frames.append(frame)
+            self._queued_characters += len(frame)
+            self._wake.set()
+        return True
+
+    def _fall_behind(self) -> None:
+        self._is_behind = True
+        self._wake.set()
+
+    def _keep_alive(self) -> None:
+        """Queue a heartbeat after each interval in which nothing was sent."""
+        if self._is_idle and self._beat is not None and not self._frames:
+            self._post(self.form.heartbeat)
+        self._is_idle = True
+        self._beat = asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._keep_alive)
+
+
+def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:
+    known[key] = value
+    if len(known) > MOST_TEXTS:
+        del known[next(iter(known))]

@@ -1,0 +1,78 @@
+"""Requests of the API under keys of their clients: claimed by one process, answered again for a day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.models import IdempotentRequest
+
+KEPT = timedelta(days=1)
+LOCKED = timedelta(seconds=60)
+"""Time after which the process that handles a request counts as dead, and another may handle it."""
+
+
+@dataclass(frozen=True)
+class RequestKey:
+    """Identity of a request: `fingerprint` tells it from another one under the same key."""
+
+    user_pk: Any
+    caller: str
+    key: str
+    fingerprint: str
+
+
+def claim(request: RequestKey) -> IdempotentRequest:
+    """Return the row of the request: with a status if it has been answered, else for this process to handle it.
+
+    Raises:
+        InvalidInputError: the key was used for another request.
+        ConflictError: the request is being handled.
+    """
+    rows = IdempotentRequest.objects.filter(caller=request.caller, key=request.key)
+    rows.filter(created_at__lt=Now() - KEPT).delete()
+    attempt = uuid4()
+    with transaction.atomic():
+        new = {
+            "user_id": request.user_pk,
+            "fingerprint": request.fingerprint,
+            "attempt": attempt,
+            "locked_until": Now() + LOCKED,
+        }
+        # Locked as it is found: the request that holds the key may be refused, and free it, at any moment.
+        row, _ = rows.select_for_update().get_or_create(caller=request.caller, key=request.key, defaults=new)
+        if row.fingerprint != request.fingerprint:
+            raise InvalidInputError("it was used for another request; make a new one")
+        if row.status is not None or row.attempt == attempt:
+            return row
+        if not rows.filter(locked_until__lt=Now()).update(attempt=attempt, locked_until=Now() + LOCKED):
+            raise ConflictError(
+                "The first request with this Idempotency-Key is being handled. Try again in a minute."
+            )
+        row.attempt = attempt
+        return row
+
+
+def finish(row: IdempotentRequest, session_pk: UUID | None, status: int, body: str, location: str) -> None:
+    """Store the response of the request, unless another process has taken over."""
+    handled = IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt)
+    try:
+        handled.update(session_id=session_pk, status=status, body=body, location=location)
+    except IntegrityError:  # the session was erased meanwhile
+        handled.delete()
+
+
+def release(row: IdempotentRequest) -> None:
+    """Forget a request that has changed nothing: its client may correct it under the same key."""
+    IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt).delete()
+
+
+def delete_old_requests() -> None:
+    """Delete the requests whose responses are no longer repeated."""
+    IdempotentRequest.objects.filter(created_at__lt=Now() - KEPT).delete()

@@ -1,0 +1,42 @@
+"""ASGI: its types, a request's body, and a whole response."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from django.core.exceptions import RequestAborted, RequestDataTooBig
+from django.http import HttpResponse
+
+AsgiScope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+Application = Callable[..., Awaitable[Any]]
+
+
+async def read_body(receive: Receive, most_bytes: int) -> bytes:
+    """Return the body of a request; raise RequestDataTooBig for a larger one."""
+    pieces, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RequestAborted
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > most_bytes:
+            raise RequestDataTooBig
+        if not message.get("more_body"):
+            return b"".join(pieces)
+
+
+async def send_response(send: Send, response: HttpResponse) -> None:
+    """Send a whole response."""
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in response.items()]
+    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": response.content})
+
+
+async def wait_until_gone(receive: Receive) -> None:
+    """Wait until the browser or the program has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,35 @@
+"""Parts of files that requests ask for (`Range`, RFC 9110, section 14)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """Bytes of a file from `start` up to, and without, `end`; empty when the file has none of those asked for."""
+
+    start: int
+    end: int
+
+
+def requested_range(request: HttpRequest, size: int, etag: str) -> ByteRange | None:
+    """Return the part of a file of this size that a request asks for; None for the whole file.
+
+    A request for several parts, or for a part of another version than the client has (`If-Range`), gets the whole.
+    """
+    found = _RANGE.fullmatch(request.headers.get("Range", ""))
+    if not found or found[0] == "bytes=-" or request.headers.get("If-Range", etag) != etag:
+        return None
+    first, last = found.groups()
+    if not first:
+        return ByteRange(max(0, size - int(last)), size)
+    if last and int(last) < int(first):
+        return None
+    end = min(size, int(last) + 1) if last else size
+    return ByteRange(int(first), max(int(first), end)) if int(first) < size else ByteRange(size, size)

@@ -1,0 +1,122 @@
+"""Problem details (RFC 9457): responses to requests of programs that fail.
+
+`type` is `about:blank`, so `title` is the phrase of the status. `code` is for programs, `detail` is a sentence, and
+`errors` names the fields that cannot be used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any, cast
+
+from asgiref.sync import iscoroutinefunction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
+
+AsyncView = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+View = Callable[[HttpRequest], HttpResponseBase]
+CONTENT_TYPE = "application/problem+json"
+JSON = "application/json"
+API = "/api/v1/"
+PROGRAMS = (API, "/adk/", "/a2a/")
+"""Beginnings of the addresses for programs."""
+READS = ("GET", "HEAD", "OPTIONS")
+WITH_CONTENT = (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT)
+CODES = {
+    HTTPStatus.UNAUTHORIZED: "unauthorized",
+    HTTPStatus.FORBIDDEN: "forbidden",
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
+    HTTPStatus.NOT_ACCEPTABLE: "not_acceptable",
+    HTTPStatus.PRECONDITION_FAILED: "changed",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too_large",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "unsupported_media_type",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "internal",
+    HTTPStatus.SERVICE_UNAVAILABLE: "unavailable",
+}
+"""Codes of statuses, where the error has none of its own; `invalid` for all others."""
+NOTHING_HERE = "There is nothing at this address."
+_DETAILS = {
+    HTTPStatus.BAD_REQUEST: "The request cannot be read, or the site has no such host.",
+    HTTPStatus.NOT_FOUND: NOTHING_HERE,
+}
+
+
+def problem(status: int, detail: str, code: str, **members: Any) -> HttpResponse:
+    """Return a response with problem details.
+
+    Args:
+        members: further members, such as `errors`.
+    """
+    status = HTTPStatus(status)
+    fields = {"type": "about:blank", "title": status.phrase, "status": status, "code": code, "detail": detail}
+    return HttpResponse(json.dumps({**fields, **members}), status=status, content_type=CONTENT_TYPE)
+
+
+def method_not_allowed(allowed: str) -> HttpResponse:
+    """Return the response to a method other than the allowed ones, of which a header has the list."""
+    response = problem(HTTPStatus.METHOD_NOT_ALLOWED, _takes_only(allowed), "method_not_allowed")
+    response["Allow"] = allowed
+    return response
+
+
+def is_for_programs(path: str) -> bool:
+    """True for an address of the API, of ADK's clients or of A2A."""
+    return path.startswith(PROGRAMS)
+
+
+@sync_and_async_middleware
+def answer_with_problems(get_response: AsyncView | View) -> AsyncView | View:
+    """Tell programs with problem details of the requests that the site refuses before, or without, an operation."""
+
+    async def respond_async(request: HttpRequest) -> HttpResponseBase:
+        return _unacceptable_write(request) or _as_problem(request, await get_response(request))  # type: ignore[misc]
+
+    def respond(request: HttpRequest) -> HttpResponseBase:
+        return _unacceptable_write(request) or _as_problem(request, get_response(request))  # type: ignore[arg-type]
+
+    return respond_async if iscoroutinefunction(get_response) else respond
+
+
+def unacceptable(media_type: str) -> HttpResponse:
+    """Return 406: the response is of this media type, which the request does not accept."""
+    detail = f"The response is {media_type}: add it to Accept, or leave Accept out."
+    return problem(HTTPStatus.NOT_ACCEPTABLE, detail, "not_acceptable")
+
+
+def _unacceptable_write(request: HttpRequest) -> HttpResponse | None:
+    """Return the refusal of a write whose response the program does not accept: nothing is done then."""
+    if request.method in READS or not request.path_info.startswith(API) or request.accepts(JSON):
+        return None
+    return unacceptable(JSON)
+
+
+def _as_problem(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    if response.status_code in WITH_CONTENT and request.path_info.startswith(API):
+        media_type = response.get("Content-Type", "").partition(";")[0]
+        if not request.accepts(media_type):
+            response.close()
+            return unacceptable(media_type)
+    is_told = response.status_code < HTTPStatus.BAD_REQUEST or "json" in response.get("Content-Type", "")
+    if is_told or not is_for_programs(request.path_info):
+        return response
+    page = cast(HttpResponse, response)  # No refusal is streamed.
+    status = HTTPStatus(page.status_code)
+    told = problem(status, _detail(page, status), CODES.get(status, "invalid"))
+    page.content = told.content
+    page["Content-Type"], page["Content-Length"] = CONTENT_TYPE, str(len(told.content))
+    return page
+
+
+def _detail(page: HttpResponse, status: HTTPStatus) -> str:
+    if page.get("Content-Type", "").startswith("text/plain"):
+        return page.content.decode().strip()
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        return _takes_only(page["Allow"])
+    return _DETAILS.get(status, f"{status.phrase}.")
+
+
+def _takes_only(methods: str) -> str:
+    return f"This address takes {methods} only."

@@ -1,0 +1,100 @@
+"""Spans of a session as JSON, as adk-web reads them: derived from the log, without texts of the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any
+
+from sessions_app.history.traces.entries import MOST_ENTRIES, entries_of
+from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_spans
+from sessions_app.models import Event, Session
+
+MOST_INVOCATIONS = 20
+"""Newest invocations whose spans are told."""
+_NAMES = {
+    SpanKind.AGENT: "invoke_agent",
+    SpanKind.MODEL: "generate_content",
+    SpanKind.TOOL: "execute_tool",
+}
+
+
+def spans_of_session(session: Session) -> list[dict[str, Any]]:
+    """Return the spans of the session's newest invocations, oldest first, each below a span of its invocation."""
+    newest: dict[str, None] = {}
+    events = session.events.order_by("-seq").values_list("invocation_id", flat=True)
+    for invocation_id in events[: MOST_INVOCATIONS * MOST_ENTRIES].iterator():
+        newest.setdefault(invocation_id)
+        if len(newest) == MOST_INVOCATIONS:
+            break
+    return [
+        one
+        for invocation_id in reversed(newest)
+        for one in _of_invocation(session, invocation_id, derive_spans(entries_of(session.pk, invocation_id)))
+    ]
+
+
+def _of_invocation(session: Session, invocation_id: str, spans: Sequence[Span]) -> Iterator[dict[str, Any]]:
+    ended = [span for span in spans if span.end is not None]
+    if not ended:
+        return
+    trace_id = sha256(f"{session.pk} {invocation_id}".encode()).hexdigest()[:32]
+    common = {
+        "gcp.vertex.agent.invocation_id": invocation_id,
+        "gcp.vertex.agent.session_id": session.key,
+        "gen_ai.conversation.id": session.key,
+    }
+    event_ids = _event_ids(session, ended)
+    begin, end = min(span.start for span in ended), max(span.end or 0.0 for span in ended)
+    root = agent = f"{trace_id[:12]}0000"
+    yield _json("invocation", begin, end, (trace_id, root, None), common)
+    for number, span in enumerate(ended, start=1):
+        span_id = f"{trace_id[:12]}{number:04x}"
+        parent = root if span.kind is SpanKind.AGENT else agent
+        agent = span_id if span.kind is SpanKind.AGENT else agent
+        attributes = {**common, **_attributes(span, event_ids)}
+        yield _json(_name_of(span), span.start, span.end or 0.0, (trace_id, span_id, parent), attributes)
+
+
+def _event_ids(session: Session, spans: Sequence[Span]) -> dict[int, str]:
+    numbers = {span.seq for span in spans if span.seq is not None}
+    rows = Event.objects.filter(session=session, seq__in=numbers).values_list("seq", "body__id")
+    return {seq: str(event_id) for seq, event_id in rows}
+
+
+def _name_of(span: Span) -> str:
+    name = "wait" if span.kind in WAITS else _NAMES[span.kind]
+    return f"{name} {span.name}".strip()
+
+
+def _attributes(span: Span, event_ids: dict[int, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {"gen_ai.operation.name": _NAMES.get(span.kind, "wait")}
+    if span.agent:
+        values["gen_ai.agent.name"] = span.agent
+    if span.seq in event_ids:
+        values["gcp.vertex.agent.event_id"] = event_ids[span.seq]
+    if span.kind is SpanKind.TOOL:
+        values["gen_ai.tool.name"] = span.name
+    if span.kind is SpanKind.MODEL:
+        values["gen_ai.request.model"] = span.name
+        values["gen_ai.usage.input_tokens"] = span.usage.prompt
+        values["gen_ai.usage.output_tokens"] = span.usage.output + span.usage.thoughts
+    if span.error:
+        values["error.type"] = span.error
+    return values
+
+
+def _json(
+    name: str, start: float, end: float, ids: tuple[str, str, str | None], attributes: dict[str, Any]
+) -> dict[str, Any]:
+    trace_id, span_id, parent = ids
+    return {
+        "name": name,
+        "start_time": int(start * 1e9),
+        "end_time": int(end * 1e9),
+        "trace_id": trace_id,
+        "span_id": span_id,
+        "parent_span_id": parent,
+        "attributes": attributes,
+        "logs": [],
+    }

@@ -1,0 +1,1 @@
+"""Webhooks: addresses that are told what happens in a person's sessions (docs/webhooks.md)."""

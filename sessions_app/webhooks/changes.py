@@ -1,0 +1,107 @@
+"""Changes of webhooks: make one, delete one, ask for a test delivery. Each is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from sessions_app.actors import Act, ActionKind, Actor
+from sessions_app.credential_encryption import encrypt_text
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery, WebhookEvent
+from sessions_app.webhooks.signing import new_secret
+from sessions_app.webhooks.targets import check_url
+
+MOST_WEBHOOKS = 20
+"""Webhooks about one person's sessions."""
+
+
+def make_webhook(
+    user: Any,
+    url: str,
+    events: Sequence[WebhookEvent],
+    by: Actor,
+    maker: ApiKey | None = None,
+    *,
+    is_of_group: bool = False,
+) -> tuple[Webhook, str]:
+    """Make a webhook about the user's sessions; return it and its secret, which is told this once.
+
+    Args:
+        maker: the API key that asks for it; None for a person.
+        is_of_group: True for the sessions of all people for whom the maker acts, in place of the user's.
+
+    Raises:
+        InvalidInputError: the URL cannot be used, the user has as many webhooks as are allowed, or the maker acts for
+            no group.
+    """
+    check_url(url)
+    people_id = maker.people_id if maker and is_of_group else None
+    if is_of_group and people_id is None:
+        raise InvalidInputError(
+            "Only the key of a service may ask for a webhook about all people of its group."
+        )
+    secret = new_secret()
+    with transaction.atomic():
+        # The lock lets one request at a time count the webhooks of the person.
+        get_user_model()._base_manager.select_for_update().get(pk=user.pk)
+        if Webhook.objects.filter(user_id=user.pk).count() >= MOST_WEBHOOKS:
+            raise InvalidInputError(
+                f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not used."
+            )
+        hook = Webhook.objects.create(
+            user_id=user.pk,
+            people_id=people_id,
+            made_by=maker,
+            url=url,
+            secret=encrypt_text(secret),
+            events=[event.value for event in WebhookEvent if event in events],
+        )
+        AccountAct.objects.record(user.pk, Act(by, ActionKind.ADD, ("webhook", str(hook.pk))))
+    return hook, secret
+
+
+def delete_webhook(hooks: QuerySet[Webhook], hook_id: UUID, by: Actor) -> None:
+    """Delete one of the webhooks with its deliveries.
+
+    Raises:
+        NotFoundError: it is not one of them.
+    """
+    hook = own_webhook(hooks, hook_id)
+    with transaction.atomic():
+        hook.delete()
+        AccountAct.objects.record(hook.user_id, Act(by, ActionKind.DELETE, ("webhook", str(hook_id))))
+
+
+def stage_test(hooks: QuerySet[Webhook], hook_id: UUID) -> WebhookDelivery:
+    """Stage a delivery of the event `test` to one of the webhooks.
+
+    Raises:
+        NotFoundError: it is not one of them.
+        ConflictError: the webhook is disabled.
+    """
+    hook = own_webhook(hooks, hook_id)
+    if hook.disabled_at is not None:
+        raise ConflictError("The webhook is disabled. Delete it and make another one.")
+    payload = {"type": WebhookEvent.TEST.value, "timestamp": timezone.now().isoformat(), "data": {}}
+    return WebhookDelivery.objects.create(
+        webhook=hook, event=WebhookEvent.TEST, subject=str(hook_id), payload=payload
+    )
+
+
+def own_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:
+    """Return one of the webhooks.
+
+    Raises:
+        NotFoundError: it is not one of them.
+    """
+    hook = hooks.filter(pk=hook_id).first()
+    if hook is None:
+        raise NotFoundError("There is no such webhook here.")
+    return hook

@@ -1,0 +1,169 @@
+"""Delivery of events to webhooks: at least once, signed, retried for a day.
+
+A Celery task starts a round on the event loop of its worker process and ends. The round claims what is due; a claim is
+a time in the row, after which the next sweep offers the delivery again if the process has died meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from httpcore2 import AsyncConnectionPool
+
+from sessions_app.credential_encryption import decrypt_text
+from sessions_app.db.threads import create_task, in_thread
+from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.webhooks.signing import signed_headers
+from sessions_app.webhooks.targets import ForbiddenTargetError, PublicHosts
+
+logger = logging.getLogger(__name__)
+BATCH_SIZE = 50
+ATTEMPT_SECONDS = 15.0
+"""Longest duration of one attempt, from the resolution of the name to the response."""
+CLAIM_SECONDS = 60.0
+PAUSES = (5, 60, 300, 1800, 7200, 14_400, 28_800, 36_000)
+"""Seconds before the next attempts: a day in all."""
+KEPT = timedelta(days=30)
+GONE = 410
+
+_rounds: set[asyncio.Task[None]] = set()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Outcome of one attempt.
+
+    Attributes:
+        status: status of the response; None without one.
+        error: why it failed; empty when the webhook has taken the delivery.
+    """
+
+    status: int | None
+    error: str = ""
+
+
+async def start_round() -> None:
+    """Start to deliver what is due, unless this process does so already."""
+    if not _rounds:
+        task = create_task(_deliver_due(), "deliver to webhooks")
+        _rounds.add(task)
+        task.add_done_callback(_rounds.discard)
+
+
+async def deliver_due() -> int:
+    """Deliver what is due now, at most `BATCH_SIZE`; return the number of attempts."""
+    claimed = await in_thread(_claim_due)
+    await asyncio.gather(*[_deliver(delivery) for delivery in claimed])
+    return len(claimed)
+
+
+def delete_old_deliveries() -> None:
+    """Delete the records of deliveries that ended long ago."""
+    WebhookDelivery.objects.filter(next_at=None, created_at__lt=Now() - KEPT).delete()
+
+
+async def _deliver_due() -> None:
+    try:
+        while await deliver_due() == BATCH_SIZE:
+            pass
+    except Exception:
+        logger.exception("Webhooks were not told; the sweep offers their deliveries again")
+
+
+async def _deliver(delivery: WebhookDelivery) -> None:
+    try:
+        attempt = await _post(delivery)
+        await in_thread(_record, delivery, attempt)
+    except Exception:  # One delivery must not hold up the others.
+        logger.exception("Delivery %s was not made; it is made again", delivery.message_id)
+
+
+async def _post(delivery: WebhookDelivery) -> Attempt:
+    """Send the delivery. The body of the response is not read, and a redirect is a failure."""
+    hook = delivery.webhook
+    body = json.dumps(delivery.payload, separators=(",", ":")).encode()
+    signed = signed_headers(decrypt_text(hook.secret), str(delivery.message_id), int(time.time()), body)
+    headers = [("content-type", "application/json"), ("user-agent", "adk-webhooks"), *signed.items()]
+    try:
+        async with (
+            asyncio.timeout(ATTEMPT_SECONDS),
+            AsyncConnectionPool(network_backend=PublicHosts()) as pool,
+            pool.stream("POST", hook.url, headers=headers, content=body) as response,
+        ):
+            status = int(response.status)
+    except TimeoutError:
+        return Attempt(None, f"There was no response within {ATTEMPT_SECONDS:g} seconds.")
+    except ForbiddenTargetError as error:
+        return Attempt(None, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever a foreign server and its name lead to
+        return Attempt(None, f"The server could not be reached ({type(error).__name__}).")
+    if 200 <= status < 300:
+        return Attempt(status)
+    return Attempt(status, f"The server answered with status {status}.")
+
+
+def _claim_due() -> list[WebhookDelivery]:
+    """Claim deliveries for this process. Those of webhooks that are not in force end here."""
+    with transaction.atomic():
+        due = WebhookDelivery.objects.due().order_by("next_at").select_for_update(skip_locked=True)
+        ids = list(due.values_list("pk", flat=True)[:BATCH_SIZE])
+        deadline = Now() + timedelta(seconds=CLAIM_SECONDS)
+        WebhookDelivery.objects.filter(pk__in=ids).update(next_at=deadline, attempts=F("attempts") + 1)
+    claimed = WebhookDelivery.objects.filter(pk__in=ids).select_related("webhook__made_by", "webhook__user")
+    return [delivery for delivery in claimed if _is_in_force(delivery)]
+
+
+def _is_in_force(delivery: WebhookDelivery) -> bool:
+    """Return True when the webhook may be told; else end the delivery and disable the webhook."""
+    hook, reason = delivery.webhook, ""
+    key, about = hook.made_by, delivery.payload["data"].get("user_id")
+    if key is not None and not key.acts_for(hook.user_id):
+        reason = "The API key that made the webhook has ended, or acts for the person no more."
+    elif not hook.user.is_active:
+        reason = "The account is not active."
+    if reason:
+        _disable(hook, reason)
+    elif hook.people_id and about and not (key and key.acts_for(about)):
+        return _end(delivery, "The person is no more among those for whom the key acts.")
+    if reason or hook.disabled_at is not None:
+        return _end(delivery, reason or hook.disabled_reason)
+    return True
+
+
+def _end(delivery: WebhookDelivery, reason: str) -> bool:
+    WebhookDelivery.objects.filter(pk=delivery.pk).update(next_at=None, error=reason)
+    return False
+
+
+def _record(delivery: WebhookDelivery, attempt: Attempt) -> None:
+    """Store the outcome; disable a webhook that is gone, or has taken nothing for as long as one was tried."""
+    row = WebhookDelivery.objects.filter(pk=delivery.pk)
+    told = {"response_status": attempt.status, "error": attempt.error}
+    if not attempt.error:
+        row.update(**told, next_at=None, delivered_at=Now())
+        return
+    if attempt.status != GONE and delivery.attempts <= len(PAUSES):
+        pause = PAUSES[delivery.attempts - 1] * random.uniform(0.9, 1.1)  # noqa: S311 - no secret
+        row.update(**told, next_at=Now() + timedelta(seconds=pause))
+        return
+    row.update(**told, next_at=None)
+    later = WebhookDelivery.objects.filter(webhook=delivery.webhook_id, delivered_at__gt=delivery.created_at)
+    if attempt.status == GONE:
+        _disable(delivery.webhook, "The server answered that the address is gone (410).")
+    elif not later.exists():
+        _disable(delivery.webhook, f"It took nothing for a day. Last failure: {attempt.error}")
+
+
+def _disable(hook: Webhook, reason: str) -> None:
+    Webhook.objects.filter(pk=hook.pk, disabled_at=None).update(
+        disabled_at=Now(), disabled_reason=reason[:500]
+    )

@@ -1,0 +1,30 @@
+"""Signatures of deliveries by the Standard Webhooks specification (https://www.standardwebhooks.com)."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from base64 import b64decode, b64encode
+
+SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix by the specification
+SECRET_BYTES = 32
+
+
+def new_secret() -> str:
+    """Return a secret as the receiver stores it."""
+    return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signed_headers(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:
+    """Return the headers that identify and sign a delivery.
+
+    Args:
+        seconds: time of the attempt, in seconds since 1970.
+    """
+    signed = f"{message_id}.{seconds}.".encode() + body
+    digest = hmac.digest(b64decode(secret.removeprefix(SECRET_PREFIX)), signed, "sha256")
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": f"v1,{b64encode(digest).decode()}",
+    }

@@ -1,0 +1,111 @@
+"""Addresses of webhooks: which the site accepts, and connections that reach public hosts only.
+
+A name is resolved by the connection itself, which goes to an address that it has checked: a name that changes its
+address after a check reaches nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream
+
+from sessions_app.conf import conf
+from sessions_app.errors import InvalidInputError
+from sessions_app.models.webhook import URL_LENGTH
+
+LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
+TRANSLATED = IPv6Network("64:ff9b::/96")
+"""IPv6 addresses that stand for IPv4 ones behind a translator."""
+
+
+class ForbiddenTargetError(OSError):
+    """The name leads to an address that is not public."""
+
+
+def check_url(url: str) -> str:
+    """Return the URL if a webhook may have it.
+
+    Raises:
+        InvalidInputError: it is no URL of a public host.
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise InvalidInputError("This is no URL. Write one such as https://example.org/hook.") from None
+    if not host or len(url) > URL_LENGTH or not url.isascii() or any(char <= " " for char in url):
+        raise InvalidInputError("This is no URL. Write one such as https://example.org/hook.")
+    if parts.username is not None or parts.fragment:
+        raise InvalidInputError("The URL must have no user name, password or fragment.")
+    if not _is_scheme_allowed(parts, host):
+        raise InvalidInputError("The URL must begin with https://.")
+    if not _may_be_local(host) and _is_private_literal(host):
+        raise InvalidInputError(f"“{host}” is not a public address. Name a host on the internet.")
+    return url
+
+
+def _is_scheme_allowed(parts: SplitResult, host: str) -> bool:
+    return parts.scheme == "https" or (parts.scheme == "http" and _may_be_local(host))
+
+
+def _may_be_local(host: str) -> bool:
+    return host in LOCAL_NAMES and conf().webhooks_to_localhost
+
+
+def _is_private_literal(host: str) -> bool:
+    try:
+        return not is_public(host)
+    except ValueError:  # a name, which is resolved for each connection
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+
+
+def is_public(address: str) -> bool:
+    """True for an address of the internet; False for private, local, reserved and translated ones."""
+    parsed = ip_address(address.partition("%")[0])
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return _is_global(parsed.ipv4_mapped)
+        if parsed.sixtofour is not None or parsed.teredo is not None or parsed in TRANSLATED:
+            return False
+    return _is_global(parsed)
+
+
+def _is_global(address: IPv4Address | IPv6Address) -> bool:
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+class PublicHosts(AsyncNetworkBackend):
+    """Connections to public addresses, and to this machine where `webhooks_to_localhost` allows it."""
+
+    def __init__(self) -> None:
+        self._backend = AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature of the base class
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> AsyncNetworkStream:
+        """Connect to the first of the host's addresses that answers.
+
+        Raises:
+            ForbiddenTargetError: one of the addresses is not public.
+        """
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        if not _may_be_local(host) and not all(map(is_public, addresses)):
+            raise ForbiddenTargetError(f"“{host}” leads to an address that is not public.")
+        for address in addresses[:-1]:
+            try:
+                return await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
+            except Exception:  # noqa: BLE001, S112 - the next address may answer; the last one raises
+                continue
+        return await self._backend.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)

@@ -1,0 +1,84 @@
+"""Send all requests to google-adk's server and write its answers to `recorded.json`: see CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import logging
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from tests.side_by_side.google_adk import use_google_adk
+
+RECORDED = Path(__file__).parent / "recorded.json"
+
+
+def read_recorded(path: Path = RECORDED) -> dict[str, Any]:
+    """Return the recorded answers by the name of the exchange."""
+    answers: dict[str, Any] = json.loads(path.read_text())
+    return answers
+
+
+class Loader:
+    """Loads the clerk, as google-adk's server wants its loaders."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+
+    def load_agent(self, agent_name: str) -> Any:
+        return self._root
+
+    def list_agents(self) -> list[str]:
+        return [self._root.name]
+
+    def list_agents_detailed(self) -> list[dict[str, Any]]:
+        names = {"name": self._root.name, "root_agent_name": self._root.name}
+        return [
+            {**names, "description": self._root.description, "language": "python", "is_computer_use": False}
+        ]
+
+
+async def _record() -> dict[str, Any]:
+    use_google_adk()
+    import httpx
+
+    from tests.adk_server.clerk import clerk
+    from tests.adk_server.exchanges import exchange_all
+
+    server = _of_google_adk("cli.api_server", "ApiServer")(
+        agent_loader=Loader(clerk()),
+        session_service=_of_google_adk("sessions", "InMemorySessionService")(),
+        memory_service=_of_google_adk("memory", "InMemoryMemoryService")(),
+        artifact_service=_of_google_adk("artifacts", "InMemoryArtifactService")(),
+        credential_service=None,
+        eval_sets_manager=None,
+        eval_set_results_manager=None,
+        agents_dir=".",
+    )
+    transport = httpx.ASGITransport(server.get_fast_api_app(), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+
+        async def send(method: str, address: str, body: Any) -> tuple[int, Any]:
+            answer = await client.request(method, address, json=body)
+            if answer.headers["content-type"].startswith("text/event-stream"):
+                frames = answer.text.strip().split("\n\n")
+                return answer.status_code, [json.loads(frame.removeprefix("data: ")) for frame in frames]
+            return answer.status_code, answer.json() if answer.content else None
+
+        return await exchange_all(send)
+
+
+def _of_google_adk(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"google.adk.{module}"), name)
+
+
+if __name__ == "__main__":
+    logging.disable()
+    warnings.simplefilter("ignore")
+    answers = asyncio.run(_record())
+    lines = [f"{json.dumps(name)}: {json.dumps(answer, sort_keys=True)}" for name, answer in answers.items()]
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else RECORDED
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")

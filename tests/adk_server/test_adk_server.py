@@ -1,0 +1,80 @@
+"""The same requests get the same answers from google-adk's server and from the site.
+
+google-adk's answers are recorded in `recorded.json`. `tests/adk_server/record.py` records them anew, with the Python
+that `ADK_PYTHON` names: one with the packages of `requirements-adk.txt`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.apps import App
+from sessions_app import agent_registry
+from tests.adk_server.clerk import APP, clerk
+from tests.adk_server.exchanges import EXCHANGES, exchange_all
+from tests.adk_server.record import RECORDED, read_recorded
+from tests.integration.api.api_stream import open_stream, parse
+from tests.integration.api.conftest import Program, program
+from tests.integration.conftest import loop_end, person, request_forgotten
+
+__all__ = ["loop_end", "person", "program", "request_forgotten"]  # fixtures
+ROOT = Path(__file__).parents[2]
+DIFFERENCES = {"confirmation": "Confirmations", "whole session": "Answers"}
+"""Exchanges whose answers differ, with the heading of docs/adk-server.md that says how."""
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    app = App(name=APP, root_agent=clerk())
+    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    yield
+
+
+@pytest.fixture
+async def answers(served: None, program: Program, loop_end: None) -> dict[str, Any]:
+    """The site's answers."""
+
+    async def send(method: str, address: str, body: Any) -> tuple[int, Any]:
+        headers = {**program.sent, "content-type": "application/json"}
+        async with open_stream(f"/adk{address}", headers, method=method, body=body) as response:
+            text = await response.rest()
+            if address == "/run_sse" and response.status == 200:
+                frames = [frame for frame in text.split("\n\n") if frame and not frame.startswith(":")]
+                return response.status, [parse(frame).data for frame in frames]
+            return response.status, json.loads(text)
+
+    return await exchange_all(send)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_answers_are_those_of_google_adk(answers: dict[str, Any]) -> None:
+    recorded = read_recorded()
+    for name in recorded:
+        if name in DIFFERENCES:
+            assert answers[name] != recorded[name], f"The answers to {name!r} agree: it is no difference."
+        else:
+            assert answers[name] == recorded[name], name
+
+
+def test_the_recorded_answers_are_those_of_the_exchanges() -> None:
+    assert list(read_recorded()) == [one.name for one in EXCHANGES]
+
+
+@pytest.mark.parametrize("heading", sorted(set(DIFFERENCES.values())))
+def test_each_difference_is_documented(heading: str) -> None:
+    assert f"**{heading}.**" in (ROOT / "docs/adk-server.md").read_text()
+
+
+@pytest.mark.skipif("ADK_PYTHON" not in os.environ, reason="ADK_PYTHON is not set")
+def test_the_recorded_answers_are_those_of_the_installed_google_adk(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.json"
+    command = [os.environ["ADK_PYTHON"], "-m", "tests.adk_server.record", str(path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=240)
+    assert path.read_text() == RECORDED.read_text()

@@ -1,0 +1,52 @@
+"""Turns of many people in one web process, by websockets, beside a bare Daphne consumer that sends each piece.
+
+Also: memory of an idle websocket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sessions_app.db.threads import in_thread
+from tests.benchmarks.crowd import crowd
+from tests.benchmarks.daphne import daphne, memory
+from tests.benchmarks.doors import Door, enter, make_doors
+from tests.benchmarks.work import Measurements, Work
+
+WORKS = (
+    *(Work(people, has_call=has_call) for people in (1, 50, 200) for has_call in (True, False)),
+    *(Work(people, pause=2.0) for people in (1, 50, 200)),
+    Work(20, turns=20, seconds_between=0.0),
+)
+IDLE = 1_000
+
+
+async def measure() -> list[str]:
+    """Return two lines for each work, the baseline's and the site's with their ratio, and one for idle websockets."""
+    most = max(work.people for work in WORKS)
+    bare = await stream_answers("tests.benchmarks.bare:application", [Door("/", "")] * most, WORKS)
+    doors = await in_thread(make_doors, most, "paced")
+    site = await stream_answers("adk_site.asgi:application", doors, WORKS)
+    lines = []
+    for work, ours, theirs in zip(WORKS, site, bare, strict=True):
+        ratio = ours.web / theirs.web
+        lines += [f"{work}:", f"  bare consumer: {theirs}", f"  site, {ratio:.1f} times: {ours}"]
+    return [*lines, f"idle sockets: {await _idle_kilobytes(doors):.1f} KB each ({IDLE} of them)"]
+
+
+async def stream_answers(application: str, doors: list[Door], works: Sequence[Work]) -> list[Measurements]:
+    """Let people at the doors do the works at a new web process, one work after the other."""
+    with daphne(application, "tests.benchmarks.settings") as (port, process):
+        async with crowd(port, process, doors) as people:
+            return [await people.do(work) for work in works]
+
+
+async def _idle_kilobytes(doors: list[Door]) -> float:
+    with daphne("adk_site.asgi:application", "tests.benchmarks.settings") as (port, process):
+        warm = [await enter(port, door) for door in doors[:50]]
+        before = memory(process)
+        idle = [await enter(port, doors[number % len(doors)]) for number in range(IDLE)]
+        kilobytes = (memory(process) - before) / IDLE / 1024
+        for socket in [*warm, *idle]:
+            await socket.close()
+        return kilobytes

@@ -1,0 +1,83 @@
+"""Work that a benchmark gives to a server, and its figures."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Work:
+    """Turns of people who talk at once: each message is answered in fifty pieces.
+
+    Attributes:
+        has_call: true when the model calls a function before it answers.
+        seconds_between: time of the model for each piece.
+        pause: maximal seconds that a person reads an answer before the next message.
+    """
+
+    people: int
+    turns: int = 5
+    has_call: bool = True
+    seconds_between: float = 0.02
+    pause: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The message, which tells the agent what to do."""
+        return f"{'call' if self.has_call else 'answer'} {self.seconds_between}"
+
+    def __str__(self) -> str:
+        words = [
+            f"{self.people:3} people",
+            "with a function call" if self.has_call else "without a function call",
+            f"pauses up to {self.pause:g} s" if self.pause else "no pauses",
+            f"{1000 * self.seconds_between:.0f} ms a piece" if self.seconds_between else "no model time",
+        ]
+        return ", ".join(words)
+
+
+@dataclass
+class Measurements:
+    """Times that people saw, and the CPU seconds of the servers.
+
+    Attributes:
+        turns: seconds from a message to the end of its answer.
+        first_words: seconds from a message to the first piece of its answer.
+        ages: seconds from the model's yield of a piece to its arrival.
+        web: CPU seconds of the web process.
+        postgres: CPU seconds of PostgreSQL.
+    """
+
+    turns: list[float] = field(default_factory=list)
+    first_words: list[float] = field(default_factory=list)
+    ages: list[float] = field(default_factory=list)
+    web: float = 0.0
+    postgres: float = 0.0
+
+    def __add__(self, other: Measurements) -> Measurements:
+        return Measurements(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+    @property
+    def web_ms(self) -> float:
+        """Milliseconds of the web process's CPU for a turn."""
+        return 1000 * self.web / len(self.turns)
+
+    @property
+    def postgres_ms(self) -> float:
+        """Milliseconds of PostgreSQL's CPU for a turn."""
+        return 1000 * self.postgres / len(self.turns)
+
+    def __str__(self) -> str:
+        turns, ages = sorted(self.turns), sorted(self.ages)
+        return (
+            f"CPU a turn: web {self.web_ms:5.1f} ms, PostgreSQL {self.postgres_ms:4.1f} ms; "
+            f"turn {statistics.median(turns):.2f} s, 95 % within {percentile(turns, 0.95):.2f} s; "
+            f"first word {1000 * statistics.median(self.first_words):.0f} ms; "
+            f"words {1000 * statistics.median(ages):.0f} ms old, 95 % under {1000 * percentile(ages, 0.95):.0f} ms"
+        )
+
+
+def percentile(ordered: list[float], share: float) -> float:
+    """Return the value at this share (0 to 1) of the sorted values."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,0 +1,173 @@
+"""Contract: adk-web works unchanged: conversation, streaming, state, files, sessions, import, spans, answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+
+from tests.browser.conftest import STAFF
+from tests.browser.model import Model
+from tests.model_server import Call, Turn
+from tests.stack.stack import Stack
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+MISSING = "adk-web was not found: CONTRIBUTING.md says how to get it"
+
+
+class AdkWeb:
+    """adk-web in a tab of a member of staff. Its fonts, the only thing from elsewhere, do not load."""
+
+    def __init__(self, page: Page, base_url: str) -> None:
+        self.page, self.base_url = page, base_url
+        self.failures: list[str] = []
+        page.on("pageerror", lambda error: self.failures.append(str(error)))
+        page.on("console", lambda message: self.failures.extend(_violation(message.text)))
+        self.box = page.get_by_placeholder("Type a message")
+        self.conversation = page.locator("app-chat-panel")
+
+    def open(self, app: str, query: str = "") -> None:
+        """Open the page with an app."""
+        self.page.goto(f"{self.base_url}/dev-ui/?app={app}{query}")
+        expect(self.box).to_be_visible()
+
+    def send(self, text: str) -> None:
+        """Send a message."""
+        self.box.fill(text)
+        self.box.press("Enter")
+
+    def ask(self, text: str) -> None:
+        """Send a message and wait until adk-web reads the spans: the run has ended, and answers are taken."""
+        with self.page.expect_event("requestfinished", lambda request: "/debug/trace/" in request.url):
+            self.send(text)
+
+    def says(self, text: str) -> Locator:
+        """A text of the conversation."""
+        return self.conversation.get_by_text(text).first
+
+    def panel(self, name: str) -> Locator:
+        """A panel beside the conversation, opened."""
+        self.page.get_by_role("tab", name=name).click()
+        return self.page.locator("app-side-panel")
+
+
+def _violation(text: str) -> list[str]:
+    return [text] if "Content Security Policy" in text else []
+
+
+@pytest.fixture
+def adk(
+    browser: Browser, site: Stack, adk_web: Path | None, signed_in: Callable[[str], StorageState]
+) -> Iterator[AdkWeb]:
+    if adk_web is None:
+        pytest.skip(MISSING)
+    context = browser.new_context(storage_state=signed_in(STAFF), viewport={"width": 1400, "height": 900})
+    context.route("https://fonts.gstatic.com/**", lambda route: route.abort())
+    page = AdkWeb(context.new_page(), site.base_url)
+    yield page
+    context.close()
+    assert page.failures == []
+
+
+def test_a_conversation_has_its_events_state_files_and_spans(adk: AdkWeb, model: Model) -> None:
+    model.play(
+        Turn(calls=[Call(name="open_ticket", args={"problem": "No heat"})]),
+        Turn(text=["It is ", "**open**."]),
+    )
+    adk.open("help_desk")
+    expect(adk.page).to_have_url(re.compile("userId=admin"))
+    adk.send("Open a ticket")
+    expect(adk.says("It is open.")).to_be_visible()
+    expect(adk.says("Dear customer,")).to_be_visible()  # the file
+    expect(adk.panel("State")).to_contain_text(re.compile(r"ticket.*T-\w+: No heat"))
+    expect(adk.panel("Artifacts")).to_contain_text("we look into this for you")
+    adk.page.get_by_text("Traces", exact=True).first.click()
+    for name in ("help_desk", "generate_content", "open_ticket"):
+        expect(adk.page.locator("app-trace-tree")).to_contain_text(name)
+
+
+def test_an_answer_grows_as_it_is_streamed(adk: AdkWeb, model: Model) -> None:
+    model.play(Turn(text=["One ", "two ", "three."], hold_before=[2]))
+    adk.page.add_init_script("localStorage.setItem('adk-use-sse', 'true')")
+    adk.open("help_desk")
+    adk.send("Count")
+    expect(adk.says("One two")).to_be_visible()
+    expect(adk.conversation).not_to_contain_text("three")
+    model.release()
+    expect(adk.says("One two three.")).to_be_visible()
+    expect(adk.conversation.get_by_text("One two")).to_have_count(1)
+
+
+def test_a_session_is_found_again_and_deleted(adk: AdkWeb, model: Model) -> None:
+    model.play(Turn(text=["The first answer."]), Turn(text=["The second answer."]))
+    for number in ("first", "second"):
+        adk.open("help_desk")
+        adk.send(f"My {number} question")
+        expect(adk.says(f"The {number} answer.")).to_be_visible()
+    adk.page.get_by_text("My second question").first.click()
+    adk.page.get_by_text("My first question").first.click()
+    expect(adk.says("The first answer.")).to_be_visible()
+    adk.page.get_by_text("My first question").first.click()
+    adk.page.get_by_role("button", name="Delete").first.click()
+    with adk.page.expect_response(lambda response: response.request.method == "DELETE") as deletion:
+        adk.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    assert deletion.value.status == 200
+    expect(adk.conversation).not_to_contain_text("The first answer.")
+
+
+def test_a_session_is_renamed_and_what_is_exported_can_be_imported(
+    adk: AdkWeb, model: Model, tmp_path: Path
+) -> None:
+    model.play(
+        Turn(calls=[Call(name="open_ticket", args={"problem": "No heat"})]),
+        Turn(text=["It is open."]),
+        Turn(text=["Imported."]),
+    )
+    page = adk.page
+    adk.open("help_desk")
+    adk.ask("Open a ticket")
+    page.get_by_role("button", name="Open a ticket").first.click()
+    page.get_by_role("button", name="Edit").click()
+    name = page.locator("app-inline-edit input")
+    name.fill("Cold room")
+    name.press("Enter")
+    expect(page.get_by_role("button", name="Cold room").first).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    exported = tmp_path / "session.json"
+    download.value.save_as(exported)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Import").click()
+    chooser.value.set_files(exported)
+    expect(page.get_by_text("Session imported successfully")).to_be_visible()
+    expect(adk.says("It is open.")).to_be_visible()
+    state = adk.panel("State")
+    for value in ("No heat", 'displayName: "Cold room"'):
+        expect(state).to_contain_text(value)
+    adk.ask("Go on")
+    expect(adk.says("Imported.")).to_be_visible()
+
+
+def test_a_confirmation_lets_the_call_run(adk: AdkWeb, model: Model) -> None:
+    model.play(Turn(calls=[Call(name="pay", args={"amount": 5})]), Turn(text=["It is paid."]))
+    adk.open("questions")
+    adk.ask("Pay 5")
+    adk.page.get_by_label("Confirmed").check()
+    adk.page.get_by_role("button", name="Submit").click()
+    expect(adk.says("It is paid.")).to_be_visible()
+    assert "paid 5" in str(model.requests()[-1]["body"])
+
+
+def test_a_long_running_call_gets_its_answer(adk: AdkWeb, model: Model) -> None:
+    options = {"options": ["Bern", "Basel"]}
+    model.play(Turn(calls=[Call(name="get_user_choice", args=options)]), Turn(text=["Then Bern."]))
+    adk.open("questions")
+    adk.ask("Where to?")
+    answer = adk.page.get_by_placeholder("Enter your response")
+    answer.fill("Bern")
+    answer.press("Enter")
+    expect(adk.says("Then Bern.")).to_be_visible()
+    assert "Bern" in str(model.requests()[-1]["body"]["contents"][-1])

@@ -1,0 +1,67 @@
+"""Contract: a person makes an API key on a page, copies it once and revokes it, by keyboard and on a phone, too."""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Page, ViewportSize, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.test_fits_everybody import TOO_SMALL, serious_problems
+from tests.browser.test_languages import OUTSIDE
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+PHONE: ViewportSize = {"width": 360, "height": 740}
+KEY = re.compile(r"adk_[\w-]{43}")
+
+
+def status_with(page: Page, key: str) -> int:
+    """Return the status of a request with the key, without the sign-in of the browser."""
+    sent = {"authorization": f"Bearer {key}"}
+    asked = (
+        "([headers]) => fetch('/api/v1/me', { headers, credentials: 'omit' }).then(({ status }) => status)"
+    )
+    return int(page.evaluate(asked, [sent]))
+
+
+def test_a_key_is_made_and_revoked_with_the_keyboard_on_a_phone(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    page, name = tab.page, f"Laptop {uuid4().hex[:8]}"
+    page.set_viewport_size(PHONE)
+    page.goto(tab.base_url)
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Answer questions and approvals").press("Space")
+    page.get_by_role("button", name="Make the key").press("Enter")
+    made = page.get_by_role("heading", name=f"The key “{name}” is made")
+    expect(made).to_be_focused()
+    key = page.get_by_label("Key", exact=True).input_value()
+    assert KEY.fullmatch(key)
+    assert status_with(page, key) == 200
+    page.get_by_role("button", name="Copy key").press("Enter")
+    expect(page.get_by_role("status")).to_have_text(re.compile("Copied|Copy it with Ctrl"))
+    assert page.evaluate(OUTSIDE) == [] and page.evaluate(TOO_SMALL) == []
+    page.goto(f"{tab.base_url}/keys/")
+    assert key not in page.content()
+    row = page.get_by_role("listitem").filter(has_text=name).first
+    expect(row).to_contain_text("Answer questions and approvals")
+    row.locator("summary").press("Enter")
+    row.get_by_role("button", name="Revoke the key").press("Enter")
+    expect(page.get_by_role("heading", name="Ended keys")).to_be_visible()
+    assert status_with(page, key) == 401
+    tab.errors.clear()  # the refused request is one for the browser's console
+
+
+@pytest.mark.parametrize("language", ["en", "ar"])
+def test_axe_finds_no_serious_problem(open_tab: OpenTab, language: str) -> None:
+    tab = open_tab()
+    page = tab.page
+    page.set_viewport_size(PHONE)
+    page.set_extra_http_headers({"accept-language": language})
+    page.goto(f"{tab.base_url}/keys/")
+    assert page.evaluate("document.documentElement.lang") == language
+    assert page.evaluate(OUTSIDE) == [] and page.evaluate(TOO_SMALL) == []
+    assert serious_problems(page) == []
+    tab.errors.clear()  # axe itself sets inline styles, which the content security policy refuses

@@ -1,0 +1,213 @@
+"""Access matrix of the HTTP API: each operation, the scope that a key needs, and what strangers and owners get.
+
+A new operation without a row fails here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import AsyncClient
+from django.utils import timezone
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry
+from sessions_app.api.adk.adk_api import adk_api
+from sessions_app.api.site_api import site_api
+from sessions_app.api.streaming_api import StreamingApi
+from sessions_app.api.v1.resumable_uploads import CHUNK_TYPE
+from sessions_app.models import Scope
+from tests.fakes import ScriptedModel
+from tests.integration.access import APP, Things, make_things
+from tests.integration.api import access_of_v1
+from tests.integration.api.api_stream import cookies, open_stream
+from tests.integration.api.conftest import Program, make_key
+
+# `scope` has those that a key needs. `stranger` is another person, and a key of another person with all scopes.
+TABLE = """
+method scope   stranger owner address
+
+GET    -       200      200   /api/v1/me
+GET    read    200      200   /api/v1/apps
+
+POST   run     404      202   /api/v1/sessions/{session_id}/runs
+GET    read    404      200   /api/v1/sessions/{session_id}/stream
+GET    read    404      200   /api/v1/runs/{run_id}
+GET    read    404      200   /api/v1/runs/{run_id}/stream
+
+GET    manage  200      200   /api/v1/keys
+POST   manage  201      201   /api/v1/keys
+DELETE manage  404      204   /api/v1/keys/{key_id}
+GET    manage  200      200   /api/v1/webhooks
+POST   manage  201      201   /api/v1/webhooks
+DELETE manage  404      204   /api/v1/webhooks/{webhook_id}
+POST   manage  404      409   /api/v1/webhooks/{webhook_id}/test
+GET    manage  404      200   /api/v1/webhooks/{webhook_id}/deliveries
+
+GET    read    200      200   /adk/list-apps
+GET    read    200      200   /adk/dev/apps/{app_name}/build_graph
+GET    -       200      200   /adk/version
+GET    -       200      200   /adk/config/telemetry
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions
+POST   read+manage 404  200   /adk/apps/{app_name}/users/{user_id}/sessions
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}
+POST   read+manage 404  409   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}
+PATCH  read+manage 404  200   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}
+DELETE manage  404      409   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name}
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name}/versions
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name}/versions/metadata
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name}/versions/{version_id}
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name}/versions/{version_id}/metadata
+GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/memory
+PATCH  manage  404      200   /adk/apps/{app_name}/users/{user_id}/memory
+GET    read    200      200   /adk/dev/apps/{app_name}/debug/trace/session/{session_id}
+POST   run     404      200   /adk/run
+POST   run     404      200   /adk/run_sse
+"""  # noqa: E501
+RUN = {
+    "appName": "{app_name}",
+    "userId": "{user_id}",
+    "sessionId": "{session_id}",
+    "newMessage": {"role": "user", "parts": [{"text": "Hello."}]},
+}
+BODIES: dict[tuple[str, str], Any] = {
+    ("POST", "/api/v1/webhooks"): {"url": "https://example.org/hook", "events": ["run.ended"]},
+    ("POST", "/api/v1/keys"): {"name": "Laptop", "scopes": ["manage"]},
+    ("POST", "/adk/run"): RUN,
+    ("POST", "/adk/run_sse"): RUN,
+    ("POST", "/api/v1/sessions/{session_id}/runs"): {"text": "Hello."},
+    ("PATCH", "/adk/apps/{app_name}/users/{user_id}/sessions/{session_id}"): {"stateDelta": {"a": 1}},
+    ("PATCH", "/adk/apps/{app_name}/users/{user_id}/memory"): {"sessionId": "{session_id}"},
+}
+"""Body of a request, as JSON, by method and address."""
+ALL_BODIES = {**BODIES, **access_of_v1.BODIES}
+ADK_SEGMENTS = {
+    "user_id": ("user", "username"),
+    "session_id": ("session", "key"),
+    "artifact_name": ("artifact", "filename"),
+    "version_id": ("artifact", "version"),
+}
+"""Model and attribute of the placeholders that ADK's addresses have."""
+APIS: tuple[StreamingApi, ...] = (site_api, adk_api)
+STREAMS = {stream.path for api in APIS for stream in api.streams}
+
+
+@dataclass(frozen=True)
+class Row:
+    """Expected statuses of one operation."""
+
+    method: str
+    scope: str
+    stranger: str
+    owner: str
+    address: str
+
+
+def rows() -> list[Row]:
+    return [
+        Row(*line.split()) for line in (TABLE.strip() + access_of_v1.ROWS).splitlines()[1:] if line.strip()
+    ]
+
+
+def operations() -> Iterator[tuple[str, str]]:
+    for api in APIS:
+        for path, methods in api.get_openapi_schema()["paths"].items():
+            yield from ((method.upper(), path) for method in methods)
+
+
+def test_each_operation_has_a_row() -> None:
+    known = {(row.method, row.address) for row in rows()}
+    assert sorted(set(operations()) - known) == []
+    assert sorted(known - set(operations())) == []
+
+
+def segment(name: str, things: Things, address: str) -> str:
+    segments = ADK_SEGMENTS if address.startswith("/adk/") else access_of_v1.SEGMENTS
+    if name not in segments:
+        return things.segment("", name)
+    model, attribute = segments[name]
+    return str(getattr(things.rows[model], attribute))
+
+
+def request_of(row: Row, owner: User) -> tuple[str, str]:
+    """Address and body of a request about new things of the owner."""
+    things = make_things(owner)
+    body = "" if row.method == "GET" else json.dumps(ALL_BODIES.get((row.method, row.address), {}))
+    path, data = (
+        re.sub(r"\{(\w+)\}", lambda found: quote(segment(found[1], things, row.address)), text)
+        for text in (row.address, body)
+    )
+    query = access_of_v1.QUERIES.get((row.method, row.address))
+    return f"{path}?{query}" if query else path, data
+
+
+async def send(client: AsyncClient, row: Row, owner: User) -> str:
+    path, data = await sync_to_async(request_of)(row, owner)
+    if row.address in STREAMS:
+        return await status_of_stream(row.method, path, client, data.encode())
+    operation = (row.method, row.address)
+    content_type = CHUNK_TYPE if operation in access_of_v1.CHUNKS else "application/json"
+    headers = access_of_v1.HEADERS.get(operation)
+    response: Any = (
+        await client.post(path, {"file": SimpleUploadedFile("a.txt", b"Hello")})
+        if operation in access_of_v1.UPLOADS
+        else await client.generic(row.method, path, data, content_type=content_type, headers=headers)
+    )
+    if response.streaming:
+        assert [piece async for piece in response.streaming_content]
+    return str(response.status_code)
+
+
+async def status_of_stream(method: str, path: str, client: AsyncClient, body: bytes) -> str:
+    key = client.sent if isinstance(client, Program) else {}
+    headers = {"sec-fetch-site": "same-origin", **key, **cookies(client)}
+    async with open_stream(path, headers, method=method, body=body) as stream:
+        return str(stream.status)
+
+
+@pytest.fixture
+def served(loop_end: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+
+
+async def signed_in(user: User) -> AsyncClient:
+    client = AsyncClient(raise_request_exception=False)
+    await client.aforce_login(user)
+    return client
+
+
+async def with_key(user: User, *scopes: str, **fields: Any) -> AsyncClient:
+    return Program(await sync_to_async(make_key)(user, *scopes, **fields))
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.method} {row.address}")
+async def test_each_caller_gets_what_the_table_says(served: None, row: Row) -> None:
+    owner, stranger = [await User.objects.acreate_user(name) for name in ("ada", "eve")]
+    revoked_at = timezone.now() - timedelta(seconds=1)
+    needed = [] if row.scope == "-" else row.scope.split("+")
+    lacking = {f"a key without {one}": [scope for scope in Scope.values if scope != one] for one in needed}
+    callers = {
+        "nobody": (AsyncClient(raise_request_exception=False), "401"),
+        "a revoked key": (await with_key(owner, revoked_at=revoked_at), "401"),
+        "a stranger": (await signed_in(stranger), row.stranger),
+        "a stranger's key": (await with_key(stranger), row.stranger),
+        **{name: (await with_key(owner, *others), "403") for name, others in lacking.items()},
+        "the owner": (await signed_in(owner), row.owner),
+        "a key with the scopes": (await with_key(owner, *(needed or ["read"])), row.owner),
+    }
+    got = {name: await send(client, row, owner) for name, (client, _) in callers.items()}
+    assert got == {name: expected for name, (_, expected) in callers.items()}

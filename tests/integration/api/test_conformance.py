@@ -1,0 +1,117 @@
+"""Conformance: each operation keeps to the OpenAPI document for whatever is sent, and never fails with 500."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import requests
+import schemathesis
+from django.contrib.auth.models import User
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.core.transport import Response
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry
+from sessions_app.api.site_api import site_api
+from sessions_app.api.v1.resumable_uploads import CHUNK_TYPE
+from sessions_app.db import threads
+from tests.fakes import ScriptedModel
+from tests.integration.access import APP, make_things
+from tests.integration.api.conftest import Program, body_of, make_key
+
+CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
+EXAMPLES = 4
+STREAMED = "/stream"
+DOCUMENT = json.loads(json.dumps(site_api.get_openapi_schema(), default=str))
+DOCUMENT["paths"] = {path: item for path, item in DOCUMENT["paths"].items() if not path.endswith(STREAMED)}
+FOUND = schemathesis.openapi.from_dict(DOCUMENT).get_all_operations()
+OPERATIONS = [found.ok() for found in FOUND if isinstance(found, Ok)]
+
+
+@schemathesis.serializer(CHUNK_TYPE)
+def serialize_chunk(context: Any, value: Any) -> bytes:
+    """Send a chunk as it is."""
+    return bytes(value)
+
+
+@pytest.fixture
+def program(person: User, background_end: None, monkeypatch: pytest.MonkeyPatch, configure: Any) -> Program:
+    configure(
+        frames_per_person=0, frames_per_address=0, new_sessions_per_person=0, new_sessions_per_address=0
+    )
+    app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel(rule=lambda request: "ok")))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    return Program(make_key(person))
+
+
+async def send(program: Program, case: Any, path: str) -> tuple[Any, bytes]:
+    query = urlencode(case.query or {}, doseq=True, errors="replace")
+    content_type = case.media_type or "application/json"
+    data = case.body if isinstance(case.body, bytes) else json.dumps(case.body, default=str).encode()
+    has_body = isinstance(case.body, str | dict | list | int | float | bool | bytes | None)
+    response = await program.generic(
+        case.method,
+        f"{path}?{query}",
+        data if has_body else b"",
+        content_type=content_type,
+        headers={name: str(value) for name, value in (case.headers or {}).items() if str(value).isascii()},
+    )
+    return response, await body_of(response)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
+def test_an_operation_keeps_to_the_document(program: Program, person: User, operation: Any) -> None:
+    things = make_things(person)
+    known = {
+        "session_id": things.session.pk,
+        "run_id": things.rows["invocation"].invocation_id,  # type: ignore[attr-defined]
+        "job_id": things.rows["tooljob"].pk,
+        "schedule_id": things.rows["scheduledtask"].pk,
+        "approval_id": things.rows["answerrequest"].pk,
+        "upload_id": things.rows["resumableupload"].pk,
+        "seq": 1,
+        "name": "notes.txt",
+    }
+
+    statuses = []
+
+    @seed(12)
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(), is_known=st.booleans())
+    def run(case: Any, is_known: bool) -> None:
+        if is_known:
+            case.path_parameters = {
+                name: str(known.get(name, value)) for name, value in (case.path_parameters or {}).items()
+            }
+        response, body = threads.run(send(program, case, case.formatted_path))
+        statuses.append(response.status_code)
+        told = Response(
+            response.status_code,
+            {name: [value] for name, value in response.items()},
+            body,
+            requests.Request(case.method, "http://testserver/").prepare(),
+            0.1,
+            verify=False,
+        )
+        case.validate_response(told, checks=CHECKS)
+
+    run()
+    assert statuses and max(statuses) < 500

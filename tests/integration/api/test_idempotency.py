@@ -1,0 +1,159 @@
+"""Writes of the API under an Idempotency-Key: answered again, never done twice, also after a crash; ETags."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import NAMESPACE_OID, uuid4, uuid5
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models.functions import Now
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry, use_cases
+from sessions_app.models import ApiKey, Artifact, IdempotentRequest, Session
+from sessions_app.services.erasing import delete_session_row
+from sessions_app.services.idempotent_requests import delete_old_requests
+from tests.fakes import ScriptedModel
+from tests.integration.api.conftest import Program, make_key
+from tests.integration.locks import blocked, held
+
+SESSIONS = "/api/v1/sessions"
+
+
+@pytest.fixture(autouse=True)
+def app(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+
+
+async def create(program: Program, key: str, **fields: Any) -> Any:
+    body = {"app": "echo", **fields}
+    return await program.post(
+        SESSIONS, body, content_type="application/json", headers={"idempotency-key": key}
+    )
+
+
+async def test_a_repeated_request_gets_the_first_response(program: Program) -> None:
+    first, second = [await create(program, "k-1") for _ in range(2)]
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert first["Location"] == second["Location"]
+    assert second["Idempotency-Replayed"] == "true"
+    assert await Session.objects.acount() == 1
+
+
+async def test_a_key_belongs_to_one_caller_and_one_request(program: Program, person: User) -> None:
+    await create(program, "k-1")
+    other = await create(program, "k-1", session_id=str(uuid4()))
+    assert other.status_code == 422
+    assert "another request" in other.json()["detail"]
+    stranger = await User.objects.acreate_user("eve")
+    assert (await create(Program(await sync_to_async(make_key)(stranger)), "k-1")).status_code == 201
+    assert await Session.objects.acount() == 2
+
+
+async def test_nobody_can_foresee_the_id_of_a_session_and_take_it(program: Program) -> None:
+    key = await ApiKey.objects.aget()
+    foreseen = uuid5(NAMESPACE_OID, f"key:{key.pk} k-1")
+    stranger = await User.objects.acreate_user("eve")
+    other = Program(await sync_to_async(make_key)(stranger))
+    assert (await create(other, "k-2", session_id=str(foreseen))).status_code == 201
+    assert (await create(program, "k-1")).status_code == 201
+
+
+async def test_the_key_of_a_request_that_is_being_handled_is_refused_until_its_process_counts_as_dead(
+    program: Program,
+) -> None:
+    first = await create(program, "k-1")
+    rows = IdempotentRequest.objects.all()
+    await rows.aupdate(status=None)  # no response is stored yet
+    assert (await create(program, "k-1")).status_code == 409
+    await rows.aupdate(locked_until=Now() - timedelta(seconds=1))
+    again = await create(program, "k-1")
+    assert again.json()["session_id"] == first.json()["session_id"]
+    assert await Session.objects.acount() == 1
+
+
+async def test_a_request_that_was_refused_leaves_its_key_free(program: Program) -> None:
+    assert (await create(program, "k-1", app="none")).status_code == 404
+    assert (await create(program, "k-1")).status_code == 201
+
+
+async def test_a_request_whose_key_is_freed_at_the_same_moment_is_handled(program: Program) -> None:
+    await create(program, "k-1")
+    await IdempotentRequest.objects.aupdate(status=None)
+    async with held("DELETE FROM sessions_app_idempotentrequest"):
+        again = asyncio.create_task(create(program, "k-1"))
+        await blocked(1)
+    assert (await again).status_code == 201
+
+
+async def test_a_secret_is_told_once(program: Program) -> None:
+    body, headers = {"name": "Laptop", "scopes": ["read"]}, {"idempotency-key": "k-1"}
+    first, second = [
+        await program.post("/api/v1/keys", body, content_type="application/json", headers=headers)
+        for _ in range(2)
+    ]
+    assert (first.status_code, second.status_code) == (201, 409)
+    assert "told once" in second.json()["detail"]
+    assert first.json()["key"] not in (await IdempotentRequest.objects.aget()).body
+
+
+@pytest.mark.parametrize("key", ["", "x" * 129, "\u202e", "a\tb"])
+async def test_a_key_that_cannot_be_used_is_named(program: Program, key: str) -> None:
+    response = await create(program, key.encode().decode("latin-1"))
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["field"] == "header.Idempotency-Key"
+
+
+async def test_a_file_that_is_sent_again_is_stored_once(program: Program, person: User) -> None:
+    session = await use_cases.create_session(person, "echo")
+
+    async def send(content: bytes) -> Any:
+        file = SimpleUploadedFile("a.txt", content)
+        address = f"{SESSIONS}/{session.pk}/files"
+        return await program.post(address, {"file": file}, headers={"idempotency-key": "k-1"})
+
+    first, second = [await send(b"Hello") for _ in range(2)]
+    assert first.json() == second.json()
+    assert (await send(b"Other")).status_code == 422
+    assert await Artifact.objects.acount() == 1
+
+
+async def test_a_stored_response_goes_with_its_session_and_after_a_day(program: Program) -> None:
+    await create(program, "k-1")
+    await sync_to_async(delete_session_row)(Session.objects.all())
+    assert not await IdempotentRequest.objects.aexists()
+    await create(program, "k-2")
+    await sync_to_async(delete_old_requests)()
+    assert await IdempotentRequest.objects.aexists()
+    await IdempotentRequest.objects.aupdate(created_at=Now() - timedelta(days=1, seconds=1))
+    assert "Idempotency-Replayed" not in await create(program, "k-2")
+    await IdempotentRequest.objects.aupdate(created_at=Now() - timedelta(days=1, seconds=1))
+    await sync_to_async(delete_old_requests)()
+    assert not await IdempotentRequest.objects.aexists()
+
+
+async def test_an_etag_tells_that_a_session_is_unchanged_and_guards_a_change(program: Program) -> None:
+    address = (await create(program, "k-1"))["Location"]
+    etag = (await program.get(address))["ETag"]
+    assert (await program.get(address, headers={"if-none-match": etag})).status_code == 304
+
+    async def rename(title: str, **headers: str) -> Any:
+        return await program.patch(
+            address, {"title": title}, content_type="application/json", headers=headers
+        )
+
+    renamed = await rename("Orders", **{"if-match": etag})
+    assert (renamed.status_code, renamed.json()["title"]) == (200, "Orders")
+    assert renamed["ETag"] == (await program.get(address))["ETag"] != etag
+    refused = await rename("Returns", **{"if-match": etag})
+    assert (refused.status_code, refused.json()["code"]) == (412, "changed")
+    assert (await program.get(address)).json()["title"] == "Orders"
+    assert (await program.get(address, headers={"if-none-match": etag})).status_code == 200

@@ -1,0 +1,64 @@
+"""Requests that the site refuses before, or without, an operation: programs read problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+import json
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from tests.integration.api.api_stream import open_stream
+from tests.integration.api.conftest import Program
+
+REFUSALS = {
+    "GET /api/v1/apps?a=%00": (400, "invalid", "NUL"),
+    "GET /adk/%00": (400, "invalid", "NUL"),
+    "GET /api/v1/no-such-thing": (404, "not_found", "nothing at this address"),
+    "POST /adk/no-such-thing": (404, "not_found", "nothing at this address"),
+    "GET /a2a/demo/x/y": (404, "not_found", "nothing at this address"),
+    "DELETE /api/v1/apps": (405, "method_not_allowed", "takes GET only"),
+    "DELETE /adk/list-apps": (405, "method_not_allowed", "takes GET only"),
+}
+
+
+@pytest.mark.parametrize("request_line", REFUSALS)
+def test_a_refusal_is_a_problem_for_programs(request_line: str) -> None:
+    method, address = request_line.split()
+    response = Client().generic(method, address)
+    problem = response.json()
+    status, code, words = REFUSALS[request_line]
+    assert response["Content-Type"] == "application/problem+json"
+    assert (response.status_code, problem["status"], problem["code"]) == (status, status, code)
+    assert words in problem["detail"]
+    assert int(response["Content-Length"]) == len(response.content)
+
+
+NEGOTIATED = ("GET /api/v1/apps", "POST /api/v1/sessions", "GET /api/v1/openapi.json")
+
+
+@pytest.mark.parametrize("request_line", NEGOTIATED)
+async def test_a_response_that_the_program_does_not_accept_is_refused_before_a_write(
+    program: Program, request_line: str
+) -> None:
+    method, address = request_line.split()
+    body = {"app": "no-such-app"}  # would be 404
+    for accept, is_refused in {"image/png": True, "text/html, application/*;q=0.5": False}.items():
+        response = await program.generic(
+            method, address, json.dumps(body), "application/json", headers={"accept": accept}
+        )
+        assert (response.status_code == 406) is is_refused
+        if is_refused:
+            problem = response.json()
+            assert (problem["code"], "application/json" in problem["detail"]) == ("not_acceptable", True)
+
+
+async def test_a_stream_is_refused_to_a_program_that_does_not_accept_it(program: Program) -> None:
+    sent = {**program.sent, "accept": "application/json"}
+    async with open_stream(f"/api/v1/sessions/{uuid4()}/stream", sent) as stream:
+        assert stream.status == 406
+
+
+def test_a_host_that_is_not_the_sites_is_a_problem_for_programs_and_a_page_for_people() -> None:
+    kinds = [Client().get(path, headers={"host": "a.b"})["Content-Type"] for path in ("/api/v1/me", "/")]
+    assert kinds == ["application/problem+json", "text/html; charset=utf-8"]

@@ -1,0 +1,39 @@
+"""A web process of the site on the test's database, behind a proxy that a test can cut."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from adk_site.embedded.paths import CHECKOUT
+from tests.browser.blocking_proxy import BlockingProxy
+from tests.integration.api.conftest import make_key
+from tests.integration.commands.conftest import AGENT
+from tests.integration.commands.terminal import site_environment
+from tests.stack.web_process import free_port, wait_until_listening, web_command
+
+
+@pytest.fixture
+def proxy(transactional_db: None, tmp_path: Path) -> Iterator[BlockingProxy]:
+    """The proxy in front of a web process that serves the agent folder `clerk`."""
+    folder = tmp_path / "agents" / "clerk"
+    folder.mkdir(parents=True)
+    (folder / "agent.py").write_text(AGENT)
+    port = free_port()
+    environment = site_environment(AGENT_DIRS=str(folder.parent))
+    with subprocess.Popen(web_command(port), cwd=CHECKOUT, env=environment) as process:
+        wait_until_listening(port)
+        with BlockingProxy(port) as proxy:
+            proxy.sockets = "pass"
+            yield proxy
+        process.terminate()
+
+
+@pytest.fixture
+def key(person: User) -> str:
+    """A key of the person, with all scopes."""
+    return make_key(person)

@@ -1,0 +1,41 @@
+"""A shop whose model answers by the message, and a broker that records the cases which are sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.models import LlmRequest
+from runtime.testing.scripted_model import Turn
+from sessions_app import celery_dispatch
+from tests.fakes import ScriptedModel, call
+from tests.integration.evaluation.workers import APP
+from tests.integration.served_agents import serve
+
+
+def price() -> dict[str, int]:
+    """Price of the lamp."""
+    return {"price": 20}
+
+
+def answer(request: LlmRequest) -> Turn:
+    """Call the tool for a price, then say it; echo other messages; raise for «fail»."""
+    part = (request.contents[-1].parts or [])[0]
+    if part.function_response:
+        return "It costs 20 EUR"
+    text = part.text or ""
+    if "fail" in text:
+        raise OSError("password=secret")
+    return call("price") if "price" in text else text
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, background_end: None) -> ScriptedModel:
+    return serve(monkeypatch, APP, ScriptedModel(rule=answer), [price])
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel) -> list[int]:
+    """The cases that were sent to the broker; the test runs their tasks."""
+    found: list[int] = []
+    monkeypatch.setattr(celery_dispatch, "send_case", found.append)
+    return found

@@ -1,0 +1,204 @@
+"""Following: news of a session go only to the processes that follow it, and a process that is alone sends none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from channels.layers import channel_layers
+from pytest_django import Settings
+from redis.asyncio import Redis
+
+from sessions_app.db.event_log import SessionStatus
+from sessions_app.live.browser_form import BrowserForm
+from sessions_app.live.followers import Followers
+from sessions_app.live.frames import Notice
+from sessions_app.live.hub import Hub
+from sessions_app.live.relay import Relay
+from sessions_app.live.streamed_text import StreamKey, TextChunk
+from sessions_app.rendering.session_view import SITE_READER
+
+HEARTBEAT = 0.2
+
+
+class Watcher:
+    """A watcher that keeps log positions and texts."""
+
+    form = BrowserForm(SITE_READER)
+
+    def __init__(self) -> None:
+        self.positions: asyncio.Queue[int] = asyncio.Queue()
+        self.texts: asyncio.Queue[str] = asyncio.Queue()
+
+    def on_event(self, seq: int, frame: str) -> None: ...
+    def on_log_position(self, seq: int) -> None:
+        self.positions.put_nowait(seq)
+
+    def on_text(self, chunk: TextChunk, frame: str) -> None:
+        self.texts.put_nowait(frame)
+
+    def on_notice(self, notice: Notice, frame: str) -> None: ...
+    def on_status(self, session_status: SessionStatus) -> None: ...
+    def on_deleted(self) -> None: ...
+
+
+class Process:
+    """A relay with its hub, which counts the news that it receives."""
+
+    def __init__(self) -> None:
+        self.relay = Relay()
+        self.hub = Hub(self.relay)
+        self.received: list[str] = []
+        dispatch = self.relay._dispatch
+
+        def count(news: dict[str, Any], sender: str) -> None:
+            self.received.append(news["kind"])
+            dispatch(news, sender)
+
+        self.relay._dispatch = count  # type: ignore[method-assign]
+
+    def watch(self, session_id: UUID) -> Watcher:
+        watcher = Watcher()
+        self.hub.watch(session_id, watcher)
+        return watcher
+
+
+@pytest.fixture(autouse=True)
+def own_layer(servers: None, settings: Settings) -> Iterator[None]:
+    """Use a channel layer without connections of earlier event loops, and processes that soon know each other."""
+    settings.ADK = {"heartbeat_seconds": HEARTBEAT}
+    channel_layers.backends.clear()
+    yield
+    channel_layers.backends.clear()
+
+
+@asynccontextmanager
+async def processes(count: int) -> AsyncIterator[list[Process]]:
+    """Processes that have joined and know each other."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(_process()) for _ in range(count)]
+
+
+@asynccontextmanager
+async def _process() -> AsyncIterator[Process]:
+    process = Process()
+    task = asyncio.create_task(process.relay.listen(process.hub))
+    await until(lambda: process.relay._knows_followers)
+    yield process
+    await process.relay.stop()
+    await task
+
+
+async def until(is_so: Any) -> None:
+    async with asyncio.timeout(10):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+async def commands_of_redis(url: str) -> int:
+    redis = Redis.from_url(url)
+    try:
+        return int((await redis.info("commandstats")).get("cmdstat_publish", {"calls": 0})["calls"])
+    finally:
+        await redis.aclose()
+
+
+async def test_only_a_process_that_follows_the_session_receives_its_news() -> None:
+    session_id = uuid4()
+    async with processes(4) as (sender, follower, *others):
+        watcher = follower.watch(session_id)
+        await until(lambda: sender.relay.is_followed(session_id))
+        sender.relay.send_log_position(session_id, 1)
+        sender.hub.publish_text(session_id, StreamKey(1, "e-1", "event", "agent", thought=False), "One")
+        assert await asyncio.wait_for(watcher.positions.get(), timeout=5) == 1
+        assert "One" in await asyncio.wait_for(watcher.texts.get(), timeout=5)
+        assert {kind for other in others for kind in other.received} <= {"follow", "followed"}
+
+
+async def test_a_process_that_is_alone_or_that_nobody_follows_publishes_nothing(settings: Settings) -> None:
+    session_id = uuid4()
+    async with processes(1) as (alone,):
+        before = await commands_of_redis(settings.REDIS_URL)
+        alone.watch(session_id)
+        alone.relay.send_log_position(session_id, 1)
+        alone.hub.publish_text(session_id, StreamKey(1, "e-1", "event", "agent", thought=False), "One")
+        await alone.relay.flush()
+        assert await commands_of_redis(settings.REDIS_URL) == before
+    async with processes(12) as (sender, *_):
+        before = await commands_of_redis(settings.REDIS_URL)
+        sender.relay.send_log_position(session_id, 1)
+        await sender.relay.flush()
+        assert await commands_of_redis(settings.REDIS_URL) == before
+
+
+async def test_one_message_tells_of_all_sessions_that_another_process_follows(settings: Settings) -> None:
+    sessions = [uuid4() for _ in range(20)]
+    async with processes(2) as (sender, follower):
+        watchers = [follower.watch(session_id) for session_id in sessions]
+        await until(lambda: all(sender.relay.is_followed(session_id) for session_id in sessions))
+        before = await commands_of_redis(settings.REDIS_URL)
+        for session_id in sessions:
+            sender.relay.send_log_position(session_id, 1)
+        for watcher in watchers:
+            await asyncio.wait_for(watcher.positions.get(), timeout=5)
+        assert await commands_of_redis(settings.REDIS_URL) == before + 1
+
+
+async def test_a_process_that_starts_later_learns_who_follows_and_tells_everybody_until_then() -> None:
+    session_id = uuid4()
+    async with processes(1) as (follower,):
+        watcher = follower.watch(session_id)
+        late = Process()
+        task = asyncio.create_task(late.relay.listen(late.hub))
+        late.relay.send_log_position(session_id, 1)
+        assert await asyncio.wait_for(watcher.positions.get(), timeout=5) == 1
+        await until(lambda: late.relay._knows_followers)
+        late.relay.send_log_position(session_id, 2)
+        assert await asyncio.wait_for(watcher.positions.get(), timeout=5) == 2
+        await late.relay.stop()
+        await task
+
+
+async def test_a_process_that_leaves_a_session_or_ends_receives_no_more() -> None:
+    session_id, other_id = uuid4(), uuid4()
+    async with processes(2) as (sender, follower):
+        watcher = follower.watch(session_id)
+        follower.watch(other_id)
+        await until(lambda: sender.relay.is_followed(session_id) and sender.relay.is_followed(other_id))
+        follower.hub.unwatch(session_id, watcher)
+        await until(lambda: not sender.relay.is_followed(session_id))
+        assert sender.relay.is_followed(other_id)
+        await follower.relay.stop()
+        await until(lambda: not sender.relay.is_followed(other_id))
+        assert not sender.relay.follows_lists()
+
+
+async def test_a_new_follower_has_the_session_checked_once_the_others_know_of_it() -> None:
+    session_id, checked = uuid4(), asyncio.Queue[list[UUID]]()
+    async with processes(2) as (_, follower):
+        follower.relay.on_followed = checked.put_nowait
+        follower.watch(session_id)
+        assert await asyncio.wait_for(checked.get(), timeout=5) == [session_id]
+        follower.relay.follow(session_id)  # asks for the text again
+        await follower.relay.flush()
+        follower.watch(later := uuid4())
+        assert await asyncio.wait_for(checked.get(), timeout=5) == [later]
+
+
+def test_a_silent_process_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    followers = Followers()
+    followers.add("silent", ["session:1"])
+    monkeypatch.setattr("sessions_app.live.followers.FORGET_SECONDS", -1.0)
+    followers.forget_silent()
+    assert not followers and not followers.of("session:1")
+
+
+def test_a_list_replaces_what_was_known_of_a_process() -> None:
+    followers = Followers()
+    followers.add("other", ["a", "b"])
+    assert followers.replace("other", ["b", "c"]) == {"c"}
+    assert [bool(followers.of(topic)) for topic in "abc"] == [False, True, True]

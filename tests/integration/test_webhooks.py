@@ -1,0 +1,394 @@
+"""Webhooks: staged with what they tell, signed, delivered at least once, to public hosts only (docs/webhooks.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from hmac import digest as hmac_digest
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group, User
+from django.db.models import F
+from django.test import AsyncClient
+from django.utils import timezone
+
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry, use_cases
+from sessions_app.errors import InvalidInputError
+from sessions_app.invocations.worker import worker
+from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery
+from sessions_app.webhooks import changes, delivery
+from sessions_app.webhooks.delivery import deliver_due
+from sessions_app.webhooks.targets import check_url, is_public
+from tests.fakes import ScriptedModel
+from tests.integration.access import make_job, make_request, make_session
+from tests.integration.api.conftest import make_key
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+HOOKS = "/api/v1/webhooks"
+EVENTS = ["run.ended", "approval.needed", "job.ended"]
+
+
+@dataclass
+class Receiver:
+    """A server on this machine that records requests and answers with the statuses in `answers`, else with 204."""
+
+    port: int = 0
+    requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
+        headers = {name.lower(): value for name, value in headers.items()}
+        body = await reader.readexactly(int(headers["content-length"]))
+        self.requests.append((headers, body))
+        answer = self.answers.pop(0) if self.answers else "204 No Content"
+        writer.write(f"HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n".encode())
+        await writer.drain()
+        writer.close()
+
+
+@pytest.fixture
+async def receiver(configure: Callable[..., None]) -> AsyncIterator[Receiver]:
+    configure(webhooks_to_localhost=True)
+    made = Receiver()
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.port = server.sockets[0].getsockname()[1]
+    yield made
+    server.close()
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    scripted = ScriptedModel()
+    app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    return scripted
+
+
+@pytest.fixture
+async def key(person: User) -> dict[str, str]:
+    """Headers of a program with a key of the person."""
+    return {"authorization": f"Bearer {await sync_to_async(make_key)(person)}"}
+
+
+async def make_hook(key: dict[str, str], port: int, **wish: Any) -> dict[str, Any]:
+    """Make a webhook by the API, as the response tells it."""
+    body = {"url": f"http://localhost:{port}/hook", "events": EVENTS, **wish}
+    response = await AsyncClient().post(HOOKS, body, content_type="application/json", headers=key)
+    assert response.status_code == 201, response.content
+    told: dict[str, Any] = response.json()
+    return told
+
+
+def is_signed(secret: str, headers: dict[str, str], body: bytes) -> bool:
+    """Verify a request as the specification says."""
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = hmac_digest(b64decode(secret.removeprefix("whsec_")), signed, "sha256")
+    return headers["webhook-signature"] == "v1," + b64encode(expected).decode()
+
+
+async def make_due() -> None:
+    await WebhookDelivery.objects.filter(next_at__isnull=False).aupdate(next_at=timezone.now())
+
+
+async def test_the_end_of_a_run_is_told_once_and_signed(
+    person: User, key: dict[str, str], receiver: Receiver, model: ScriptedModel
+) -> None:
+    model.turns = ["Hi."]
+    hook = await make_hook(key, receiver.port)
+    session = await use_cases.create_session(person, "words")
+    run_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
+    await worker().wait_until_idle()
+    assert await deliver_due() == 1
+    assert await deliver_due() == 0
+    [(headers, body)] = receiver.requests
+    assert is_signed(hook["secret"], headers, body)
+    told = json.loads(body)
+    assert told["type"] == "run.ended"
+    assert told["data"]["run_id"] == run_id
+    assert told["data"]["session_id"] == str(session.pk)
+    assert told["data"]["status"] == "completed"
+    assert b"hello" not in body and b"Hi." not in body
+    row = await WebhookDelivery.objects.aget()
+    assert (row.attempts, row.response_status, row.error) == (1, 204, "")
+    assert row.delivered_at and row.next_at is None
+
+
+async def test_nobody_is_told_what_happens_in_the_sessions_of_others(
+    person: User, key: dict[str, str], receiver: Receiver
+) -> None:
+    await make_hook(key, receiver.port)
+    eve = await User.objects.acreate_user("eve")
+    job = await sync_to_async(make_job)(await sync_to_async(make_session)(eve))
+    job.status = "succeeded"
+    await job.asave()
+    assert await WebhookDelivery.objects.acount() == 0
+
+
+async def test_the_webhook_of_a_group_is_told_of_all_people_for_whom_the_key_acts(
+    person: User, receiver: Receiver, key: dict[str, str]
+) -> None:
+    group = await Group.objects.acreate(name="Customers")
+    service = {"authorization": f"Bearer {await sync_to_async(make_key)(person, people=group)}"}
+    hook = await make_hook(service, receiver.port, is_of_group=True)
+    assert hook["user_id"] is None
+    people = {name: await User.objects.acreate_user(name) for name in ("eve", "mallory", "boss", "left")}
+    for name in ("eve", "boss", "left"):
+        await people[name].groups.aadd(group)
+    await User.objects.filter(username="boss").aupdate(is_staff=True)
+    for user in (person, *people.values()):
+        job = await sync_to_async(make_job)(await sync_to_async(make_session)(user))
+        job.status = "succeeded"
+        await job.asave()
+    await people["left"].groups.aclear()
+    await deliver_due()
+    [(_, body)] = receiver.requests
+    assert json.loads(body)["data"]["user_id"] == str(people["eve"].pk)
+    ended = await WebhookDelivery.objects.exclude(error="").aget()
+    assert (ended.payload["data"]["user_id"], ended.next_at) == (str(people["left"].pk), None)
+    for headers, wish in ((key, {}), (service, {"user_id": "eve"})):
+        asked = {"url": "https://example.org/", "events": EVENTS, "is_of_group": True, **wish}
+        refused = await AsyncClient().post(HOOKS, asked, content_type="application/json", headers=headers)
+        assert refused.status_code == 400, refused.content
+
+
+async def test_jobs_and_what_waits_are_told(person: User, key: dict[str, str], receiver: Receiver) -> None:
+    await make_hook(key, receiver.port)
+    session = await sync_to_async(make_session)(person)
+    job = await sync_to_async(make_job)(session)
+    await sync_to_async(make_request)(session)
+    for status in ("running", "succeeded"):
+        job.status = status
+        await job.asave()
+    await deliver_due()
+    told = {event["type"]: event["data"] for event in (json.loads(body) for _, body in receiver.requests)}
+    assert told["job.ended"]["job_id"] == str(job.pk)
+    assert told["job.ended"]["status"] == "succeeded"
+    assert told["approval.needed"]["call_id"] == "c-confirm"
+    assert told["approval.needed"]["tool_name"] == "choose"
+
+
+async def test_a_webhook_is_told_its_events_only(
+    person: User, key: dict[str, str], receiver: Receiver
+) -> None:
+    await make_hook(key, receiver.port, events=["run.ended"])
+    await sync_to_async(make_request)(await sync_to_async(make_session)(person))
+    assert await WebhookDelivery.objects.acount() == 0
+
+
+async def test_a_failed_delivery_is_repeated_with_its_id_after_a_pause(
+    person: User, key: dict[str, str], receiver: Receiver
+) -> None:
+    receiver.answers = ["500 Oops", "302 Found"]
+    hook = await make_hook(key, receiver.port)
+    await AsyncClient().post(f"{HOOKS}/{hook['id']}/test", headers=key)
+    await deliver_due()
+    row = await WebhookDelivery.objects.aget()
+    assert (row.response_status, row.error) == (500, "The server answered with status 500.")
+    assert row.next_at and row.next_at > timezone.now() + timedelta(seconds=2)
+    assert await deliver_due() == 0
+    for _ in range(2):
+        await make_due()
+        await deliver_due()
+    assert len({headers["webhook-id"] for headers, _ in receiver.requests}) == 1
+    row = await WebhookDelivery.objects.aget()
+    assert (row.attempts, row.response_status, row.next_at) == (3, 204, None)
+
+
+async def test_a_delivery_whose_process_died_is_made_again(
+    person: User, key: dict[str, str], receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = await make_hook(key, receiver.port)
+    await AsyncClient().post(f"{HOOKS}/{hook['id']}/test", headers=key)
+
+    def die(*args: Any) -> None:
+        raise ProcessLookupError
+
+    with monkeypatch.context() as dying:
+        dying.setattr(delivery, "_record", die)
+        await deliver_due()
+    assert await deliver_due() == 0  # the claim holds
+    await WebhookDelivery.objects.aupdate(next_at=F("next_at") - timedelta(seconds=delivery.CLAIM_SECONDS))
+    assert await deliver_due() == 1
+    assert len(receiver.requests) == 2
+    assert receiver.requests[0][0]["webhook-id"] == receiver.requests[1][0]["webhook-id"]
+
+
+@pytest.mark.parametrize(
+    "answer,attempts,reason", [("500 Oops", 9, "nothing for a day"), ("410 Gone", 1, "410")]
+)
+async def test_a_webhook_that_fails_for_good_is_disabled_with_the_reason(
+    person: User, key: dict[str, str], receiver: Receiver, answer: str, attempts: int, reason: str
+) -> None:
+    receiver.answers = [answer] * 9
+    hook = await make_hook(key, receiver.port)
+    await AsyncClient().post(f"{HOOKS}/{hook['id']}/test", headers=key)
+    for _ in range(attempts):
+        assert (await Webhook.objects.aget()).disabled_at is None
+        await make_due()
+        await deliver_due()
+    row = await Webhook.objects.aget()
+    assert row.disabled_at and reason in row.disabled_reason
+    assert (await AsyncClient().get(HOOKS, headers=key)).json()[0]["disabled_reason"] == row.disabled_reason
+    assert (await AsyncClient().post(f"{HOOKS}/{hook['id']}/test", headers=key)).status_code == 409
+    await sync_to_async(make_request)(await sync_to_async(make_session)(person))
+    assert await WebhookDelivery.objects.acount() == 1
+
+
+def test_the_pauses_last_a_day() -> None:
+    assert 86_400 <= sum(delivery.PAUSES) < 2 * 86_400
+
+
+async def test_the_webhook_of_a_revoked_key_is_told_nothing(
+    person: User, key: dict[str, str], receiver: Receiver
+) -> None:
+    hook = await make_hook(key, receiver.port)
+    await AsyncClient().post(f"{HOOKS}/{hook['id']}/test", headers=key)
+    await ApiKey.objects.aupdate(revoked_at=timezone.now())
+    await deliver_due()
+    assert receiver.requests == []
+    assert "key" in (await Webhook.objects.aget()).disabled_reason
+
+
+async def test_the_key_of_a_service_makes_webhooks_about_its_people_only(
+    person: User, receiver: Receiver
+) -> None:
+    group = await Group.objects.acreate(name="customers")
+    bob = await User.objects.acreate_user("bob")
+    await User.objects.acreate_user("eve")
+    await bob.groups.aadd(group)
+    key = {"authorization": f"Bearer {await sync_to_async(make_key)(person, people=group)}"}
+    assert (await make_hook(key, receiver.port, user_id="bob"))["user_id"] == str(bob.pk)
+    wish = {"url": "https://example.org", "events": EVENTS, "user_id": "eve"}
+    refused = await AsyncClient().post(HOOKS, wish, content_type="application/json", headers=key)
+    assert refused.status_code == 404
+    assert len((await AsyncClient().get(HOOKS, headers=key)).json()) == 1
+    await bob.groups.aremove(group)
+    await sync_to_async(make_request)(await sync_to_async(make_session)(bob))
+    await deliver_due()
+    assert receiver.requests == []
+
+
+async def test_making_and_deleting_are_recorded_and_the_secret_is_stored_encrypted(
+    person: User, key: dict[str, str], receiver: Receiver
+) -> None:
+    hook = await make_hook(key, receiver.port)
+    assert hook["secret"] not in (await Webhook.objects.aget()).secret
+    listed = await AsyncClient().get(HOOKS, headers=key)
+    assert "whsec_" not in listed.content.decode()
+    assert (await AsyncClient().delete(f"{HOOKS}/{hook['id']}", headers=key)).status_code == 204
+    assert [act.action async for act in AccountAct.objects.order_by("pk")] == ["add", "delete"]
+
+
+async def test_the_number_of_webhooks_is_limited(
+    person: User, key: dict[str, str], receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "MOST_WEBHOOKS", 1)
+    await make_hook(key, receiver.port)
+    wish = {"url": "https://example.org", "events": EVENTS}
+    refused = await AsyncClient().post(HOOKS, wish, content_type="application/json", headers=key)
+    assert refused.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "nonsense",
+        "ftp://example.org/",
+        "http://example.org/",
+        "https://",
+        "https://user:pw@example.org/",
+        "https://example.org/#part",
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "https://10.0.0.1/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://[::1]/",
+        "https://[::ffff:10.0.0.1]/",
+        "https://[fd00::1]/",
+        "https://printer.local/",
+        "https://example.org:99999/",
+        "https://[broken/",
+        "https://example.org/\r\nHost: evil",
+        "https://example.org/\0",
+        "https://ex\u202eample.org/",
+        "https://example.org/" + "x" * 2000,
+        "javascript:alert(1)",
+    ],
+)
+def test_an_address_that_is_not_public_is_refused(url: str, configure: Callable[..., None]) -> None:
+    configure()
+    with pytest.raises(InvalidInputError):
+        check_url(url)
+
+
+@pytest.mark.parametrize(
+    "address,expected",
+    [
+        ("93.184.216.34", True),
+        ("2606:4700::1111", True),
+        ("10.1.2.3", False),
+        ("100.64.0.1", False),
+        ("0.0.0.0", False),
+        ("224.0.0.1", False),
+        ("255.255.255.255", False),
+        ("169.254.169.254", False),
+        ("fe80::1%eth0", False),
+        ("::ffff:127.0.0.1", False),
+        ("64:ff9b::7f00:1", False),
+        ("2002:7f00:1::", False),
+    ],
+)
+def test_public_addresses_are_told_from_others(address: str, expected: bool) -> None:
+    assert is_public(address) is expected
+
+
+async def test_a_name_that_leads_to_a_private_address_is_not_reached(
+    person: User, key: dict[str, str], receiver: Receiver, configure: Callable[..., None], monkeypatch: Any
+) -> None:
+    async def rebound(self: Any, host: str, port: int, **kwargs: Any) -> Any:
+        kind = socket.SOCK_STREAM
+        return [(socket.AF_INET, kind, 6, "", (address, port)) for address in ("93.184.216.34", "127.0.0.1")]
+
+    wish = {"url": f"https://rebound.example:{receiver.port}/", "events": EVENTS}
+    made = await AsyncClient().post(HOOKS, wish, content_type="application/json", headers=key)
+    await AsyncClient().post(f"{HOOKS}/{made.json()['id']}/test", headers=key)
+    monkeypatch.setattr(type(asyncio.get_running_loop()), "getaddrinfo", rebound)
+    await deliver_due()
+    monkeypatch.undo()
+    assert receiver.requests == []
+    assert "not public" in (await WebhookDelivery.objects.aget()).error
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"url": 7},
+        {"url": "http://example.org"},
+        {"events": []},
+        {"events": ["items"]},
+        {"events": "run.ended"},
+        {"events": ["run.ended"] * 100},
+        {"user_id": "\0"},
+        {"user_id": ["ada"]},
+    ],
+    ids=str,
+)
+async def test_a_wish_that_cannot_be_used_is_refused(
+    person: User, key: dict[str, str], wish: dict[str, Any]
+) -> None:
+    body = {"url": "https://example.org/hook", "events": ["run.ended"], **wish}
+    response = await AsyncClient().post(HOOKS, body, content_type="application/json", headers=key)
+    assert response.status_code in (400, 404, 422)
+    assert response["Content-Type"] == "application/problem+json"

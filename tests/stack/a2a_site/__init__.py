@@ -1,0 +1,1 @@
+"""A Django app whose agent is served by A2A."""

@@ -1,0 +1,45 @@
+"""Contract: tokens and cost of model calls are the sums over the events, and a model without a price has no cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtime import types
+from runtime.events import Event as RuntimeEvent
+from sessions_app.conf import Conf, Price
+from sessions_app.history.costs import Usage, cost_of
+
+CONF = Conf(prices={"gemini": Price(input=1.0, output=10.0, cached_input=0.1)})
+USED = {
+    "promptTokenCount": 1_000_000,
+    "toolUsePromptTokenCount": 1_000_000,
+    "cachedContentTokenCount": 500_000,
+    "thoughtsTokenCount": 100_000,
+    "candidatesTokenCount": 200_000,
+}
+COST = 1.5 * 1.0 + 0.5 * 0.1 + 0.3 * 10.0
+ODD: tuple[Any, ...] = (
+    "many", 7, [1], {"promptTokenCount": "5"}, {"promptTokenCount": -1}, {"promptTokenCount": 10**40},
+    {"promptTokenCount": True}, {"promptTokenCount": [3]}, None,
+)  # fmt: skip
+
+
+def test_the_cost_counts_cached_input_and_thoughts_at_their_prices() -> None:
+    event = RuntimeEvent(
+        author="clerk",
+        model_version="gemini-2.5-flash",
+        usage_metadata=types.GenerateContentResponseUsageMetadata.model_validate(USED),
+    )
+    assert Usage.of(event) == Usage.of_json(USED) == Usage(2_000_000, 500_000, 100_000, 200_000)
+    assert cost_of(event, CONF) == pytest.approx(COST)
+
+
+def test_a_model_without_a_price_has_no_cost_rather_than_none_of_it() -> None:
+    assert Usage(prompt=5).cost("home-made", CONF) is None
+    assert Usage().cost("gemini-2.5-flash", CONF) == 0.0
+
+
+def test_odd_counts_are_no_counts() -> None:
+    assert all(Usage.of_json(metadata) == Usage() for metadata in ODD)
