@@ -268,12 +268,17 @@ LOGGING: dict[str, Any] = {
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },
-    "filters": {"one line": {"()": "adk_site.short_logs.OneLine"}},
+    "filters": {
+        "one line": {"()": "adk_site.short_logs.OneLine"},
+        "no traceback": {"()": "adk_site.short_logs.NoTraceback"},
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},
         "channels_redis.pubsub": {"filters": ["one line"]},  # tries to reach Redis each second
+        # Names killed tasks, for instance those that Ctrl-C cut; the traceback is of Celery's own code.
+        "celery.worker.request": {"filters": ["no traceback"]},
         # Logs "ready", which `make run` waits for, whatever the worker's --loglevel.
         "celery.apps.worker": {"level": "INFO"},
     },

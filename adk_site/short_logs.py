@@ -1,4 +1,4 @@
-"""Log filter for libraries that log a traceback each second while a server is away."""
+"""Log filters for libraries that log a traceback of their own code where one line says it all."""
 
 from __future__ import annotations
 
@@ -12,4 +12,12 @@ class OneLine(logging.Filter):
         if record.exc_info and record.exc_info[1] is not None:
             record.msg, record.args = "%s: %s", (record.getMessage(), record.exc_info[1])
             record.exc_info = None
+        return True
+
+
+class NoTraceback(logging.Filter):
+    """Removes the traceback from a record whose message names the exception."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.exc_info = None
         return True

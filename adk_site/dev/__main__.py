@@ -1,5 +1,7 @@
 """`python -m adk_site.dev`: start the site and its embedded servers; Ctrl-C or SIGTERM stops all of them."""
 
+import os
+
 from adk_site.dev.marked_processes import restart_with_mark
 from adk_site.embedded.paths import data_dir
 
@@ -7,6 +9,9 @@ if __name__ == "__main__":
     data = data_dir()
     restart_with_mark(data)
 
+    # A worker that gets SIGTERM returns its running jobs to the queue instead of finishing them. Set before any import
+    # of Celery, because its pool reads the variable when it is imported and the workers are forks of this process.
+    os.environ["REMAP_SIGTERM"] = "SIGQUIT"
     # These imports take more than a second, which the program before the restart saves.
     from adk_site.dev.site import run_site
 

@@ -84,6 +84,4 @@ def _environment() -> dict[str, str]:
         "REDIS_URL": settings.REDIS_URL,
         "SECRET_KEY": settings.SECRET_KEY,
         "PYTHONUNBUFFERED": "1",
-        # A worker that gets SIGTERM returns its running jobs to the queue instead of finishing them.
-        "REMAP_SIGTERM": "SIGQUIT",
     }

@@ -5,18 +5,24 @@ import signal
 import stat
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import psutil
+import psycopg
 import pytest
 
 from adk_site.embedded.paths import CHECKOUT, wheel_dir
+from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import PROGRAMS
 from tests.stack.changed_agent import ChangedAgent, check_changed_agent_is_served
 from tests.stack.stack import Stack
 
 pytestmark = pytest.mark.stack
+
+BLOCKED_SECONDS = 30.0
 
 
 def sign_in(site: Stack, user: str) -> bool:
@@ -70,9 +76,22 @@ def check_first_start(site: Stack) -> dict[str, str]:
 
 
 def check_ctrl_c(site: Stack) -> None:
-    assert site.interrupt() == 0
+    """Press Ctrl-C while a task runs: the task goes back to the queue, and no error is logged."""
+    with closing(psycopg.connect(postgres_url(site.data))) as connection:
+        connection.execute("LOCK TABLE sessions_app_session")
+        wait_for_blocked_query(connection)
+        assert site.interrupt() == 0
     assert site.processes() == []
     assert "Traceback" not in site.output
+
+
+def wait_for_blocked_query(connection: psycopg.Connection) -> None:
+    """Wait until a query, for instance one of the sweep, waits for a lock of this connection."""
+    blocked = "SELECT 1 FROM pg_locks WHERE NOT granted"
+    deadline = time.monotonic() + BLOCKED_SECONDS
+    while connection.execute(blocked).fetchone() is None:
+        assert time.monotonic() < deadline, "no query waits for the lock"
+        time.sleep(0.05)
 
 
 def replace_killed_main_process(site: Stack) -> Stack:
