@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, StorageState, expect
@@ -43,6 +45,26 @@ class AdkWeb:
         """Send a message and wait until adk-web reads the spans: the run has ended, and answers are taken."""
         with self.page.expect_event("requestfinished", lambda request: "/debug/trace/" in request.url):
             self.send(text)
+
+    def edit_state(self, state: dict[str, Any]) -> None:
+        """Save another state in the dialog; it goes with the next message.
+
+        The editor reports its text 300 ms after a change, or when it loses the focus; until then Save takes the text
+        from before. It marks itself as without focus right after it has reported.
+        """
+        self.page.locator(".input-prefix-menu-btn").click()
+        self.page.get_by_role("menuitem", name="Update state").click()
+        dialog = self.page.get_by_role("dialog")
+        editor, save = dialog.locator(".jse-main"), dialog.get_by_role("button", name="Save")
+        expect(save).to_be_focused()  # by the dialog, which would otherwise take the focus from the editor
+        editor.locator(".cm-content").click()
+        expect(editor).to_contain_class("jse-focus")
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(json.dumps(state))
+        save.focus()
+        expect(editor).not_to_contain_class("jse-focus")
+        save.click()
+        expect(self.conversation.get_by_text("Updated session state")).to_be_visible()
 
     def says(self, text: str) -> Locator:
         """A text of the conversation."""
@@ -171,3 +193,16 @@ def test_a_long_running_call_gets_its_answer(adk: AdkWeb, model: Model) -> None:
     answer.press("Enter")
     expect(adk.says("Then Bern.")).to_be_visible()
     assert "Bern" in str(model.requests()[-1]["body"]["contents"][-1])
+
+
+def test_an_edit_of_the_state_goes_with_the_next_message(adk: AdkWeb, model: Model) -> None:
+    model.play(Turn(text=["Hello."]), Turn(text=["Noted."]))
+    adk.open("help_desk")
+    adk.ask("Hi")
+    adk.edit_state({"colour": "red"})
+    with adk.page.expect_request("**/run_sse") as sent:
+        adk.ask("Go on")
+    assert json.loads(sent.value.post_data or "")["stateDelta"] == {"colour": "red"}
+    adk.page.reload()  # so that the state is the server's
+    expect(adk.says("Noted.")).to_be_visible()
+    expect(adk.panel("State")).to_contain_text('colour: "red"')
