@@ -40,7 +40,7 @@ class Staff:
                 if await self._try_to_correct(session_id, value):
                     return
             except httpx.HTTPError as error:  # The process was killed, or PostgreSQL was away.
-                logger.info("The correction %s is given anew: %r", value, error)
+                logger.warning("The correction %s is given anew: %r", value, error)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _try_to_correct(self, session_id: UUID, value: str) -> bool:
