@@ -19,13 +19,20 @@ from sessions_app.use_cases import create_session
 
 
 async def upload_file(
-    user: User, session_id: UUID, upload: UploadedFile[Any], network: str = "", *, new_app: str = ""
+    user: User,
+    session_id: UUID,
+    upload: UploadedFile[Any],
+    network: str = "",
+    *,
+    new_app: str = "",
+    upload_id: UUID | None = None,
 ) -> Artifact:
     """Store a file of the user in the session, for the next message to refer to.
 
     Args:
         network: address by which the client is counted; empty without a client.
         new_app: app with which the session is created, if it does not exist yet.
+        upload_id: id of the request that brings the file, which is stored once under it; None for no such id.
 
     Raises:
         NotFoundError: the user has no such session, or see `create_session`.
@@ -41,7 +48,7 @@ async def upload_file(
     mime_type = await in_thread(uploads.check_upload, upload)  # before a session is created
     if session is None:
         session = await create_session(user, new_app, network, session_id=session_id)
-    return await in_thread(uploads.store_upload, session, upload, mime_type)
+    return await in_thread(uploads.store_upload, session, upload, mime_type, upload_id)
 
 
 async def upload_bytes(

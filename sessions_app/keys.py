@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID, uuid4
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -38,12 +39,18 @@ class KeyProperties:
 
 
 def make_key(
-    user: Any, properties: KeyProperties, by: Actor, maker: ApiKey | None = None
+    user: Any,
+    properties: KeyProperties,
+    by: Actor,
+    maker: ApiKey | None = None,
+    *,
+    key_id: UUID | None = None,
 ) -> tuple[ApiKey, str]:
     """Make a key of the user and record the act; return its row, and the key itself, which is not stored.
 
     Args:
         maker: the key that asks for it; None for a person or staff.
+        key_id: id of the row. If there is one, which nobody was told of, it gets a new key and no other row is made.
 
     Raises:
         InvalidInputError: a property cannot be used, or the user has as many keys as are allowed.
@@ -56,9 +63,14 @@ def make_key(
         _lock_keys(user.pk)
         if maker is not None and not ApiKey.objects.active().filter(pk=maker.pk).exists():
             raise PermissionDeniedError("The key has ended meanwhile, so it makes none. Use another key.")
+        if key_id and (made := ApiKey.objects.filter(pk=key_id).first()):
+            key = made.take_new_key()
+            made.save(update_fields=["prefix", "digest"])
+            return made, key
         if ApiKey.objects.active().filter(user_id=user.pk).count() >= MOST_KEYS:
             raise InvalidInputError(f"There are {MOST_KEYS} keys already. Revoke one that is not used.")
         row, key = ApiKey.objects.all().make(
+            pk=key_id or uuid4(),
             user_id=user.pk,
             people_id=properties.people_id,
             made_by=maker,

@@ -101,7 +101,7 @@ async def count_new_session(user: User, network: str) -> None:
 
 
 async def change_session(user: User, session_id: UUID, change: str, title: str = "") -> None:
-    """Make one of the `CHANGES` of `session_list.changes` to the user's session; `restore` undoes a deletion.
+    """Make one of the `CHANGES` of `session_list.changes` to the user's session; `restore` undoes a deletion, once.
 
     Raises:
         NotFoundError: the user has no such session, or it is erased already.
@@ -112,6 +112,8 @@ async def change_session(user: User, session_id: UUID, change: str, title: str =
         session = await in_thread(Session.objects.of_user(user).filter(pk=session_id).first)
         if session is None:
             raise NotFoundError(changes.GONE)
+        if session.deleted_at is None:
+            return
     else:
         session = await own_session(user, session_id)
     await in_thread(changes.change_session, session, change, title, actors.person(user))

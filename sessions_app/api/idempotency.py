@@ -1,8 +1,9 @@
 """Idempotency keys (draft-ietf-httpapi-idempotency-key-header): a write that is sent again is answered, not repeated.
 
 A response is repeated for a day to the same caller. Until the first request is answered, a second one gets 409. A
-request that was refused has changed nothing, so its key is free again. That of a process that died can be tried again
-after a minute: the use cases begin nothing twice under an id that is made of the key.
+request that was refused has changed nothing, so its key is free again. That of a process that died is handled once more
+after a minute. Its operation gives what it creates the id `id_of_key`, and finds it there the second time; nobody has
+seen a secret of it, so a new one takes its place. A response is stored before it is sent.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.utils.crypto import salted_hmac
 from ninja import NinjaAPI
 from ninja.errors import ValidationError
 
+from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.models.idempotent_request import LONGEST_KEY, IdempotentRequest, is_usable_key
 from sessions_app.programs.callers import Caller, caller_of
+from sessions_app.programs.problems import problem_of
 from sessions_app.services import idempotent_requests
 from sessions_app.services.idempotent_requests import RequestKey
 from sessions_app.serving.problem_details import problem
@@ -36,6 +38,9 @@ OFFSET = "Upload-Offset"
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _SECRET = problem(409, "This was done already. The response had a secret, which is told once.", "conflict")
 """Response to the repetition of a request whose response must not be stored."""
+_DONE_ALREADY = (404, 409, 412)
+"""Statuses that refuse an act, such as an answer or a deletion, once it is done."""
+_FIRST_ATTEMPT = "An earlier attempt at this request ended without a response, and may have done it."
 _CLAIMED = "_claimed_idempotent_request"
 View = Callable[..., Awaitable[Any]]
 
@@ -47,15 +52,9 @@ def add_idempotency(api: NinjaAPI) -> None:
 
 
 def id_of_key(request: HttpRequest) -> UUID | None:
-    """Return an id for the thing that the request creates, the same for a repetition; None without a key.
-
-    Nobody else can foresee the id, and take it.
-    """
-    key = request.headers.get(HEADER)
-    if not key:
-        return None
-    words = f"{_name_of(caller_of(request))} {key}"
-    return UUID(bytes=salted_hmac(__name__, words, algorithm="sha256").digest()[:16], version=4)
+    """Return an id for the thing that the request creates, the same for a repetition; None without a key."""
+    row = getattr(request, _CLAIMED, None)
+    return idempotent_requests.id_of_created(row) if row else None
 
 
 def _claiming(view: Any) -> Any:
@@ -86,16 +85,27 @@ def _storing(run: View) -> View:
         row = getattr(request, _CLAIMED, None)
         if row is None:
             return response
-        if response.status_code >= 300 or not isinstance(response, HttpResponse):
-            await in_thread(idempotent_requests.release, row)
-        else:
-            stored = _SECRET if response.get("Cache-Control") == "no-store" else response
-            body, location = stored.content.decode(), stored.get("Location", "")
-            session_pk = _session_of(values, body)
-            await in_thread(idempotent_requests.finish, row, session_pk, stored.status_code, body, location)
+        try:
+            await _store(row, response, values)
+        except UNAVAILABLE as error:  # The response may be lost, so it must not be sent.
+            return problem_of(error)
+        _tell_of_first_attempt(row, response)
         return response
 
     return store
+
+
+async def _store(row: IdempotentRequest, response: HttpResponseBase, values: dict[str, Any]) -> None:
+    """Store the response for repetitions, or let the request be handled again."""
+    if response.status_code < 300 and isinstance(response, HttpResponse):
+        stored = _SECRET if response.get("Cache-Control") == "no-store" else response
+        body, location = stored.content.decode(), stored.get("Location", "")
+        session_pk = _session_of(values, body)
+        await in_thread(idempotent_requests.finish, row, session_pk, stored.status_code, body, location)
+    elif row.is_repeated or response.status_code >= 500:
+        await in_thread(idempotent_requests.unlock, row)
+    else:
+        await in_thread(idempotent_requests.release, row)
 
 
 async def _claim(identity: RequestKey) -> IdempotentRequest:
@@ -133,6 +143,14 @@ def _fingerprint(request: HttpRequest) -> str:
             digest.update(chunk)
         file.seek(0)
     return digest.hexdigest()
+
+
+def _tell_of_first_attempt(row: IdempotentRequest, response: HttpResponseBase) -> None:
+    """Say in a refusal that an attempt which nobody has answered may be its reason."""
+    if row.is_repeated and response.status_code in _DONE_ALREADY and isinstance(response, HttpResponse):
+        refusal = json.loads(response.content)
+        refusal["detail"] = f"{_FIRST_ATTEMPT} {refusal['detail']}"
+        response.content = json.dumps(refusal)
 
 
 def _repeated(row: IdempotentRequest) -> HttpResponse:

@@ -58,8 +58,10 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
     def make(self, **fields: Any) -> tuple[ApiKey, str]:
         """Store a new key; return its row, and the key itself, which is not stored."""
-        key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
-        return self.create(prefix=key[:SHOWN_CHARACTERS], digest=digest_of(key), **fields), key
+        row = self.model(**fields)
+        key = row.take_new_key()
+        row.save(force_insert=True)
+        return row, key
 
 
 class ApiKey(models.Model):
@@ -107,6 +109,12 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}… {self.name}"
+
+    def take_new_key(self) -> str:
+        """Take prefix and digest of a new key, which is returned. The caller saves the row."""
+        key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+        self.prefix, self.digest = key[:SHOWN_CHARACTERS], digest_of(key)
+        return key
 
     def acts_for(self, user_pk: Any) -> bool:
         """True when the key is in force and acts for the person, read from the database."""

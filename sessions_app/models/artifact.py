@@ -12,10 +12,21 @@ from django.db.models.functions import Now
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
+FOLDER = "artifacts/"
+
 
 def storage_path(artifact: Artifact, filename: str) -> str:
-    """Return a random path: a file name from a user or a model never reaches the file system."""
-    return f"artifacts/{uuid.uuid4().hex}"
+    """Return a random path: a file name from a user or a model never reaches the file system.
+
+    That of an artifact with an upload id begins with `path_of_upload`.
+    """
+    beginning = path_of_upload(artifact.upload_id) if artifact.upload_id else FOLDER
+    return f"{beginning}{uuid.uuid4().hex}"
+
+
+def path_of_upload(upload_id: uuid.UUID) -> str:
+    """Return the beginning of the path of a file that came with this id."""
+    return f"{FOLDER}{upload_id.hex}-"
 
 
 class Artifact(models.Model):
@@ -28,7 +39,10 @@ class Artifact(models.Model):
         size: number of bytes.
         part_kind: kind of part that loading returns: `text` or `blob`.
         is_upload: True for a file that the person uploaded.
+        upload_id: id of the request that brings the file, while it is stored.
     """
+
+    upload_id: uuid.UUID | None = None
 
     app_name = models.CharField(max_length=128)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_artifacts")

@@ -25,7 +25,10 @@ class IdempotentRequest(models.Model):
         locked_until: time after which the process that handles the request counts as dead.
         status: status of the response; null while the request is handled.
         location: header of the response.
+        is_repeated: True for the process that handles the request again after another one has died.
     """
+
+    is_repeated = False
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     session = models.ForeignKey(

@@ -1,4 +1,8 @@
-"""Requests of the API under keys of their clients: claimed by one process, answered again for a day."""
+"""Requests of the API under keys of their clients: claimed by one process, answered again for a day.
+
+A request whose process has died is handled once more. What it creates has the id `id_of_created`, by which the second
+attempt finds what the first one has created.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils.crypto import salted_hmac
 
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import IdempotentRequest
@@ -55,8 +60,17 @@ def claim(request: RequestKey) -> IdempotentRequest:
             raise ConflictError(
                 "The first request with this Idempotency-Key is being handled. Try again in a minute."
             )
-        row.attempt = attempt
+        row.attempt, row.is_repeated = attempt, True
         return row
+
+
+def id_of_created(row: IdempotentRequest) -> UUID:
+    """Return the id of the thing that the request creates, the same in each attempt.
+
+    A key that is used again after a day names another thing. Nobody else can foresee the id, and take it.
+    """
+    words = f"{row.pk} {row.caller} {row.key}"
+    return UUID(bytes=salted_hmac(__name__, words, algorithm="sha256").digest()[:16], version=4)
 
 
 def finish(row: IdempotentRequest, session_pk: UUID | None, status: int, body: str, location: str) -> None:
@@ -71,6 +85,13 @@ def finish(row: IdempotentRequest, session_pk: UUID | None, status: int, body: s
 def release(row: IdempotentRequest) -> None:
     """Forget a request that has changed nothing: its client may correct it under the same key."""
     IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt).delete()
+
+
+def unlock(row: IdempotentRequest) -> None:
+    """Let a request that may have changed something be tried again at once."""
+    IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt).update(
+        locked_until=Now() - timedelta(seconds=1)
+    )
 
 
 def delete_old_requests() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import IO
+from uuid import UUID, uuid4
 
 from django.contrib.auth import get_user_model
 from django.core.files.base import File
@@ -21,8 +22,8 @@ MOST_UNFINISHED = 20
 MOST_CHUNKS = 10_000
 
 
-def create(session: Session, name: str, length: int) -> ResumableUpload:
-    """Begin an upload to the session.
+def create(session: Session, name: str, length: int, upload_id: UUID | None = None) -> ResumableUpload:
+    """Begin an upload to the session. Idempotent with an id.
 
     Raises:
         TooLargeError: the file is larger than the site takes.
@@ -35,11 +36,15 @@ def create(session: Session, name: str, length: int) -> ResumableUpload:
     with transaction.atomic():
         # Requests of one person come one after the other, so that they cannot exceed the limit together.
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=session.user_id)
+        if upload_id and (begun := ResumableUpload.objects.filter(pk=upload_id).first()):
+            return begun
         if unfinished.count() >= MOST_UNFINISHED:
             raise LimitExceededError(
                 f"There are {MOST_UNFINISHED} unfinished uploads. Finish or delete one of them."
             )
-        return ResumableUpload.objects.create(session=session, filename=artifact_name(name), length=length)
+        return ResumableUpload.objects.create(
+            pk=upload_id or uuid4(), session=session, filename=artifact_name(name), length=length
+        )
 
 
 def store_chunk(begun: ResumableUpload, offset: int, chunk: IO[bytes]) -> ResumableUpload:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from fnmatch import fnmatch
 from typing import Any
+from uuid import UUID
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
@@ -16,7 +17,13 @@ from sessions_app.codec import is_storable, storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.models import Artifact, LegalHold, Session
-from sessions_app.services.artifact_service import NAME_LENGTH, USER_PREFIX, store_artifact
+from sessions_app.models.artifact import path_of_upload
+from sessions_app.services.artifact_service import (
+    NAME_LENGTH,
+    USER_PREFIX,
+    artifact_versions,
+    store_artifact,
+)
 from sessions_app.services.erasing import refuse_if_held
 from sessions_app.services.file_types import BEGINNING, detect_type
 
@@ -24,28 +31,40 @@ FileName = tuple[str, int]
 """Filename and version."""
 
 
-def store_upload(session: Session, upload: UploadedFile[Any], mime_type: str) -> Artifact:
-    """Store the file as the next version of the artifact of its name.
+def store_upload(
+    session: Session, upload: UploadedFile[Any], mime_type: str, upload_id: UUID | None = None
+) -> Artifact:
+    """Store the file as the next version of the artifact of its name. Idempotent with an id.
 
     Args:
         mime_type: type of the file, from `check_upload`.
+        upload_id: id of the request that brings the file.
 
     Raises:
         LimitExceededError: the person's files would be too large together.
     """
+    name = artifact_name(upload.name or "")
+    if upload_id and (stored := _stored_before(session, name, upload_id)):
+        return stored
     artifact = Artifact(
         app_name=session.app_name,
         user_id=session.user_id,
         session=session,
-        filename=artifact_name(upload.name or ""),
+        filename=name,
         mime_type=mime_type,
         part_kind="blob",
         size=upload.size or 0,
         sha256=_sha256(upload),
         is_upload=True,
     )
+    artifact.upload_id = upload_id
     store_artifact(artifact, upload)
     return artifact
+
+
+def _stored_before(session: Session, name: str, upload_id: UUID) -> Artifact | None:
+    versions = artifact_versions(session.app_name, session.user_id, session.key, name)
+    return versions.filter(file__startswith=path_of_upload(upload_id)).first()
 
 
 def check_upload(upload: UploadedFile[Any]) -> str:

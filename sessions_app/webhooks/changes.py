@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -30,12 +30,15 @@ def make_webhook(
     maker: ApiKey | None = None,
     *,
     is_of_group: bool = False,
+    hook_id: UUID | None = None,
 ) -> tuple[Webhook, str]:
     """Make a webhook about the user's sessions; return it and its secret, which is told this once.
 
     Args:
         maker: the API key that asks for it; None for a person.
         is_of_group: True for the sessions of all people for whom the maker acts, in place of the user's.
+        hook_id: id of the webhook. If there is one, which nobody was told of, it gets a new secret and no other one is
+            made.
 
     Raises:
         InvalidInputError: the URL cannot be used, the user has as many webhooks as are allowed, or the maker acts for
@@ -51,11 +54,16 @@ def make_webhook(
     with transaction.atomic():
         # The lock lets one request at a time count the webhooks of the person.
         get_user_model()._base_manager.select_for_update().get(pk=user.pk)
+        if hook_id and (made := Webhook.objects.filter(pk=hook_id).first()):
+            made.secret = encrypt_text(secret)
+            made.save(update_fields=["secret"])
+            return made, secret
         if Webhook.objects.filter(user_id=user.pk).count() >= MOST_WEBHOOKS:
             raise InvalidInputError(
                 f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not used."
             )
         hook = Webhook.objects.create(
+            pk=hook_id or uuid4(),
             user_id=user.pk,
             people_id=people_id,
             made_by=maker,
@@ -79,8 +87,8 @@ def delete_webhook(hooks: QuerySet[Webhook], hook_id: UUID, by: Actor) -> None:
         AccountAct.objects.record(hook.user_id, Act(by, ActionKind.DELETE, ("webhook", str(hook_id))))
 
 
-def stage_test(hooks: QuerySet[Webhook], hook_id: UUID) -> WebhookDelivery:
-    """Stage a delivery of the event `test` to one of the webhooks.
+def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None = None) -> WebhookDelivery:
+    """Stage a delivery of the event `test` to one of the webhooks. Idempotent with a message id.
 
     Raises:
         NotFoundError: it is not one of them.
@@ -90,9 +98,9 @@ def stage_test(hooks: QuerySet[Webhook], hook_id: UUID) -> WebhookDelivery:
     if hook.disabled_at is not None:
         raise ConflictError("The webhook is disabled. Delete it and make another one.")
     payload = {"type": WebhookEvent.TEST.value, "timestamp": timezone.now().isoformat(), "data": {}}
-    return WebhookDelivery.objects.create(
-        webhook=hook, event=WebhookEvent.TEST, subject=str(hook_id), payload=payload
-    )
+    fields = {"webhook": hook, "event": WebhookEvent.TEST, "subject": str(hook_id), "payload": payload}
+    delivery, _ = WebhookDelivery.objects.get_or_create(message_id=message_id or uuid4(), defaults=fields)
+    return delivery
 
 
 def own_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:

@@ -14,6 +14,7 @@ from ninja.files import UploadedFile
 from pydantic import Field
 
 from sessions_app import file_use_cases
+from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
 from sessions_app.codec import LARGEST_INTEGER, is_storable
@@ -71,10 +72,9 @@ async def list_files(request: HttpRequest, session_id: UUID, query: Query[FileQu
 async def upload(request: HttpRequest, session_id: UUID, file: File[UploadedFile]) -> Status[StoredFile]:
     """Store a file, for the next message to refer to. A name that exists gets a new version."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
-    network = caller_of(request).network
-    return Status(
-        201, StoredFile.of(await file_use_cases.upload_file(session.user, session.pk, file, network))
-    )
+    network, upload_id = caller_of(request).network, id_of_key(request)
+    stored = await file_use_cases.upload_file(session.user, session.pk, file, network, upload_id=upload_id)
+    return Status(201, StoredFile.of(stored))
 
 
 @router.get("/sessions/{session_id}/files/{path:name}")

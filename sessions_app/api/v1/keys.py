@@ -11,6 +11,7 @@ from ninja import Router, Schema, Status
 from pydantic import AwareDatetime, Field
 
 from sessions_app import actors
+from sessions_app.api.idempotency import id_of_key
 from sessions_app.codec import LARGEST_INTEGER
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
@@ -87,7 +88,7 @@ async def create_key(request: HttpRequest, body: NewKey, response: HttpResponse)
     caller = caller_of(request)
     caller.require(Scope.MANAGE)
     response["Cache-Control"] = "no-store"
-    return Status(201, await in_thread(_make, caller, body))
+    return Status(201, await in_thread(_make, caller, body, id_of_key(request)))
 
 
 @router.delete("/keys/{key_id}", response={204: None})
@@ -106,7 +107,7 @@ def _listed(caller: Caller) -> list[KeySummary]:
     return [_summary(key) for key in keys[:LISTED_KEYS]]
 
 
-def _make(caller: Caller, body: NewKey) -> KeyWithSecret:
+def _make(caller: Caller, body: NewKey, key_id: UUID | None) -> KeyWithSecret:
     people_id = None
     if body.people is not None:
         group = caller.key.people if caller.key else None
@@ -121,7 +122,7 @@ def _make(caller: Caller, body: NewKey) -> KeyWithSecret:
         tokens_per_day=body.tokens_per_day,
         people_id=people_id,
     )
-    row, key = make_key(caller.user, properties, actors.person(caller.user), caller.key)
+    row, key = make_key(caller.user, properties, actors.person(caller.user), caller.key, key_id=key_id)
     return KeyWithSecret(**_summary(row).dict(), key=key)
 
 

@@ -17,6 +17,7 @@ from django.utils.http import http_date
 from ninja import Header, Router, Schema, Status
 from ninja.errors import HttpError
 
+from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.reachable import reachable_session, reachable_upload
 from sessions_app.api.v1.files import StoredFile
 from sessions_app.conf import conf
@@ -98,7 +99,8 @@ async def create_resumable_upload(
 ) -> Status[UploadState]:
     """Begin to send a large file in chunks. `Upload-Metadata` has its `filename`, in base64."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
-    row = await in_thread(resumable_uploads.create, session, _filename(upload_metadata), upload_length)
+    name, upload_id = _filename(upload_metadata), id_of_key(request)
+    row = await in_thread(resumable_uploads.create, session, name, upload_length, upload_id)
     response["Location"] = reverse("api-v1:read_resumable_upload", args=[row.pk])
     _tell(response, row)
     return Status(201, UploadState.of(row))

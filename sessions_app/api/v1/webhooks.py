@@ -12,6 +12,7 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from sessions_app import actors, celery_dispatch
+from sessions_app.api.idempotency import id_of_key
 from sessions_app.codec import LARGEST_ID
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
@@ -106,7 +107,14 @@ async def create_webhook(
     user = caller.user if body.user_id is None else await caller.acting_for(body.user_id)
     events = [WebhookEvent(event) for event in body.events]
     hook, secret = await in_thread(
-        make_webhook, user, body.url, events, actors.person(user), caller.key, is_of_group=body.is_of_group
+        make_webhook,
+        user,
+        body.url,
+        events,
+        actors.person(user),
+        caller.key,
+        is_of_group=body.is_of_group,
+        hook_id=id_of_key(request),
     )
     response["Cache-Control"] = "no-store"
     return Status(201, WebhookWithSecret(**_summary(hook).dict(), secret=secret))
@@ -124,7 +132,7 @@ async def remove_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]
 async def test_webhook(request: HttpRequest, webhook_id: UUID) -> Status[Delivery]:
     """Deliver the event `test` to a webhook, soon."""
     caller = _manager(request)
-    delivery = await in_thread(stage_test, _hooks_of(caller), webhook_id)
+    delivery = await in_thread(stage_test, _hooks_of(caller), webhook_id, id_of_key(request))
     await celery_dispatch.send_webhooks_soon()
     return Status(202, _delivery(delivery))
 

@@ -16,7 +16,8 @@ from django.db.models.functions import Now
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
-from sessions_app.models import ApiKey, Artifact, IdempotentRequest, Session
+from sessions_app.credential_encryption import decrypt_text
+from sessions_app.models import ApiKey, Artifact, IdempotentRequest, Session, Webhook
 from sessions_app.services.erasing import delete_session_row
 from sessions_app.services.idempotent_requests import delete_old_requests
 from tests.fakes import ScriptedModel
@@ -105,6 +106,56 @@ async def test_a_secret_is_told_once(program: Program) -> None:
     assert first.json()["key"] not in (await IdempotentRequest.objects.aget()).body
 
 
+async def lose_answer() -> None:
+    """Forget the answer to the only request, as a process that dies before it has stored it."""
+    past = Now() - timedelta(seconds=1)
+    await IdempotentRequest.objects.aupdate(status=None, body="", locked_until=past)
+
+
+async def send(program: Program, address: str, **body: Any) -> Any:
+    headers = {"idempotency-key": "k-1"}
+    return await program.post(f"/api/v1/{address}", body, content_type="application/json", headers=headers)
+
+
+async def test_a_key_whose_secret_nobody_has_got_gets_a_new_one(program: Program) -> None:
+    wanted = {"name": "Laptop", "scopes": ["read"]}
+    lost = (await send(program, "keys", **wanted)).json()
+    await lose_answer()
+    again = (await send(program, "keys", **wanted)).json()
+    assert again["id"] == lost["id"]
+    used = [await Program(made["key"]).get("/api/v1/me") for made in (lost, again)]
+    assert [response.status_code for response in used] == [401, 200]
+    assert (await send(program, "keys", **wanted)).status_code == 409
+
+
+async def test_a_webhook_whose_secret_nobody_has_got_signs_with_a_new_one(program: Program) -> None:
+    wanted = {"url": "https://example.org/hook", "events": ["run.ended"]}
+    lost = (await send(program, "webhooks", **wanted)).json()
+    await lose_answer()
+    again = (await send(program, "webhooks", **wanted)).json()
+    hook = await Webhook.objects.aget()
+    assert str(hook.pk) == again["id"] == lost["id"]
+    assert decrypt_text(hook.secret) == again["secret"] != lost["secret"]
+
+
+async def test_a_key_of_the_day_before_names_another_thing(program: Program) -> None:
+    first = (await send(program, "keys", name="Laptop", scopes=["read"])).json()
+    await IdempotentRequest.objects.aupdate(created_at=Now() - timedelta(days=1, seconds=1))
+    second = (await send(program, "keys", name="Laptop", scopes=["read"])).json()
+    assert first["id"] != second["id"]
+    assert (await Program(first["key"]).get("/api/v1/me")).status_code == 200
+
+
+async def test_a_refused_repetition_leaves_what_the_first_attempt_has_done(program: Program) -> None:
+    first = (await create(program, "k-1")).json()["session_id"]
+    await lose_answer()
+    key = await ApiKey.objects.aget()
+    await ApiKey.objects.aupdate(scopes=["read"])
+    assert (await create(program, "k-1")).status_code == 403
+    await ApiKey.objects.aupdate(scopes=key.scopes)
+    assert (await create(program, "k-1")).json()["session_id"] == first
+
+
 @pytest.mark.parametrize("key", ["", "x" * 129, "\u202e", "a\tb"])
 async def test_a_key_that_cannot_be_used_is_named(program: Program, key: str) -> None:
     response = await create(program, key.encode().decode("latin-1"))
@@ -115,14 +166,14 @@ async def test_a_key_that_cannot_be_used_is_named(program: Program, key: str) ->
 async def test_a_file_that_is_sent_again_is_stored_once(program: Program, person: User) -> None:
     session = await use_cases.create_session(person, "echo")
 
-    async def send(content: bytes) -> Any:
+    async def upload(content: bytes) -> Any:
         file = SimpleUploadedFile("a.txt", content)
         address = f"{SESSIONS}/{session.pk}/files"
         return await program.post(address, {"file": file}, headers={"idempotency-key": "k-1"})
 
-    first, second = [await send(b"Hello") for _ in range(2)]
+    first, second = [await upload(b"Hello") for _ in range(2)]
     assert first.json() == second.json()
-    assert (await send(b"Other")).status_code == 422
+    assert (await upload(b"Other")).status_code == 422
     assert await Artifact.objects.acount() == 1
 
 

@@ -1,0 +1,1 @@
+"""A Django app whose agent the test of lost answers talks to."""
