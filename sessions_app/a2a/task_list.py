@@ -1,4 +1,4 @@
-"""List of a person's tasks with an app, in pages. The first invocations of tasks are the rows of the list."""
+"""List of a person's tasks with an app, in pages. The last invocations of tasks are the rows of the list."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import or_
+from typing import Any
 from uuid import UUID
 
 from a2a.types import ListTasksRequest
@@ -20,20 +21,19 @@ from a2a.utils.task import (
     validate_history_length,
     validate_page_size,
 )
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 
-from sessions_app import client_ids
-from sessions_app.a2a.conversion import status_of
-from sessions_app.a2a.tasks import SiteTask, load_task
+from sessions_app.a2a.tasks import CONTINUATIONS, SiteTask, first_invocation, load_task
 from sessions_app.codec import is_storable
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Invocation
-from sessions_app.models.invocation import InvocationQuerySet
 from sessions_app.ownership import User
 
-CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
-"""Prefixes of invocations that belong to the task of an earlier one."""
+MOST_ROUNDS = 5
+"""Pages of rows that are read for one page of tasks, of which filters leave out some."""
+_IS_CONTINUATION = reduce(or_, (Q(client_id__startswith=prefix) for prefix in CONTINUATIONS))
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -53,10 +53,10 @@ class TaskPage:
 
 
 async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> TaskPage:
-    """Return tasks of the user with an app, those that began last first.
+    """Return tasks of the user with an app, those whose status changed last first.
 
-    The state of a task is not stored. A page that is filtered by it, or by its time, may have fewer tasks than its
-    size, and be followed by others.
+    The state of a task is not stored. A page that is filtered by it may have fewer tasks than its size, and be followed
+    by others.
 
     Raises:
         InvalidParamsError: the size, the length of the history or the token is wrong.
@@ -64,27 +64,33 @@ async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> Ta
     validate_history_length(request)
     if request.HasField("page_size"):
         validate_page_size(request.page_size)
-    size = request.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
-    rows, count = await in_thread(
-        _rows, _first_invocations(user, app_name, request), request.page_token, size + 1
-    )
-    tasks = []
-    for row in rows[:size]:
-        with suppress(NotFoundError):  # Its session was erased meanwhile.
-            tasks.append(await load_task(row))
-    return TaskPage(
-        tasks=[task for task in tasks if _is_asked_for(task, request)],
-        next_token=_token_after(rows[size - 1]) if len(rows) > size else "",
-        size=size,
-        count=count,
-    )
+    size, token = request.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE, request.page_token
+    found, is_more = _invocations(user, app_name, request), True
+    count = await in_thread(found.exclude(_IS_CONTINUATION).count)
+    if request.HasField("status_timestamp_after"):
+        found = found.filter(changed_at__gte=request.status_timestamp_after.ToDatetime(tzinfo=UTC))
+    tasks: list[SiteTask] = []
+    for _ in range(MOST_ROUNDS):
+        rows = await in_thread(_rows, found, token, size + 1)
+        for row in rows[:size]:
+            token, task = _token_after(row), await _task_that_ends_with(row)
+            if task and request.status in (0, task.state):
+                tasks.append(task)
+            if len(tasks) == size:
+                break
+        is_more = bool(rows) and token != _token_after(rows[-1])
+        if len(tasks) == size or not is_more:
+            break
+    return TaskPage(tasks, token if is_more else "", size, count)
 
 
-def _first_invocations(user: User, app_name: str, request: ListTasksRequest) -> InvocationQuerySet:
-    own = Invocation.objects.filter(
-        session__user=user.pk, session__app_name=app_name, session__deleted_at=None
+def _invocations(user: User, app_name: str, request: ListTasksRequest) -> QuerySet[Any]:
+    """Return the invocations of the user with the app, or in a context, with the time of their last change."""
+    found = (
+        Invocation.objects.without_details()
+        .filter(session__user=user.pk, session__app_name=app_name, session__deleted_at=None)
+        .annotate(changed_at=Coalesce("finished_at", "started_at", "created_at"))
     )
-    found = own.exclude(reduce(or_, (Q(client_id__startswith=prefix) for prefix in CONTINUATIONS)))
     if request.context_id:
         try:
             found = found.filter(session=UUID(request.context_id))
@@ -93,20 +99,23 @@ def _first_invocations(user: User, app_name: str, request: ListTasksRequest) -> 
     return found
 
 
-def _is_asked_for(task: SiteTask, request: ListTasksRequest) -> bool:
-    is_early = request.HasField("status_timestamp_after") and (
-        status_of(task).timestamp.ToNanoseconds() < request.status_timestamp_after.ToNanoseconds()
-    )
-    return request.status in (0, task.state) and not is_early
+async def _task_that_ends_with(row: Invocation) -> SiteTask | None:
+    """Return the task whose last invocation this is; None when another one has continued it."""
+    with suppress(NotFoundError):  # Its session was erased meanwhile.
+        first = await in_thread(first_invocation, row)
+        task = await load_task(first) if first else None
+        return task if task and task.invocations[-1].pk == row.pk else None
+    return None
 
 
-def _rows(found: InvocationQuerySet, token: str, most: int) -> tuple[list[Invocation], int]:
-    listed = found.select_related("session").without_details()
-    return list(listed.filter(_after(token)).order_by("-created_at", "-invocation_id")[:most]), found.count()
+def _rows(found: QuerySet[Any], token: str, most: int) -> list[Invocation]:
+    listed = found.select_related("session")
+    return list(listed.filter(_after(token)).order_by("-changed_at", "-invocation_id")[:most])
 
 
 def _token_after(row: Invocation) -> str:
-    nanoseconds = (row.created_at - _BEGINNING) // timedelta(microseconds=1) * 1_000
+    changed_at = row.finished_at or row.started_at or row.created_at
+    nanoseconds = (changed_at - _BEGINNING) // timedelta(microseconds=1) * 1_000
     return encode_list_tasks_cursor(ListTasksCursor(nanoseconds, row.invocation_id))
 
 
@@ -122,4 +131,4 @@ def _after(token: str) -> Q:
         raise InvalidParamsError(
             "The pageToken is not one of this list. Begin with the first page."
         ) from None
-    return Q(created_at__lt=time) | Q(created_at=time, invocation_id__lt=cursor.task_id)
+    return Q(changed_at__lt=time) | Q(changed_at=time, invocation_id__lt=cursor.task_id)

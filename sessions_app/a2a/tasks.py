@@ -20,11 +20,14 @@ from sessions_app.answer_requests import rule_of
 from sessions_app.codec import event_to_show, is_storable
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
+from sessions_app.history.event_marks import writer_of
 from sessions_app.history.invocation_events import events_of
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
 from sessions_app.ownership import User
 
 logger = logging.getLogger(__name__)
+CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
+"""Prefixes of invocations that belong to the task of an earlier one."""
 MOST_ROUNDS = 50
 """Answers to answers that a task follows."""
 
@@ -151,6 +154,31 @@ async def _rule_of(session: Session, made: MadeCall) -> str:
     except Exception:  # An agents.py or a toolset may raise anything. The call waits nevertheless.
         logger.exception("It is not known who may answer a call of %r", made.call.name)
         return SITE
+
+
+def first_invocation(row: Invocation) -> Invocation | None:
+    """Return the first invocation of the task that an invocation, whose session is loaded, is part of."""
+    for _ in range(MOST_ROUNDS):
+        if not row.client_id.startswith(CONTINUATIONS):
+            return row
+        begun = Invocation.objects.without_details().select_related("session")
+        earlier = begun.filter(session=row.session_id, invocation_id=_continued_by(row)).first()
+        if earlier is None:
+            return None
+        row = earlier
+    return None
+
+
+def _continued_by(row: Invocation) -> str:
+    """Return the id of the invocation that this one retries, or whose call it answers; empty if there is none."""
+    prefix, _, name = row.client_id.partition(":")
+    if f"{prefix}:" == client_ids.RETRY:
+        return name
+    if f"{prefix}:" == client_ids.JOB:
+        name = ToolJob.objects.filter(pk=name).values_list("call_id", flat=True).first() or ""
+    made = row.session.events.filter(body__content__parts__contains=[{"functionCall": {"id": name}}])
+    body = made.order_by("seq").values_list("body", flat=True).first() or {}
+    return writer_of(body.get("invocationId"), body.get("customMetadata"))
 
 
 def _first_row(user: User, app_name: str, task_id: str) -> Invocation | None:

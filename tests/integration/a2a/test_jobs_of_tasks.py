@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from a2a.client import Client
-from a2a.types import CancelTaskRequest, GetTaskRequest, Task
+from a2a.types import CancelTaskRequest, GetTaskRequest, ListTasksRequest, Task
 
 from sessions_app.db.threads import in_thread
 from sessions_app.invocations.worker import worker
@@ -88,6 +88,7 @@ async def test_a_job_keeps_the_task_working_until_its_question_waits_and_is_answ
     assert (task.id, state_of(task)) == (task_id, "completed")
     assert text_of(task).endswith("It is sent.")
     assert "Sent in German." in str(model.requests[-1].contents)
+    assert list((await program.list_tasks(ListTasksRequest(include_artifacts=True))).tasks) == [task]
 
 
 async def test_cancelling_the_task_cancels_its_job(

@@ -52,10 +52,10 @@ async def ids(program: Client, **wish: Any) -> list[str]:
     return [task.id for task in listed.tasks]
 
 
-async def test_tasks_come_in_pages_the_newest_first(program: Client, tasks: list[Task]) -> None:
+async def test_tasks_come_in_pages_the_last_changed_first(program: Client, tasks: list[Task]) -> None:
     first, second, third = tasks
     page = await program.list_tasks(ListTasksRequest(page_size=2))
-    assert [task.id for task in page.tasks] == [third.id, second.id]
+    assert [task.id for task in page.tasks] == [second.id, third.id]
     assert (page.page_size, page.total_size) == (2, 3)
     rest = await program.list_tasks(ListTasksRequest(page_size=2, page_token=page.next_page_token))
     assert ([task.id for task in rest.tasks], rest.next_page_token) == ([first.id], "")
