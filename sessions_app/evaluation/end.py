@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Now
 
 from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
@@ -34,8 +34,14 @@ def cancel_evaluation(evaluation_id: UUID) -> None:
     with transaction.atomic():
         Evaluation.objects.select_for_update().filter(pk=evaluation_id).first()
         active = EvaluatedCase.objects.filter(evaluation=evaluation_id, status__in=CaseStatus.active())
+        lock_cases(active)
         if active.update(status=CaseStatus.CANCELLED, finished_at=Now()):
             end_if_complete(evaluation_id)
+
+
+def lock_cases(cases: QuerySet[EvaluatedCase]) -> None:
+    """Lock the rows in the order of their keys: who changes several cases at once waits for no one who waits here."""
+    list(cases.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
 
 def end_if_complete(evaluation_id: UUID) -> None:

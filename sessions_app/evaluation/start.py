@@ -21,6 +21,7 @@ from runtime.evaluation.metrics import metrics_of
 from sessions_app import celery_dispatch
 from sessions_app.agent_registry import get_app
 from sessions_app.codec import storable_values
+from sessions_app.evaluation.end import lock_cases
 from sessions_app.models import EvaluatedCase, Evaluation
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,10 @@ def send_cases(cases: Sequence[EvaluatedCase]) -> None:
             sent.append(case.pk)
     except Exception:
         logger.warning("Cases could not be sent to a worker; the sweep will send them", exc_info=True)
-    EvaluatedCase.objects.filter(pk__in=sent).update(sent_at=Now(), sends=F("sends") + 1)
+    rows = EvaluatedCase.objects.filter(pk__in=sent)
+    with transaction.atomic():
+        lock_cases(rows)
+        rows.update(sent_at=Now(), sends=F("sends") + 1)
 
 
 def as_values(model: BaseModel) -> Any:
