@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 from asgiref.sync import sync_to_async
@@ -32,6 +33,8 @@ USERS_PER_APP = 2
 PROGRAM_AMONG = 3
 """Each of so many people is a program that uses the HTTP API."""
 RECOVERY_SECONDS = 90.0
+BUSY_SECONDS = 15.0
+"""Longest wait until a web process runs an invocation, so that its kill interrupts one."""
 BY_FORCE = "The function went on"
 SECONDS_PER_PERSON = 1.0
 """Added to the timeout for each person, because the machine is busier with more people."""
@@ -81,7 +84,7 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
             tasks.create_task(_with_evidence(person, talk))
     for name in WEB:
         await asyncio.to_thread(site.wait_for, name)
-    await _wait_until_quiet(timeout)
+    await _wait_until(_is_quiet, timeout)
     for person in talkers:
         read = person.read_to((await Session.objects.aget(pk=person.browser.session_id)).last_seq)
         await _with_evidence(person, read)
@@ -106,6 +109,8 @@ def _describe_stored(person: Person) -> str:
 async def _kill_repeatedly(site: Site, choices: random.Random, kills: int, pause: float) -> None:
     for target in islice(_shuffled_forever(TARGETS, choices), kills):
         await asyncio.sleep(pause * (0.5 + choices.random()))
+        if target in WEB:
+            await _wait_until(partial(_runs_invocations, site.processes[target].pid), BUSY_SECONDS)
         await asyncio.to_thread(site.kill, target)
 
 
@@ -115,17 +120,21 @@ def _shuffled_forever(kinds: Sequence[str], choices: random.Random) -> Iterator[
         yield from choices.sample(kinds, len(kinds))
 
 
-async def _wait_until_quiet(seconds: float) -> None:
+async def _wait_until(is_so: Callable[[], bool], seconds: float) -> None:
+    """Wait until the database shows it, at most so many seconds."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if await sync_to_async(_is_quiet)():
-            return
-        await asyncio.sleep(0.5)
+    while time.monotonic() < deadline and not await sync_to_async(is_so)():
+        await asyncio.sleep(0.05)
 
 
 def _is_quiet() -> bool:
     close_old_connections()
     return is_quiet()
+
+
+def _runs_invocations(pid: int) -> bool:
+    close_old_connections()
+    return Session.objects.filter(lease_owner__contains=f":{pid}:").exists()
 
 
 async def _counts(people: Sequence[Person]) -> dict[str, int]:
