@@ -24,6 +24,7 @@ from sessions_app.chat.protocol import (
     WithdrawAllowance,
 )
 from sessions_app.invocations.form_answers import ApprovalForm, OptionForm
+from sessions_app.live.frames import InvocationFrame, ServerFrame
 from sessions_app.ownership import User
 from sessions_app.rendering.questions import CHOICE_TOOL
 
@@ -39,8 +40,11 @@ async def begin_session(first: Message, user: User, session_id: UUID, app_name: 
 
 
 @singledispatch
-async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> None:
-    """Call the use case of a frame.
+async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> ServerFrame | None:
+    """Call the use case of a frame; return the reply if there is one.
+
+    A reply repeats what the hub of this process tells the viewers here. A tab whose viewer is in another process needs
+    it, because that process may not get the news.
 
     Raises:
         AdkError: the use case refuses the frame.
@@ -49,12 +53,14 @@ async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> None
 
 
 @handle_frame.register
-async def _message(frame: Message, user: User, session_id: UUID) -> None:
+async def _message(frame: Message, user: User, session_id: UUID) -> InvocationFrame:
     files = [(file.name, file.version) for file in frame.files]
     if frame.replaces is None:
-        await use_cases.send_message(user, session_id, frame.id, frame.text, files)
+        admitted = await use_cases.send_message(user, session_id, frame.id, frame.text, files)
     else:
-        await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces, files)
+        admitted = await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces, files)
+    invocation_id, status = admitted
+    return InvocationFrame(invocation_id, frame.id, status, in_reply_to=frame.id)
 
 
 @handle_frame.register

@@ -31,7 +31,7 @@ BYTES_PER_CHARACTER = 4
 @require_POST
 @login_required
 async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Handle a frame, the body of the request; answer 204, or with a frame in reply and the status of its error.
+    """Handle a frame, the body of the request; answer with a frame in reply and the status of its error, or 204.
 
     With `?new=<app>` a message creates the session if it does not exist yet.
     """
@@ -67,8 +67,8 @@ async def _handle(
             return _reply(PongFrame(), HTTPStatus.OK)
         case Message(replaces=None) if new_app:
             await begin_session(frame, person, session_id, new_app, network)
-    await handle_frame(frame, person, session_id)
-    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    reply = await handle_frame(frame, person, session_id)
+    return _reply(reply, HTTPStatus.OK) if reply else HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 def _reply(frame: ServerFrame, status: int) -> HttpResponse:

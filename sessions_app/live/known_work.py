@@ -14,6 +14,7 @@ class KnownWork:
         self._active: set[str] = set()
         self._waiting: set[str] = set()
         self._last_status: SessionStatus | None = None
+        self._has_noted = False
 
     def read(self, status: SessionStatus) -> None:
         """Take what the status says; its reader is told it."""
@@ -21,7 +22,7 @@ class KnownWork:
 
     def note(self, notice: Notice) -> None:
         """Take what a notice says; its reader is told it."""
-        subject = str(notice.id)
+        subject, self._has_noted = str(notice.id), True
         self._active.discard(subject)
         self._waiting.discard(subject)
         if notice.is_active:
@@ -30,10 +31,16 @@ class KnownWork:
             self._waiting.add(subject)
 
     def has_missed(self, status: SessionStatus) -> bool:
-        """True when two statuses in a row say the same, and not what is known: notices were lost.
+        """True when notices were lost; called with each status of the slow tick.
 
-        A single status may be newer than a notice that is on its way.
+        Two statuses in a row say the same, and not what is known: a single one may be newer than a notice that is on
+        its way. Or the log has grown between two idle statuses without a notice: work has begun and ended unseen.
         """
         last, self._last_status = self._last_status, status
-        is_unchanged = last is not None and (last.active, last.waiting) == (status.active, status.waiting)
-        return is_unchanged and not (status.active == self._active and status.waiting == self._waiting)
+        has_noted, self._has_noted = self._has_noted, False
+        if last is None:
+            return False
+        is_unchanged = (last.active, last.waiting) == (status.active, status.waiting)
+        is_known = (status.active, status.waiting) == (self._active, self._waiting)
+        is_unseen = not status.active and last.last_seq < status.last_seq and not has_noted
+        return is_unchanged and (not is_known or is_unseen)

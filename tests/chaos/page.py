@@ -30,6 +30,7 @@ class Page:
         invocations: Invocations by client id.
         jobs: Last frame of each job by call id.
         streamed_invocations: Ids of the invocations with partial events.
+        updated: Ids of the invocations with news since the last `ready` frame; a reply may be older than these.
         problems: Violations of the protocol.
     """
 
@@ -37,6 +38,7 @@ class Page:
     invocations: dict[str, KnownInvocation] = field(default_factory=dict)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     streamed_invocations: set[str] = field(default_factory=set)
+    updated: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -50,12 +52,13 @@ class Page:
             case "event":
                 self._add_event(frame["seq"], frame["event"])
             case "invocation":
-                self.invocations[frame.get("client_id", "")] = KnownInvocation(frame["id"], frame["status"])
+                self._update_invocation(frame)
             case "partial":
                 self.streamed_invocations.add(frame["invocation_id"])
             case "job":
                 self.jobs[frame["call_id"]] = frame
             case "ready":
+                self.updated = set()
                 self.jobs |= {job["call_id"]: job for job in frame["jobs"]}
 
     def status(self, client_id: str) -> str:
@@ -86,6 +89,12 @@ class Page:
     def is_effective(self, seq: int) -> bool:
         """True when no rewind keeps the event from being in effect."""
         return seq - 1 in path_of([Event.model_validate(self.log[key]) for key in sorted(self.log)])
+
+    def _update_invocation(self, frame: dict[str, Any]) -> None:
+        if frame.get("in_reply_to") and frame["id"] in self.updated:
+            return
+        self.updated.add(frame["id"])
+        self.invocations[frame.get("client_id", "")] = KnownInvocation(frame["id"], frame["status"])
 
     def _add_event(self, seq: int, event: dict[str, Any]) -> None:
         if seq in self.log:

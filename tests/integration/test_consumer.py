@@ -21,6 +21,8 @@ from sessions_app import use_cases
 from sessions_app.chat import viewer
 from sessions_app.conf import conf
 from sessions_app.db import event_log
+from sessions_app.invocations.worker import worker
+from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_notice
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
@@ -283,6 +285,29 @@ async def test_a_tab_that_missed_a_notice_is_greeted_again(person: User, session
     job = await ToolJob.objects.acreate(session=session, call_id="c", tool_name="report", status="waiting")
     ready = await greeted_after_ticks(person, session, tab)
     assert [(shown["id"], shown["status"]) for shown in ready["jobs"]] == [(str(job.pk), "waiting")]
+
+
+async def test_a_tab_that_missed_all_notices_of_an_invocation_is_greeted_again(
+    person: User, session: Session, tab: Tab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await check_status(person, session)
+    with monkeypatch.context() as patch:
+        patch.setattr(Hub, "publish_notice", lambda *_: None)  # as when Redis loses those of another process
+        await use_cases.send_message(person, session.pk, "m1", "hi")
+        await worker().wait_until_idle()
+    await check_status(person, session)
+    while (await tab.receive())["type"] != "ready":
+        pass
+    await check_status(person, session)  # Nothing has changed since.
+    await tab.send(type="ping")
+    assert (await tab.receive())["type"] == "pong"
+
+
+async def check_status(person: User, session: Session) -> None:
+    """Compare with PostgreSQL as the slow tick does."""
+    session_status = await event_log.session_status(session.pk, person.pk)
+    assert session_status is not None and not session_status.active
+    live().hub.receive_status(session.pk, session_status)
 
 
 async def greeted_after_ticks(person: User, session: Session, tab: Tab) -> dict[str, Any]:

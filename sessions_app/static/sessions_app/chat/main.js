@@ -151,6 +151,7 @@ const handlers = {
     scroll.offerNewest();
   },
   invocation(frame) {
+    if (frame.in_reply_to && updatedSinceReady.has(frame.id)) return; // the stream was faster than the reply
     updatedSinceReady.add(frame.id);
     handleInvocation(frame);
   },
