@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Request, StorageState, expect
+from playwright.sync_api import APIResponse, Browser, BrowserContext, Request, Route, StorageState, expect
 
 from tests.browser.answer_recorder import assert_grew_without_gaps, record_answers
 from tests.browser.blocking_proxy import BlockingProxy, Treatment
@@ -121,6 +121,26 @@ def test_every_word_comes_once_in_order_through_a_reload_and_a_drop(
     live = chat.log_entries()
     chat.reload()
     assert chat.log_entries() == live
+
+
+def test_a_response_that_is_slower_than_the_stream_does_not_bring_back_an_ended_answer(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=["Hello."]), Turn(text=["Bye."]))
+    chat.send("Hi")
+    chat.wait_for_answer("Hello.")
+    chat.wait_until_idle()
+    held: list[tuple[Route, APIResponse]] = []
+    chat.page.route("**/frames/**", lambda route: held.append((route, route.fetch())))
+    chat.send("Bye")
+    chat.wait_for_answer("Bye.")
+    chat.wait_until_idle()
+    route, response = held[0]
+    assert response.json()["status"] == "running"
+    route.fulfill(response=response)
+    while len(held) == 1:  # The page sends what it has seen when it has handled the response.
+        chat.page.wait_for_timeout(20)
+    chat.wait_until_idle()
 
 
 def test_stop_ends_the_answer_within_two_seconds(chat: ChatPage, model: Model) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from runtime.sessions.state import State
@@ -42,13 +43,15 @@ class Verdict:
 
 
 def is_quiet() -> bool:
-    """True when nothing runs, nothing is queued and nothing is scheduled."""
-    return not (
-        Invocation.objects.active().exists()
-        or Session.objects.exclude(lease_owner="").exists()
-        or _open_jobs().exists()
-        or ScheduledTask.objects.active().exists()
-    )
+    """True when nothing runs, nothing is queued and nothing is scheduled, at one moment."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return not (
+            Invocation.objects.active().exists()
+            or Session.objects.exclude(lease_owner="").exists()
+            or _open_jobs().exists()
+            or ScheduledTask.objects.active().exists()
+        )
 
 
 def judge(people: list[Person], outages: list[Outage]) -> Verdict:
