@@ -3,6 +3,9 @@
 Websockets and `/adk/run_sse` are used in turn at one web process, each with sessions of their own, so that both meet
 the same load of the machine. The CPU is that of the web process. People and programs are in processes of their own.
 
+A run over HTTP is a request, with a key and a body of its own; the socket is open. Answers of two lengths tell this
+from the cost of each further word.
+
 google-adk's server is measured when `ADK_PYTHON` names a Python with `requirements-adk.txt`, or `.venv-adk` has one.
 """
 
@@ -12,6 +15,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
@@ -23,13 +27,13 @@ from sessions_app.db.threads import in_thread
 from tests.benchmarks.crowd import crowd
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import make_doors
-from tests.benchmarks.paced.agents import CHUNKS, SECONDS_BETWEEN
 from tests.benchmarks.people import make_person
 from tests.benchmarks.programs import Address
 from tests.benchmarks.work import Measurements, Work
 from tests.stack.web_process import free_port, wait_until_listening
 
 WORK = Work(int(os.environ.get("BENCH_PEOPLE", "200")), turns=3, has_call=False, pause=0.1)
+LONG = replace(WORK, words=5 * WORK.words)
 ROUNDS = 3
 PROGRAMS = "tests.benchmarks.programs"
 ADK_PYTHON = Path(os.environ.get("ADK_PYTHON", Path(__file__).parents[2] / ".venv-adk/bin/python"))
@@ -43,8 +47,8 @@ from google.genai import types
 class PacedModel(BaseLlm):
     async def generate_content_async(self, llm_request, stream=False):
         words, due = [], time.perf_counter()
-        for _ in range({CHUNKS}):
-            due += {SECONDS_BETWEEN}
+        for _ in range({WORK.words}):
+            due += {WORK.seconds_between}
             await asyncio.sleep(due - time.perf_counter())
             words.append(f"{{time.time():.6f}} ")
             yield LlmResponse(content=types.ModelContent(words[-1]), partial=True)
@@ -57,30 +61,37 @@ root_agent = LlmAgent(name="paced", model=PacedModel(model="paced"))
 
 async def measure() -> list[str]:
     """Return the figures of the websocket, of `/adk/run_sse` and of google-adk's server, and the ratio of the first."""
-    socket, sse = await _measure_site()
+    (socket, long_socket), (sse, long_sse) = await _measure_site()
+    by_socket, by_sse = _word_cost(socket, long_socket), _word_cost(sse, long_sse)
     return [
-        f"{WORK}, {CHUNKS} words each, one process, {ROUNDS} rounds in turn:",
-        f"  websocket:             {_line(socket)}",
-        f"  /adk/run_sse:          {_line(sse)}, {sse.web_ms / socket.web_ms:.0%} of the websocket's",
+        f"{WORK}, {WORK.words} words each, one process, {ROUNDS} rounds in turn:",
+        f"  websocket:             {socket}",
+        f"  /adk/run_sse:          {sse}, {sse.web_ms / socket.web_ms:.0%} of the websocket's",
         f"  google-adk's run_sse:  {await _measure_google_adk()}",
+        f"{LONG.words} words each:",
+        f"  websocket:             {long_socket}",
+        f"  /adk/run_sse:          {long_sse}, {long_sse.web_ms / long_socket.web_ms:.0%} of the websocket's",
+        f"each further word: {by_socket:.0f} and {by_sse:.0f} µs, {by_sse / by_socket:.0%} of the websocket's",
     ]
 
 
-def _line(measured: Measurements) -> str:
-    return f"{measured}; {1000 * measured.web_ms / CHUNKS:.0f} µs of CPU a word"
+def _word_cost(short: Measurements, long: Measurements) -> float:
+    """Return the microseconds of CPU of each word that the long answers have more."""
+    return 1000 * (long.web_ms - short.web_ms) / (LONG.words - WORK.words)
 
 
-async def _measure_site() -> tuple[Measurements, Measurements]:
-    """Return the figures of the websocket and of `/adk/run_sse`."""
+async def _measure_site() -> tuple[list[Measurements], list[Measurements]]:
+    """Return the figures of the websocket and of `/adk/run_sse`, each for short and long answers."""
     doors = await in_thread(make_doors, WORK.people, "paced")
     addresses = await in_thread(_make_addresses)
-    socket = sse = Measurements()
     with daphne("adk_site.asgi:application", "tests.benchmarks.settings") as (port, server):
         async with crowd(port, server, doors) as people, crowd(port, server, addresses, PROGRAMS) as programs:
+            sums = {name: [Measurements(), Measurements()] for name in ("socket", "sse")}
             for _ in range(ROUNDS):
-                socket += await people.do(WORK)
-                sse += await programs.do(WORK)
-    return socket, sse
+                for length, work in enumerate((WORK, LONG)):
+                    sums["socket"][length] += await people.do(work)
+                    sums["sse"][length] += await programs.do(work)
+    return sums["socket"], sums["sse"]
 
 
 def _make_addresses() -> list[Address]:
@@ -110,7 +121,7 @@ async def _measure_google_adk() -> str:
                 (await client.post(path, json=body)).raise_for_status()
                 addresses.append(Address("/run_sse", {}, names))
         async with crowd(port, server, addresses, PROGRAMS) as programs:
-            return _line(await programs.do(WORK))
+            return str(await programs.do(WORK))
 
 
 @contextmanager

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Work:
-    """Turns of people who talk at once: each message is answered in fifty pieces.
+    """Turns of people who talk at once.
 
     Attributes:
         has_call: true when the model calls a function before it answers.
+        words: pieces of each answer.
         seconds_between: time of the model for each piece.
         pause: maximal seconds that a person reads an answer before the next message.
     """
@@ -19,13 +20,14 @@ class Work:
     people: int
     turns: int = 5
     has_call: bool = True
+    words: int = 50
     seconds_between: float = 0.02
     pause: float = 0.0
 
     @property
     def text(self) -> str:
         """The message, which tells the agent what to do."""
-        return f"{'call' if self.has_call else 'answer'} {self.seconds_between}"
+        return f"{'call' if self.has_call else 'answer'} {self.seconds_between} {self.words}"
 
     def __str__(self) -> str:
         words = [

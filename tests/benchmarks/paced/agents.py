@@ -12,26 +12,25 @@ from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from tests.fakes import text_content
 
-CHUNKS = 50
-SECONDS_BETWEEN = 0.02
-"""Time of the model for each word, unless the message says otherwise."""
+PLAIN = ("answer", 0.02, 50)
+"""What a message of another benchmark asks for: no call, seconds of the model for each word, number of words."""
 CALL = types.Part(function_call=types.FunctionCall(name="look_up", args={"word": "x"}))
 
 
 class PacedModel(BaseLlm):
-    """Model that streams `CHUNKS` words at a fixed rate, as the last message says: see `Work.text`."""
+    """Model that streams words at a fixed rate, as the last message says: see `Work.text`."""
 
     model: str = "paced"
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        kind, seconds_between = _last_message(llm_request)
+        kind, seconds_between, count = _last_message(llm_request)
         if kind == "call" and not _is_response(llm_request.contents[-1]):
             yield LlmResponse(content=types.Content(role="model", parts=[CALL]))
             return
         words, due = [], time.perf_counter()
-        for _ in range(CHUNKS):
+        for _ in range(count):
             due += seconds_between
             await asyncio.sleep(due - time.perf_counter() if seconds_between else 0)
             words.append(f"{time.time():.6f} ")
@@ -44,16 +43,19 @@ def look_up(word: str) -> str:
     return word
 
 
-def _last_message(request: LlmRequest) -> tuple[str, float]:
-    """Return what the newest text of the person asks for; a text of another benchmark asks for a plain answer."""
+def _last_message(request: LlmRequest) -> tuple[str, float, int]:
+    """Return what the newest text of the person asks for."""
     texts = (
         part.text
         for content in reversed(request.contents)
         if content.role == "user"
         for part in content.parts or []
     )
-    kind, _, seconds = (next(filter(None, texts), "")).partition(" ")
-    return kind, float(seconds) if seconds else SECONDS_BETWEEN
+    match next(filter(None, texts), "").split():
+        case ["call" | "answer" as kind, seconds, words]:
+            return kind, float(seconds), int(words)
+        case _:
+            return PLAIN
 
 
 def _is_response(content: types.Content) -> bool:
