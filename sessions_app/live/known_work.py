@@ -41,6 +41,6 @@ class KnownWork:
         if last is None:
             return False
         is_unchanged = (last.active, last.waiting) == (status.active, status.waiting)
-        is_known = (status.active, status.waiting) == (self._active, self._waiting)
+        is_known = status.active == self._active and status.waiting == self._waiting
         is_unseen = not status.active and last.last_seq < status.last_seq and not has_noted
         return is_unchanged and (not is_known or is_unseen)
