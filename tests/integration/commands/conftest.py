@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from io import TextIOWrapper
 from pathlib import Path
 
 import pytest
 
-from adk_site.embedded.paths import CHECKOUT
-from tests.integration.commands.terminal import site_environment
+from tests.integration.commands.forked_command import ForkServer
+from tests.integration.commands.terminal import SECONDS, site_environment
 from tests.integration.conftest import WriteFolder
 
 AGENT = '''
@@ -59,19 +61,31 @@ def clerk(write_folder: WriteFolder) -> Path:
     return write_folder("clerk", agent=AGENT).parent
 
 
+@pytest.fixture(scope="package")
+def fork_server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    """The site with the agent folder `clerk`, ready to be forked for a command."""
+    folder = tmp_path_factory.mktemp("agents") / "clerk"
+    folder.mkdir()
+    (folder / "agent.py").write_text(AGENT)
+    with ForkServer(site_environment(AGENT_DIRS=str(folder.parent))) as server:
+        yield server
+
+
 @pytest.fixture
-def manage(clerk: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def manage(fork_server: ForkServer) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Return a function that runs a command of `manage.py` to its end."""
 
-    def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=CHECKOUT,
-            env=site_environment(AGENT_DIRS=str(clerk), **environment),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=120,
+    def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        (inside, typed), (read_out, out), (read_err, err) = (os.pipe() for _ in range(3))
+        process = fork_server.run(
+            *arguments, environment=site_environment(), files=(inside, out, err), terminal=False
         )
+        for file in (inside, out, err):
+            os.close(file)
+        with open(typed, "w") as pipe:
+            pipe.write(stdin)
+        with ThreadPoolExecutor() as pool, open(read_out) as output, open(read_err) as errors:
+            texts = list(pool.map(TextIOWrapper.read, (output, errors)))
+        return subprocess.CompletedProcess(arguments, process.wait(SECONDS), *texts)
 
     return run

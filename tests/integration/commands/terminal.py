@@ -7,8 +7,6 @@ import os
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Mapping
@@ -17,14 +15,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import connection
 
-from adk_site.embedded.paths import CHECKOUT
+from tests.integration.commands.forked_command import ForkServer
 
 SECONDS = 60.0
-CONTROLLED = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9])")
 
 
@@ -38,8 +31,9 @@ def site_environment(**further: str) -> dict[str, str]:
 class Terminal:
     """A command of `manage.py` on a terminal. A context manager: starts on entry; ends the command on exit."""
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str]) -> None:
-        self._command = [sys.executable, "manage.py", *arguments]
+    def __init__(self, server: ForkServer, *arguments: str, environment: Mapping[str, str]) -> None:
+        self._server = server
+        self._arguments = arguments
         self._environment = {"TERM": "xterm-256color", **environment}
         self._seen = 0
         self.raw = ""
@@ -52,14 +46,8 @@ class Terminal:
     def __enter__(self) -> Terminal:
         self._end, inner = os.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", CONTROLLED, *self._command],
-            cwd=CHECKOUT,
-            env=self._environment,
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            start_new_session=True,
+        self.process = self._server.run(
+            *self._arguments, environment=self._environment, files=(inner, inner, inner), terminal=True
         )
         os.close(inner)
         return self
@@ -67,7 +55,7 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait()
+        self.process.wait(SECONDS)
         os.close(self._end)
 
     def type(self, text: str) -> None:

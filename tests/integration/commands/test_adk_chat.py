@@ -14,15 +14,20 @@ from django.utils import timezone
 
 from sessions_app import agent_registry
 from sessions_app.models import Event, InvocationStatus, Session, ToolJob
+from tests.integration.commands.forked_command import ForkServer
 from tests.integration.commands.terminal import ESCAPES, Terminal, site_environment
 from tests.integration.job_helpers import run_queue, run_task
 
 Manage = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def chat(clerk: Path, *arguments: str, **environment: str) -> Terminal:
-    environment = site_environment(AGENT_DIRS=str(clerk), **environment)
-    return Terminal("adk_chat", "clerk", *arguments, environment=environment)
+Chat = Callable[..., Terminal]
+
+
+@pytest.fixture
+def chat(fork_server: ForkServer) -> Chat:
+    """Function that returns a terminal in which a person talks to the clerk."""
+    return lambda **more: Terminal(fork_server, "adk_chat", "clerk", environment=site_environment(**more))
 
 
 def texts_of(person: User) -> list[Any]:
@@ -31,8 +36,8 @@ def texts_of(person: User) -> list[Any]:
     return [part.get("text") or part["functionResponse"]["response"] for part in parts]
 
 
-def test_a_person_talks_approves_chooses_and_leaves(clerk: Path, person: User) -> None:
-    with chat(clerk) as terminal:
+def test_a_person_talks_approves_chooses_and_leaves(chat: Chat, person: User) -> None:
+    with chat() as terminal:
         terminal.expect(r"clerk, as ada\. .*\nyou>")
         terminal.paste("one\ntwo — größer 💡")
         terminal.type("\r")
@@ -69,8 +74,8 @@ def test_a_person_talks_approves_chooses_and_leaves(clerk: Path, person: User) -
     assert session.app_name == "clerk" and session.lease_owner == ""
 
 
-def test_ctrl_c_stops_the_answer_and_a_second_one_leaves(clerk: Path, person: User) -> None:
-    with chat(clerk) as terminal:
+def test_ctrl_c_stops_the_answer_and_a_second_one_leaves(chat: Chat, person: User) -> None:
+    with chat() as terminal:
         terminal.expect("you>")
         terminal.type("long\r")
         terminal.expect("Clerk: word word word")
@@ -88,15 +93,15 @@ def test_ctrl_c_stops_the_answer_and_a_second_one_leaves(clerk: Path, person: Us
     assert terminal.text.count("Clerk:") == 1  # what was streamed is not repeated
 
 
-def test_an_interrupt_between_two_prompts_leaves_as_at_the_prompt(clerk: Path, person: User) -> None:
-    with chat(clerk) as terminal:
+def test_an_interrupt_between_two_prompts_leaves_as_at_the_prompt(chat: Chat, person: User) -> None:
+    with chat() as terminal:
         terminal.expect("you>")
         terminal.process.send_signal(signal.SIGINT)  # as the terminal sends it while no prompt reads its keys
         assert terminal.end() == 0
 
 
-def test_who_is_told_to_end_hands_the_answer_over(clerk: Path, person: User) -> None:
-    with chat(clerk) as terminal:
+def test_who_is_told_to_end_hands_the_answer_over(chat: Chat, person: User) -> None:
+    with chat() as terminal:
         terminal.expect("you>")
         terminal.type("long\r")
         terminal.expect("Clerk: word word word")
@@ -109,10 +114,10 @@ def test_who_is_told_to_end_hands_the_answer_over(clerk: Path, person: User) -> 
 
 
 def test_the_news_of_a_job_come_while_the_person_types(
-    clerk: Path, person: User, background_end: None
+    clerk: Path, chat: Chat, person: User, background_end: None
 ) -> None:
     agent_registry.apps()  # registers the task of the job
-    with chat(clerk) as terminal:
+    with chat() as terminal:
         terminal.expect("you>")
         terminal.type("bake\r")
         terminal.expect("Bake: queued")
@@ -134,8 +139,8 @@ def test_the_news_of_a_job_come_while_the_person_types(
         assert terminal.end() == 0
 
 
-def test_an_agent_cannot_control_the_terminal(clerk: Path, person: User, manage: Manage) -> None:
-    with chat(clerk) as terminal:
+def test_an_agent_cannot_control_the_terminal(chat: Chat, person: User) -> None:
+    with chat() as terminal:
         terminal.expect("you>")
         terminal.type("control\r")
         terminal.expect(r"Clerk: \\u001b\]0;owned\\u0007\\u001b\[2J\\u202eevil\nover")
@@ -155,8 +160,8 @@ def test_a_pipe_has_no_colour_and_goes_on_with_an_earlier_session(person: User, 
     assert Session.objects.count() == 1
 
 
-def test_a_terminal_without_colour_has_none(clerk: Path, person: User) -> None:
-    with chat(clerk, NO_COLOR="1") as terminal:
+def test_a_terminal_without_colour_has_none(chat: Chat, person: User) -> None:
+    with chat(NO_COLOR="1") as terminal:
         terminal.expect("you>")
         terminal.type("delete\r")
         terminal.expect(r"\[y/n\]")

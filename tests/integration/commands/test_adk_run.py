@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 
+from adk_site.embedded.paths import CHECKOUT
 from sessions_app.models import Invocation, InvocationStatus, Session
+from tests.integration.commands.terminal import site_environment
 
 Manage = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -26,8 +30,11 @@ def test_the_answer_is_written_and_a_session_goes_on(person: User, manage: Manag
     assert session.invocations.count() == 2
 
 
-def test_events_are_lines_of_json(person: User, manage: Manage) -> None:
-    run = manage("adk_run", "clerk", "hello\u202e", "--json")
+def test_events_are_lines_of_json(person: User, clerk: Path) -> None:
+    """Starts Python anew, as a script does; the other tests fork a process that has imported the site."""
+    command = [sys.executable, "manage.py", "adk_run", "clerk", "hello\u202e", "--json"]
+    environment = site_environment(AGENT_DIRS=str(clerk))
+    run = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=120)
     events = [json.loads(line) for line in run.stdout.splitlines()]
     assert (run.returncode, run.stderr) == (0, "")
     assert [event["author"] for event in events] == ["user", "clerk"]
