@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from functools import reduce
-from operator import or_
 from typing import NamedTuple, TypeVar
 
 from django.core.exceptions import PermissionDenied
@@ -17,6 +15,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from sessions_app.models import Remit
+from sessions_app.models.remit import covered_rows
 
 Row = TypeVar("Row", bound=Model)
 
@@ -77,14 +76,7 @@ def remits_of(request: HttpRequest) -> list[Remit]:
 
 def within_remits(request: HttpRequest, rows: QuerySet[Row], *several: RemitPaths) -> QuerySet[Row]:
     """Return the rows that the remits of the user cover, by any of the paths."""
-    remits = remits_of(request)
-    if not remits:
-        return rows
-    covered = [remit.covers(*paths) for remit in remits for paths in several]
-    conditions = [condition for condition in covered if condition is not None]
-    if not all(conditions):  # One covers all rows: Django's `|` would drop an empty condition.
-        return rows
-    return rows.filter(reduce(or_, conditions)) if conditions else rows.none()
+    return covered_rows(rows, remits_of(request), several)
 
 
 def has_whole_app(request: HttpRequest, name: str) -> bool:

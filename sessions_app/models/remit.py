@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any, Self, TypeVar
 
 from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models import Q
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 class RemitQuerySet(models.QuerySet["Remit"]):
@@ -68,3 +73,16 @@ class Remit(models.Model):
             return found
         people = get_user_model()._base_manager.filter(groups=self.people_id)
         return found & Q(**{f"{user}__in": people.values("pk")})
+
+
+def covered_rows(
+    rows: models.QuerySet[Row], remits: Sequence[Remit], paths: Iterable[tuple[str, str]]
+) -> models.QuerySet[Row]:
+    """Return the rows that any of the remits covers, by any of the paths to app and user; all without a remit."""
+    if not remits:
+        return rows
+    covered = [remit.covers(*pair) for pair in paths for remit in remits]
+    conditions = [condition for condition in covered if condition is not None]
+    if not all(conditions):  # One covers all rows: Django's `|` would drop an empty condition.
+        return rows
+    return rows.filter(reduce(or_, conditions)) if conditions else rows.none()

@@ -39,6 +39,11 @@ class Exchange:
 SESSIONS = f"/apps/{APP}/users/ada/sessions"
 S1 = f"{SESSIONS}/s1"
 NOTES = f"{S1}/artifacts/notes/today.txt"
+DEV = f"/dev/apps/{APP}"
+RESULT = f"{APP}_manners_1777885931.5"
+METRIC, THRESHOLD = "response_match_score", 0.8
+EVALUATED = {"greeting": 1.0, "parting": 0.25, "broken": None}
+"""Scores of the cases in the result; None of a case without a score."""
 
 
 def ask(*parts: Any, session: str = "s1", **fields: Any) -> dict[str, Any]:
@@ -124,6 +129,15 @@ EXCHANGES = (
     Exchange("delete again", "DELETE", f"{SESSIONS}/s2"),
     Exchange("get deleted", "GET", f"{SESSIONS}/s2"),
     Exchange("create deleted", "POST", f"{SESSIONS}/s2"),
+    Exchange("eval sets", "GET", f"{DEV}/eval_sets"),
+    Exchange("evals", "GET", f"{DEV}/eval_sets/manners/evals"),
+    Exchange("evals of no set", "GET", f"{DEV}/eval_sets/none/evals"),
+    Exchange("eval", "GET", f"{DEV}/eval_sets/manners/evals/greeting"),
+    Exchange("no eval", "GET", f"{DEV}/eval_sets/manners/evals/none"),
+    Exchange("eval of no set", "GET", f"{DEV}/eval_sets/none/evals/greeting"),
+    Exchange("eval results", "GET", f"{DEV}/eval_results"),
+    Exchange("eval result", "GET", f"{DEV}/eval_results/{RESULT}"),
+    Exchange("no eval result", "GET", f"{DEV}/eval_results/none"),
     Exchange("whole session", "GET", S1),
     Exchange("sessions", "GET", SESSIONS),
 )

@@ -14,6 +14,8 @@ from typing import Any
 from tests.side_by_side.google_adk import use_google_adk
 
 RECORDED = Path(__file__).parent / "recorded.json"
+AGENTS = Path(__file__).parent / "agents"
+"""Directory with the eval set of each app."""
 
 
 def read_recorded(path: Path = RECORDED) -> dict[str, Any]:
@@ -41,6 +43,44 @@ class Loader:
         ]
 
 
+class Results:
+    """Has one result, as google-adk's server wants its results."""
+
+    def list_eval_set_results(self, app_name: str) -> list[str]:
+        from tests.adk_server.exchanges import RESULT
+
+        return [RESULT]
+
+    def get_eval_set_result(self, app_name: str, eval_set_result_id: str) -> Any:
+        from tests.adk_server.exchanges import EVALUATED, METRIC, RESULT, THRESHOLD
+
+        if eval_set_result_id != RESULT:
+            raise _of_google_adk("errors.not_found_error", "NotFoundError")("There is no such result.")
+        statuses = _of_google_adk("evaluation.eval_metrics", "EvalStatus")
+
+        def case(number: int, name: str, score: float | None) -> Any:
+            passed = statuses.NOT_EVALUATED if score is None else statuses(1 + (score < THRESHOLD))
+            metric = _of_google_adk("evaluation.eval_metrics", "EvalMetricResult")(
+                metric_name=METRIC, threshold=THRESHOLD, score=score, eval_status=passed
+            )
+            return _of_google_adk("evaluation.eval_result", "EvalCaseResult")(
+                eval_set_id="manners",
+                eval_id=name,
+                final_eval_status=passed,
+                overall_eval_metric_results=[metric],
+                eval_metric_result_per_invocation=[],
+                session_id=f"00000000-0000-0000-0000-000000000000-{number}",
+            )
+
+        return _of_google_adk("evaluation.eval_result", "EvalSetResult")(
+            eval_set_result_id=RESULT,
+            eval_set_result_name=RESULT,
+            eval_set_id="manners",
+            eval_case_results=[case(number, *one) for number, one in enumerate(EVALUATED.items(), 1)],
+            creation_timestamp=float(RESULT.rpartition("_")[2]),
+        )
+
+
 async def _record() -> dict[str, Any]:
     use_google_adk()
     import httpx
@@ -48,14 +88,16 @@ async def _record() -> dict[str, Any]:
     from tests.adk_server.clerk import clerk
     from tests.adk_server.exchanges import exchange_all
 
-    server = _of_google_adk("cli.api_server", "ApiServer")(
+    server = _of_google_adk("cli.dev_server", "DevServer")(
         agent_loader=Loader(clerk()),
         session_service=_of_google_adk("sessions", "InMemorySessionService")(),
         memory_service=_of_google_adk("memory", "InMemoryMemoryService")(),
         artifact_service=_of_google_adk("artifacts", "InMemoryArtifactService")(),
         credential_service=None,
-        eval_sets_manager=None,
-        eval_set_results_manager=None,
+        eval_sets_manager=_of_google_adk("evaluation.local_eval_sets_manager", "LocalEvalSetsManager")(
+            str(AGENTS)
+        ),
+        eval_set_results_manager=Results(),
         agents_dir=".",
     )
     transport = httpx.ASGITransport(server.get_fast_api_app(), raise_app_exceptions=False)

@@ -10,17 +10,24 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.test import AsyncClient
 
 from runtime.apps import App
 from sessions_app import agent_registry
+from sessions_app.evaluation import staff_reader
+from sessions_app.models import EvaluatedCase, Evaluation
 from tests.adk_server.clerk import APP, clerk
-from tests.adk_server.exchanges import EXCHANGES, exchange_all
-from tests.adk_server.record import RECORDED, read_recorded
-from tests.integration.api.api_stream import open_stream, parse
+from tests.adk_server.exchanges import EVALUATED, EXCHANGES, METRIC, RESULT, THRESHOLD, exchange_all
+from tests.adk_server.record import AGENTS, RECORDED, read_recorded
+from tests.integration.api.api_stream import cookies, open_stream, parse
 from tests.integration.api.conftest import Program, program
 from tests.integration.conftest import loop_end, person, request_forgotten
 
@@ -34,15 +41,49 @@ DIFFERENCES = {"confirmation": "Confirmations", "whole session": "Answers"}
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     app = App(name=APP, root_agent=clerk())
     monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(staff_reader, "directory_of", lambda name: AGENTS / name)
     yield
 
 
+def make_evaluation() -> None:
+    """Store the result that google-adk's server has when it is recorded."""
+    begun = datetime.fromtimestamp(float(RESULT.rpartition("_")[2]), UTC)
+    made = {
+        "id": UUID(int=0),
+        "app_name": APP,
+        "set_id": "manners",
+        "config": {},
+        "case_count": len(EVALUATED),
+    }
+    evaluation = Evaluation.objects.create(**made, created_at=begun, finished_at=begun)
+    for position, (eval_id, score) in enumerate(EVALUATED.items(), 1):
+        passed = "passed" if score and score >= THRESHOLD else "failed"
+        EvaluatedCase.objects.create(
+            evaluation=evaluation,
+            position=position,
+            eval_id=eval_id,
+            case={},
+            status="broken" if score is None else passed,
+            results=[{"metric": METRIC, "threshold": THRESHOLD, "score": score}],
+        )
+
+
 @pytest.fixture
-async def answers(served: None, program: Program, loop_end: None) -> dict[str, Any]:
-    """The site's answers."""
+async def staff(served: None, loop_end: None) -> AsyncClient:
+    """A browser of a superuser. The site has an evaluation."""
+    await sync_to_async(make_evaluation)()
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(User.objects.create_superuser)("root"))
+    return client
+
+
+@pytest.fixture
+async def answers(served: None, program: Program, staff: AsyncClient, loop_end: None) -> dict[str, Any]:
+    """The site's answers to the program; those about evaluations to staff."""
 
     async def send(method: str, address: str, body: Any) -> tuple[int, Any]:
-        headers = {**program.sent, "content-type": "application/json"}
+        sent = cookies(staff) if "/eval_" in address else program.sent
+        headers = {**sent, "content-type": "application/json"}
         async with open_stream(f"/adk{address}", headers, method=method, body=body) as response:
             text = await response.rest()
             if address == "/run_sse" and response.status == 200:

@@ -173,6 +173,15 @@ def test_a_session_is_renamed_and_what_is_exported_can_be_imported(
     expect(adk.says("Imported.")).to_be_visible()
 
 
+def test_the_cases_of_an_eval_set_are_shown(adk: AdkWeb) -> None:
+    adk.open("questions")
+    adk.panel("Evals").get_by_text("capitals").click()
+    with adk.page.expect_response("**/eval_sets/capitals/evals/swiss") as case:
+        adk.panel("Evals").get_by_text("swiss").click()
+    assert case.value.status == 200
+    expect(adk.says("Which is the capital?")).to_be_visible()
+
+
 def test_a_confirmation_lets_the_call_run(adk: AdkWeb, model: Model) -> None:
     model.play(Turn(calls=[Call(name="pay", args={"amount": 5})]), Turn(text=["It is paid."]))
     adk.open("questions")

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -21,14 +20,13 @@ from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
 from sessions_app.admin.evaluation.page import load_page
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OF_APP, RemitPaths, Right, may, within_remits
+from sessions_app.admin.permissions import OF_APP, Right, may, remits_of
 from sessions_app.admin.search import parse_uuid
 from sessions_app.admin.stoppable import StopForm, stop_wording
 from sessions_app.evaluation.end import cancel_evaluation
-from sessions_app.models import AccessKind, ActionKind, EvaluatedCase, Evaluation
+from sessions_app.evaluation.staff_reader import cases_within
+from sessions_app.models import AccessKind, ActionKind, Evaluation
 from sessions_app.rendering.audit_values import elapsed_time, excerpt, status_badge
-
-OF_CASE = RemitPaths("session__app_name", "session__user")
 
 
 @admin.register(Evaluation)
@@ -61,7 +59,7 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
             self.note_access(request, AccessKind.OPEN, evaluation.pk)
         page = load_page(
             evaluation,
-            _cases_within_remits(request, evaluation),
+            cases_within(evaluation, remits_of(request)),
             request.GET,
             shows_text=may_read,
             shows_detail=may(request, Right.VIEW_ERROR_DETAIL),
@@ -125,10 +123,3 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
     @admin.display(description=_("Duration"))
     def took(self, row: Evaluation) -> str | None:
         return elapsed_time(row.created_at, row.finished_at)
-
-
-def _cases_within_remits(request: HttpRequest, evaluation: Evaluation) -> QuerySet[EvaluatedCase]:
-    """Return the cases that were made of no conversation, and those of people whom the user sees."""
-    cases = evaluation.cases.all()
-    own = within_remits(request, cases, OF_CASE)
-    return cases.filter(Q(session=None) | Q(pk__in=own.values("pk")))

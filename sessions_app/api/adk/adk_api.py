@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions_app.api.adk import about, artifacts, memory, sessions, traces
+from sessions_app.api.adk import about, artifacts, evaluations, memory, sessions, traces
 from sessions_app.api.adk.authentication import AUTHENTICATION
 from sessions_app.api.adk.examples import EXAMPLES
 from sessions_app.api.adk.runs import ADK_STREAMS
@@ -19,5 +19,5 @@ adk_api = StreamingApi(
     auth=AUTHENTICATION,
 )
 add_problem_handlers(adk_api)
-for router in (about.router, sessions.router, artifacts.router, memory.router, traces.router):
-    adk_api.add_router("", router)
+for subject in (about, sessions, artifacts, memory, traces, evaluations):
+    adk_api.add_router("", subject.router)

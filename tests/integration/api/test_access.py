@@ -74,6 +74,11 @@ GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions/{ses
 GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/memory
 PATCH  manage  404      200   /adk/apps/{app_name}/users/{user_id}/memory
 GET    read    200      200   /adk/dev/apps/{app_name}/debug/trace/session/{session_id}
+GET    -       403      403   /adk/dev/apps/{app_name}/eval_sets
+GET    -       403      403   /adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals
+GET    -       403      403   /adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals/{eval_case_id}
+GET    -       403      403   /adk/dev/apps/{app_name}/eval_results
+GET    -       403      403   /adk/dev/apps/{app_name}/eval_results/{eval_result_id}
 POST   run     404      200   /adk/run
 POST   run     404      200   /adk/run_sse
 """  # noqa: E501
