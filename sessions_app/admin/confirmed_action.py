@@ -51,6 +51,13 @@ class Wording:
     done: Words
 
 
+def revoke_wording(title: Words, done: Words) -> Wording:
+    """Return the texts of a revocation."""
+    return Wording(
+        link=_("Revoke…"), title=title, confirm=_("Revoke it"), refrain=_("No, keep it"), done=done
+    )
+
+
 class ConfirmedActionAdmin(RecordedActsMixin):
     """Admin with an action for some of its rows.
 

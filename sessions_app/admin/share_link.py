@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
+from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import Right, may
 from sessions_app.models import ActionKind, ShareLink
@@ -24,12 +24,8 @@ class ShareLinkAdmin(ConfirmedActionAdmin, KeysetAdmin, SessionRowAdmin):
     """Links, newest first. Their tokens are not shown: staff read sessions here."""
 
     action = ActionKind.REVOKE
-    wording = Wording(
-        link=gettext_lazy("Revoke…"),
-        title=gettext_lazy("Revoke the share link?"),
-        confirm=gettext_lazy("Revoke it"),
-        refrain=gettext_lazy("No, keep it"),
-        done=gettext_lazy("The share link is revoked."),
+    wording = revoke_wording(
+        gettext_lazy("Revoke the share link?"), gettext_lazy("The share link is revoked.")
     )
     list_display = ("id", "of_session", "app", "shared_by", "created_at", "revoked_at", "revoked_by_name")
     list_filter = (

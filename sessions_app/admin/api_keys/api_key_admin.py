@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from sessions_app.actors import Actor
 from sessions_app.admin.api_keys.service_key_form import ServiceKeyForm
 from sessions_app.admin.base import ReadOnlyAdmin
-from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
+from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
 from sessions_app.admin.permissions import RemitPaths, Right, may
 from sessions_app.admin.staff_acts import staff_of
 from sessions_app.errors import InvalidInputError
@@ -48,12 +48,9 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
     """Keys, newest first."""
 
     action = ActionKind.REVOKE
-    wording = Wording(
-        link=gettext_lazy("Revoke…"),
-        title=gettext_lazy("Revoke the API key?"),
-        confirm=gettext_lazy("Revoke it"),
-        refrain=gettext_lazy("No, keep it"),
-        done=gettext_lazy("The API key is revoked, with those that it has made."),
+    wording = revoke_wording(
+        gettext_lazy("Revoke the API key?"),
+        gettext_lazy("The API key is revoked, with those that it has made."),
     )
     remit_paths = (RemitPaths("", "user"),)
     list_display = (
