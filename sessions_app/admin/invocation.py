@@ -31,8 +31,8 @@ class InvocationAdmin(AttemptsMixin, StoppableAdmin, KeysetAdmin):
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
     text_columns = {**OF_SESSION_IN_WORDS, "content": None}
     list_display = (
-        "invocation_id", "of_session", "app", "asked_by", "badge", "attempts", "took", "trace", "error",
-        "created_at",
+        "invocation_id", "badge", "of_session", "error", "took", "created_at", "app", "asked_by", "attempts",
+        "trace",
     )  # fmt: skip
     large_fields = ("message", "credentials", "error_detail", "past_attempts")
     list_filter = ("status", AppFilter, "created_at")

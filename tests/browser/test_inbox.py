@@ -80,9 +80,11 @@ def test_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_chat_
     admin.get_by_role("link", name="Trace", exact=True).first.click()
     admin.get_by_role("link", name=re.compile("gemini")).first.click()
     look_at(admin, "trace")
-    for model_name in ("annotation", "feedback", "session", "dayfigure", "tooljob"):
+    for model_name in ("annotation", "feedback", "session", "dayfigure", "tooljob", "invocation"):
         admin.goto(f"{chat.base_url}/admin/sessions_app/{model_name}/")
         look_at(admin, model_name)
+    # Of the many columns of the last list the status is in sight.
+    expect(admin.locator("#result_list .field-badge").first).to_be_in_viewport(ratio=1)
     if PICTURES:
         chat.page.screenshot(path=Path(PICTURES) / "chat.png", full_page=True)
     tab.errors.clear()  # axe itself sets inline styles, which the content security policy refuses
