@@ -37,6 +37,7 @@ from sessions_app.invocations.escalation import escalations
 from sessions_app.invocations.rewind import finish_interrupted_rewind
 from sessions_app.jobs.run_tool import run_tool_job
 from sessions_app.jobs.sweeper import job_repairs
+from sessions_app.models import WebhookDelivery
 from sessions_app.process_metrics import note_sweep
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.services.credential_service import delete_old_credentials
@@ -45,7 +46,7 @@ from sessions_app.services.resumable_uploads import delete_expired_uploads
 from sessions_app.services.unused_texts import delete_all_unused_texts
 from sessions_app.shutdown import shut_down
 from sessions_app.sweeping import sweep_over
-from sessions_app.webhooks.delivery import delete_old_deliveries, start_round
+from sessions_app.webhooks.delivery import Push, delete_old_deliveries, start_round
 from sessions_app.webhooks.sweep import offer_due_deliveries
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,13 @@ def evaluate_case(case_id: int) -> None:
 @shared_task(name=DELIVER_WEBHOOKS, ignore_result=True)
 def deliver_webhooks() -> None:
     """Start to deliver what is due to webhooks."""
-    threads.run(start_round())
+    threads.run(start_round(_push_of))
+
+
+async def _push_of(delivery: WebhookDelivery) -> Push | None:
+    from sessions_app.a2a.push import push_of  # It needs the SDK, an optional package.
+
+    return await push_of(delivery)
 
 
 @shared_task(name=SWEEP, ignore_result=True)

@@ -119,11 +119,11 @@ SESSIONS_APP_ORDER = (
     "file_use_cases",
     "job_use_cases",
     "client_sessions",
-    "tasks",
     "management",
     "chat",
     "api",
     "a2a",
+    "tasks",
     "routing",
     "urls",
 )

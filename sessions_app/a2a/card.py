@@ -34,7 +34,7 @@ def card_of(app: App, url: str) -> AgentCard:
             AgentInterface(url=url, protocol_binding=TransportProtocol.JSONRPC, protocol_version=version)
             for version in (PROTOCOL_VERSION_1_0, PROTOCOL_VERSION_0_3)
         ],
-        capabilities=AgentCapabilities(streaming=True),
+        capabilities=AgentCapabilities(streaming=True, push_notifications=True),
         security_schemes={"key": SecurityScheme(http_auth_security_scheme=bearer)},
         security_requirements=[SecurityRequirement(schemes={"key": StringList()})],
         default_input_modes=INPUT_MODES,

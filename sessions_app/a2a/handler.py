@@ -24,13 +24,10 @@ from a2a.types import (
     Task,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import (
-    PushNotificationNotSupportedError,
-    TaskNotFoundError,
-    UnsupportedOperationError,
-)
+from a2a.utils.errors import TaskNotFoundError, UnsupportedOperationError
 
 from runtime.a2a.parts import FileBudget
+from sessions_app.a2a import push
 from sessions_app.a2a.conversion import task_of
 from sessions_app.a2a.errors import as_a2a_errors
 from sessions_app.a2a.files import MOST_BYTES, ArtifactMaker
@@ -51,7 +48,7 @@ class SiteRequestHandler(RequestHandler):
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
         """Begin or continue a task; return it when it rests, or at once when the program wants that."""
         with as_a2a_errors():
-            task = await _agent(context).receive(params.message)
+            task = await _received(params, context)
             if not params.configuration.return_immediately:
                 task = await _rested(task, context, conf().invocation_seconds)
             length = params.configuration.history_length
@@ -62,7 +59,7 @@ class SiteRequestHandler(RequestHandler):
     ) -> AsyncGenerator[Task | Update, None]:
         """Begin or continue a task; yield it and its news until it rests."""
         with as_a2a_errors():
-            task = await _agent(context).receive(params.message)
+            task = await _received(params, context)
             async with aclosing(_news(task, context)) as news:
                 async for item in news:
                     yield item
@@ -113,22 +110,41 @@ class SiteRequestHandler(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        raise PushNotificationNotSupportedError
+        """Let an address be told when a task comes to rest."""
+        with as_a2a_errors():
+            return await push.set_config(_agent(context), params)
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        raise PushNotificationNotSupportedError
+        """Return one of the addresses of a task."""
+        with as_a2a_errors():
+            return await push.find_config(_agent(context), params.task_id, params.id)
 
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        raise PushNotificationNotSupportedError
+        """Return the addresses of a task, all on one page."""
+        with as_a2a_errors():
+            configs = await push.configs_of(_agent(context), params.task_id)
+            return ListTaskPushNotificationConfigsResponse(configs=configs)
 
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        raise PushNotificationNotSupportedError
+        """Tell one of the addresses of a task nothing more."""
+        with as_a2a_errors():
+            await push.delete_config(_agent(context), params.task_id, params.id)
+
+
+async def _received(params: SendMessageRequest, context: ServerCallContext) -> SiteTask:
+    """Return the task that a message begins or continues, whose news go to the address that the program names."""
+    task = await _agent(context).receive(params.message)
+    if params.configuration.HasField("task_push_notification_config"):
+        config = params.configuration.task_push_notification_config
+        config.task_id = task.id
+        await push.set_config(_agent(context), config)
+    return task
 
 
 def _agent(context: ServerCallContext) -> AgentOfCaller:

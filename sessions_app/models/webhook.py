@@ -15,11 +15,12 @@ URL_LENGTH = 2000
 
 
 class WebhookEvent(models.TextChoices):
-    """Events that a webhook is told. A trigger stages the first three in the transaction in which they happen."""
+    """Events that a webhook is told. Triggers stage all but the test in the transaction in which they happen."""
 
     RUN_ENDED = "run.ended", "A run has ended"
     APPROVAL_NEEDED = "approval.needed", "A call or a question waits for somebody"
     JOB_ENDED = "job.ended", "A job has ended"
+    TASK_CHANGED = "task.changed", "A task of A2A may have come to rest"
     TEST = "test", "Somebody asked for a test"
 
 
@@ -30,8 +31,11 @@ class Webhook(models.Model):
         user: the person whose sessions it is told about, or to whom the key belongs that made one about `people`.
         people: group whose people's sessions it is told about, by `people_of_keys`; None for those of `user`.
         made_by: the API key that made it; it is told nothing more when the key has ended. None for a person.
-        secret: the secret that signs the deliveries, encrypted.
-        events: values of `WebhookEvent`.
+        secret: the secret that signs the deliveries, encrypted. Of an address for push notifications of A2A, their
+            configuration.
+        events: values of `WebhookEvent`; empty for push notifications.
+        session: the session of the only task that it is told about, by push notifications of A2A; None for a webhook.
+        task_id: id of that task.
         disabled_reason: why nothing is delivered since `disabled_at`, as a sentence.
     """
 
@@ -49,6 +53,10 @@ class Webhook(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     disabled_at = models.DateTimeField(null=True, blank=True)
     disabled_reason = models.CharField(max_length=500, blank=True, default="", db_default="")
+    session = models.ForeignKey(
+        "sessions_app.Session", on_delete=models.CASCADE, related_name="+", null=True, blank=True
+    )
+    task_id = models.CharField(max_length=128, blank=True, default="", db_default="")
 
     class Meta:
         """Staff see webhooks and change none."""

@@ -58,7 +58,7 @@ def make_webhook(
             made.secret = encrypt_text(secret)
             made.save(update_fields=["secret"])
             return made, secret
-        if Webhook.objects.filter(user_id=user.pk).count() >= MOST_WEBHOOKS:
+        if Webhook.objects.filter(user_id=user.pk, session=None).count() >= MOST_WEBHOOKS:
             raise InvalidInputError(
                 f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not used."
             )

@@ -11,6 +11,7 @@ import json
 import logging
 import random
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -51,18 +52,35 @@ class Attempt:
     error: str = ""
 
 
-async def start_round() -> None:
+@dataclass(frozen=True)
+class Push:
+    """A push notification of A2A, which is not signed: its headers tell who sends it.
+
+    Attributes:
+        is_last: nothing happens in the task any more.
+    """
+
+    body: bytes
+    headers: Mapping[str, str]
+    is_last: bool
+
+
+PushOf = Callable[[WebhookDelivery], Awaitable[Push | None]]
+"""Makes a push notification of what is now; None when there is nothing to tell."""
+
+
+async def start_round(push_of: PushOf) -> None:
     """Start to deliver what is due, unless this process does so already."""
     if not _rounds:
-        task = create_task(_deliver_due(), "deliver to webhooks")
+        task = create_task(_deliver_due(push_of), "deliver to webhooks")
         _rounds.add(task)
         task.add_done_callback(_rounds.discard)
 
 
-async def deliver_due() -> int:
+async def deliver_due(push_of: PushOf | None = None) -> int:
     """Deliver what is due now, at most `BATCH_SIZE`; return the number of attempts."""
     claimed = await in_thread(_claim_due)
-    await asyncio.gather(*[_deliver(delivery) for delivery in claimed])
+    await asyncio.gather(*[_deliver(delivery, push_of) for delivery in claimed])
     return len(claimed)
 
 
@@ -71,28 +89,41 @@ def delete_old_deliveries() -> None:
     WebhookDelivery.objects.filter(next_at=None, created_at__lt=Now() - KEPT).delete()
 
 
-async def _deliver_due() -> None:
+async def _deliver_due(push_of: PushOf) -> None:
     try:
-        while await deliver_due() == BATCH_SIZE:
+        while await deliver_due(push_of) == BATCH_SIZE:
             pass
     except Exception:
         logger.exception("Webhooks were not told; the sweep offers their deliveries again")
 
 
-async def _deliver(delivery: WebhookDelivery) -> None:
+async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
     try:
-        attempt = await _post(delivery)
-        await in_thread(_record, delivery, attempt)
+        if delivery.webhook.session_id is None:
+            body = json.dumps(delivery.payload, separators=(",", ":")).encode()
+            await in_thread(_record, delivery, await _post(delivery, body, _signed(delivery, body)))
+        elif push_of and (push := await push_of(delivery)):
+            attempt = await _post(
+                delivery, push.body, {"webhook-id": str(delivery.message_id), **push.headers}
+            )
+            await in_thread(_record, delivery, attempt)
+            if push.is_last and not attempt.error:
+                await in_thread(delivery.webhook.delete)
+        else:
+            await in_thread(_end, delivery, "There was nothing to tell.")
     except Exception:  # One delivery must not hold up the others.
         logger.exception("Delivery %s was not made; it is made again", delivery.message_id)
 
 
-async def _post(delivery: WebhookDelivery) -> Attempt:
+def _signed(delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
+    secret = decrypt_text(delivery.webhook.secret)
+    return signed_headers(secret, str(delivery.message_id), int(time.time()), body)
+
+
+async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str, str]) -> Attempt:
     """Send the delivery. The body of the response is not read, and a redirect is a failure."""
     hook = delivery.webhook
-    body = json.dumps(delivery.payload, separators=(",", ":")).encode()
-    signed = signed_headers(decrypt_text(hook.secret), str(delivery.message_id), int(time.time()), body)
-    headers = [("content-type", "application/json"), ("user-agent", "adk-webhooks"), *signed.items()]
+    headers = [("content-type", "application/json"), ("user-agent", "adk-webhooks"), *own_headers.items()]
     try:
         async with (
             asyncio.timeout(ATTEMPT_SECONDS),

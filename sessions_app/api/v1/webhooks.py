@@ -160,7 +160,7 @@ def _manager(request: HttpRequest) -> Caller:
 
 def _hooks_of(caller: Caller) -> QuerySet[Webhook]:
     made = Q(made_by=caller.key) if caller.key else Q()
-    return Webhook.objects.filter(made | Q(user=caller.user.pk))
+    return Webhook.objects.filter(made | Q(user=caller.user.pk), session=None)
 
 
 def _summary(hook: Webhook) -> WebhookSummary:

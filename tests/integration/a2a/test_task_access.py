@@ -16,12 +16,10 @@ from a2a.types import (
     StreamResponse,
     SubscribeToTaskRequest,
     Task,
-    TaskPushNotificationConfig,
 )
 from a2a.utils.errors import (
     InvalidParamsError,
     InvalidRequestError,
-    PushNotificationNotSupportedError,
     TaskNotCancelableError,
     TaskNotFoundError,
     UnsupportedOperationError,
@@ -239,9 +237,6 @@ async def test_what_is_not_offered_says_so(program: Client, model: ScriptedModel
         await program.cancel_task(CancelTaskRequest(id=task.id))
     with pytest.raises(UnsupportedOperationError, match="has ended"):
         await apply_all(program.subscribe(SubscribeToTaskRequest(id=task.id)))
-    config = TaskPushNotificationConfig(task_id=task.id, url="https://example.org/")
-    with pytest.raises(PushNotificationNotSupportedError):
-        await program.create_task_push_notification_config(config)
 
 
 async def test_a_remote_agent_of_this_site_talks_to_it(person: User, site: str, model: ScriptedModel) -> None:

@@ -30,6 +30,7 @@ from sessions_app.models import (
     Session,
     SessionFigures,
     SessionText,
+    Webhook,
 )
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.data_protection.people import person_with_rows
@@ -197,7 +198,9 @@ def test_every_table_of_a_session_is_counted_and_exported_or_left_out_on_purpose
     }
     exported_with_events = {SessionText}
     kept_for_a_day = {IdempotentRequest, ResumableUpload}
-    derived = {AnswerRequest, SessionFigures, Failure} | exported_with_events | kept_for_a_day
+    exported_with_person = {Webhook}
+    left_out = exported_with_events | exported_with_person | kept_for_a_day
+    derived = {AnswerRequest, SessionFigures, Failure} | left_out
     assert of_session == {*ROWS_OF_SESSION.values(), LegalHold} | derived
     written_otherwise = {"events", "artifacts"}
     kept_for_staff = {"call_errors", "evaluated_cases"}
