@@ -27,9 +27,10 @@ from django.utils import timezone
 from google.protobuf.json_format import ParseDict
 
 from runtime.tools import FunctionTool
-from sessions_app.a2a.push import MOST_CONFIGS, push_of
+from sessions_app.a2a.push import MOST_CONFIGS
 from sessions_app.invocations.worker import worker
 from sessions_app.models import ApiKey, Invocation, Webhook, WebhookDelivery
+from sessions_app.tasks import _push_of as push_of
 from sessions_app.webhooks.delivery import deliver_due
 from tests.fakes import ScriptedModel, call
 from tests.integration.a2a.conftest import program_of
