@@ -121,7 +121,7 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "axes",
-    "ninja",  # its page of the API
+    "ninja",  # for the page `/api/v1/docs`
     "sessions_app",
     "adk_site",
 ]

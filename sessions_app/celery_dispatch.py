@@ -18,7 +18,7 @@ SWEEP = "sessions_app.sweep"
 RUN_TOOL_JOB = "sessions_app.run_tool_job"
 EVALUATE_CASE = "sessions_app.evaluate_case"
 LAST = 9
-"""Redis's priority of tasks that people's jobs overtake."""
+"""Priority in Redis of tasks that run after people's jobs."""
 HOUSEKEEPING = "sessions_app.housekeeping"
 DELIVER_WEBHOOKS = "sessions_app.deliver_webhooks"
 

@@ -130,7 +130,7 @@ def _check_events(events: Sequence[Event]) -> None:
 
 
 def _claim_of(event: Event) -> str:
-    """Return the name of what only the framework writes into an event; empty without such."""
+    """Return the name of what only the framework writes into an event; empty without any."""
     if event.long_running_tool_ids:
         return "calls that wait for an answer"
     if event.actions != EventActions(**event.actions.model_dump(include=set(RESTORED_ACTIONS))):

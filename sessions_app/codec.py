@@ -52,7 +52,7 @@ def refusing_deep_values() -> Iterator[None]:
 
 
 def check_storable(event: Event) -> None:
-    """Raise an InvalidInputError when the event cannot be written as JSON and read again, which has a lower limit."""
+    """Raise an InvalidInputError when the event cannot be written as JSON, or is nested too deeply to be read again."""
     with refusing_deep_values():
         event_from_json(event_to_json(event))
 

@@ -87,7 +87,7 @@ def make_key(
 def revoke_key(keys: ApiKeyQuerySet, key_id: Any, by: Actor, reason: str = "") -> None:
     """Revoke the key with this id and those that it has made. Idempotent.
 
-    The caller publishes the change of the account, which ends what is open with the keys.
+    The caller publishes the change of the account, which ends the streams that are open with the keys.
 
     Args:
         keys: the keys that may be revoked.

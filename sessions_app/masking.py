@@ -75,7 +75,7 @@ def mask_text(text: str) -> str:
 def beginning_of(text: str, length: int) -> str:
     """Return at most so many characters of a text; a secret at the end is left out rather than cut.
 
-    The part of a secret looks like none, so that nothing would mask it later.
+    A part of a secret does not look like one, so that nothing would mask it later.
     """
     if len(text) <= length:
         return text

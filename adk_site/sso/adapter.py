@@ -16,7 +16,7 @@ class VerifiedSubjectAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Matches by subject. A mail address never leads to an account, and is stored only when it is verified."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Refuse a response without an ID token, with two subjects, and one that connects to another account.
+        """Refuse a response without an ID token or with two subjects, and one that connects to another account.
 
         Raises:
             ImmediateHttpResponse: it is refused.

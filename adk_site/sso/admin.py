@@ -1,4 +1,4 @@
-"""Admin without the pages of django-allauth: who changes a link there signs in as somebody else, unrecorded."""
+"""Admin without the pages of django-allauth: a link changed there signs somebody in as another person, unrecorded."""
 
 from __future__ import annotations
 

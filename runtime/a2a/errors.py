@@ -1,4 +1,4 @@
-"""Errors of calls of remote agents: a sentence for the person, and the words of the other side for staff."""
+"""Errors of calls to remote agents: a sentence for the person, and the words of the remote agent for staff."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RemoteAgentError(AdkError):
 
     Attributes:
         code: one of the codes of this module.
-        message: a sentence for the person, without words of the other side.
+        message: a sentence for the person, without words of the remote agent.
         detail: what happened, for the people who run the site.
     """
 

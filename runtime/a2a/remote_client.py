@@ -162,7 +162,7 @@ class _BoundedStream(httpx.AsyncByteStream):
         count = 0
         async for chunk in self._inner:
             count += len(chunk)
-            if count > 2 * MOST_BYTES:  # The form of the wire takes more than what it holds.
+            if count > 2 * MOST_BYTES:  # JSON takes more bytes than the content in it.
                 raise RemoteAgentError(TOO_LARGE, f"A response has more than {count} bytes.")
             yield chunk
 

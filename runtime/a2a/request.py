@@ -107,7 +107,7 @@ async def build_message(
 
 
 def open_question(known: Remembered) -> types.FunctionCall | None:
-    """Return the question of the remote agent that the person has passed over by a message; None without one."""
+    """Return the question that the person left open by sending a message instead; None without one."""
     asked = known.event.get_function_calls() if known.event and known.task_id else []
     answered = {response.id for event in known.later for response in event.get_function_responses()}
     return next((call for call in asked if call.id not in answered), None)

@@ -140,7 +140,7 @@ class RemoteA2aAgent(BaseAgent):
     async def _turn(self, ctx: InvocationContext, reply: Reply, event_id: str) -> AsyncGenerator[Event, None]:
         """Talk to the remote agent until the reply has ended; yield what comes before its last event.
 
-        A task that has not ended when this stops is cancelled.
+        Cancels a task that has not ended by then.
         """
         async with http_client(self.httpx_client, self.timeout) as http:
             client = await self._connect(ctx, http)

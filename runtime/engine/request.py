@@ -42,7 +42,7 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     tools = await resolve_tools(agent, ctx)
     last_seq = ctx.session.last_seq or len(ctx.session.events)
     contents, with_files = await build_contents(agent, ctx)
-    position = _position_of_input_context(contents, ctx)  # Loaded files make the message another one.
+    position = _position_of_input_context(contents, ctx)  # Before files are loaded: they change the message.
     loaded = await load_references(ctx.artifact_service, owner_of(ctx.session), contents, with_files)
     request = LlmRequest(
         model=model.model,

@@ -132,7 +132,7 @@ def _parts_of_config(config: types.GenerateContentConfig) -> Iterator[tuple[str,
 
 
 def _text_of_content(content: types.Content) -> str:
-    """Return the content as JSON text, with hashes in the place of large files: artifacts have these."""
+    """Return the content as JSON text, with hashes in the place of large files, which artifacts hold."""
     text = _as_text(content)
     if len(text) <= LARGEST_FILE:
         return text

@@ -46,7 +46,7 @@ class SiteRequestHandler(RequestHandler):
     """Answers requests from the tables of the site; keeps nothing."""
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
-        """Begin or continue a task; return it when it rests, or at once when the program wants that."""
+        """Begin or continue a task; return it when it is at rest, or at once when the program wants that."""
         with as_a2a_errors():
             task = await _received(params, context)
             if not params.configuration.return_immediately:
@@ -57,7 +57,7 @@ class SiteRequestHandler(RequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | Update, None]:
-        """Begin or continue a task; yield it and its news until it rests."""
+        """Begin or continue a task; yield it and its news until it is at rest."""
         with as_a2a_errors():
             task = await _received(params, context)
             async with aclosing(_news(task, context)) as news:
@@ -67,7 +67,7 @@ class SiteRequestHandler(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | Update, None]:
-        """Yield a task and its news until it rests."""
+        """Yield a task and its news until it is at rest."""
         with as_a2a_errors():
             task = await _agent(context).find(params.id)
             if task.has_ended:
@@ -83,7 +83,7 @@ class SiteRequestHandler(RequestHandler):
             return await _shown(task, params.history_length if params.HasField("history_length") else None)
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
-        """Cancel what runs of a task; return it when it rests, or as it is after some seconds."""
+        """Cancel what runs of a task; return it when it is at rest, or as it is after some seconds."""
         with as_a2a_errors():
             task = await _agent(context).cancel(params.id)
             return await _shown(await _rested(task, context, CANCEL_SECONDS), None)
@@ -163,7 +163,7 @@ async def _news(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Ta
 
 
 async def _rested(task: SiteTask, context: ServerCallContext, seconds: float) -> SiteTask:
-    """Return the task when it rests, or as it is after so many seconds.
+    """Return the task when it is at rest, or as it is after so many seconds.
 
     Raises:
         TaskNotFoundError: the caller may not see the task any more.

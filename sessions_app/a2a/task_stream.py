@@ -78,7 +78,7 @@ class TaskStream:
         self._state = task.state
 
     async def updates(self) -> AsyncGenerator[Update, None]:
-        """Yield the updates; the last one tells the state in which the task rests."""
+        """Yield the updates; the last one tells the state of the task at rest."""
         if self.task.is_at_rest:
             yield status_update(self.task)
             return

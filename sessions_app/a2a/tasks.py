@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
 """Prefixes of invocations that belong to the task of an earlier one."""
 MOST_ROUNDS = 50
-"""Answers to answers that a task follows."""
+"""Longest chain of answers, each to a call of the one before, that is read as one task."""
 
 
 @dataclass(frozen=True)

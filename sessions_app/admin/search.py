@@ -24,7 +24,7 @@ from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 MOST_FOUND = 1_000
 """Rows that each look-up returns: the newest."""
 NEWEST_EVENTS, RECENT_EVENTS = 2_000, 10_000
-"""Events that are searched before all are: the newest are read, those of the recent ones found by the index."""
+"""Events that are searched before all others: the newest without an index, then the recent ones with it."""
 COMMON = 100
 """Matches among recent events that make a word common."""
 LONGEST_TERM = 200
@@ -146,8 +146,8 @@ def _marked(headline: str) -> SafeString:
 def _events_with(term: str) -> list[tuple[UUID, int]]:
     """Return session and key of the newest events with the words.
 
-    The newest events are searched first: of a common word they have enough, and all of its events would take seconds.
-    Of a very common word even the entries in the index are too many.
+    The newest events are searched first: they hold enough hits for a common word, and searching all events for one
+    takes seconds. For a very common word even reading the entries of the index takes too long.
     """
     newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     without_index = SearchVector(Left("text", SEARCHED_CHARACTERS), Value(""), config=CONFIG)

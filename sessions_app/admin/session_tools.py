@@ -1,6 +1,6 @@
 """Tools of staff for one session as a whole: export, unmasking, erasure. Each demands a reason.
 
-The list offers export and erasure beside each session, too: finding it is work enough.
+The list offers export and erasure beside each session, too.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _fingerprint(request: HttpRequest) -> str:
 
 
 def _tell_of_first_attempt(row: IdempotentRequest, response: HttpResponseBase) -> None:
-    """Say in a refusal that an attempt which nobody has answered may be its reason."""
+    """Add to a refusal that the first attempt, which got no response, may be its reason."""
     if row.is_repeated and response.status_code in _DONE_ALREADY and isinstance(response, HttpResponse):
         refusal = json.loads(response.content)
         refusal["detail"] = f"{_FIRST_ATTEMPT} {refusal['detail']}"

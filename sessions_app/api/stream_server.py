@@ -40,7 +40,7 @@ from sessions_app.serving.problem_details import method_not_allowed, unacceptabl
 
 logger = logging.getLogger(__name__)
 LARGE_FRAME = 16_384
-"""Characters of a frame that is encoded only when the program has room for it."""
+"""Characters from which a frame is encoded only when the program has room for it."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class StreamRequest:
 
     @property
     def last_event_id(self) -> int | None:
-        """The `seq` of the last event that the program has, of the header or of `?after=`; None without one."""
+        """The `seq` of the last event that the program has, from the header or from `?after=`; None without one."""
         text = self.headers.get("last-event-id") or QueryDict(self.query).get("after") or ""
         return parse_seq(text)
 

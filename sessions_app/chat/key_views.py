@@ -86,7 +86,7 @@ async def keys(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 async def revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
-    """Revoke one of the person's keys; what is open with it ends."""
+    """Revoke one of the person's keys; streams that are open with it end."""
     person = await request.auser()
     try:
         with acting_from(client_address(request)):

@@ -104,8 +104,8 @@ class Viewer:
     async def greet(self, after: int) -> None:
         """Send the session's status, then the events after `after`, and watch the hub from now on.
 
-        Notices that arrive meanwhile are sent after the status, because they may be newer. A browser that has been
-        greeted before gets them, and text and events, at once, too: PostgreSQL may be away for a while.
+        Notices that arrive meanwhile are sent after the status, because they may be newer. A browser that was
+        greeted before also gets notices, text and events at once, because PostgreSQL may be away for a while.
         """
         async with self._greeting_turn:
             if self._is_paused:  # Another greeting follows when the queue is drained.
@@ -317,7 +317,7 @@ class Viewer:
 
     async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            with self.form.reader.reading():  # The hub calls from the task of whoever has news.
+            with self.form.reader.reading():  # The hub calls from the task that publishes the news.
                 await work
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser
             await self.fail(error)

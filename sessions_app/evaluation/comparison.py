@@ -84,7 +84,7 @@ def _report(row: EvaluatedCase, before: EvaluatedCase | None) -> CaseReport:
 def _change_of_case(
     row: EvaluatedCase, before: EvaluatedCase | None, metrics: Iterable[MetricReport]
 ) -> Change:
-    """Return the change of the outcome; of one that is the same, that of the scores when all go one way."""
+    """Return the change of the outcome; without one, that of the scores when all change in one direction."""
     change = change_of(_rank(row), _rank(before) if before else None)
     changes = {one.change for one in metrics} - {Change.SAME, Change.NEW}
     return changes.pop() if change is Change.SAME and len(changes) == 1 else change

@@ -1,4 +1,4 @@
-"""End of a case and of its evaluation, cancellation, and the news of it for whoever waits."""
+"""End of a case and of its evaluation, cancellation, and the wait for an end."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def cancel_evaluation(evaluation_id: UUID) -> None:
 
 
 def lock_cases(cases: QuerySet[EvaluatedCase]) -> None:
-    """Lock the rows in the order of their keys: who changes several cases at once waits for no one who waits here."""
+    """Lock the rows in the order of their keys, so that transactions that change several cases have no deadlock."""
     list(cases.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
 
 def end_if_complete(evaluation_id: UUID) -> None:
-    """End an evaluation none of whose cases is active, and tell whoever waits for it."""
+    """End an evaluation none of whose cases is active, and notify the processes that wait for it."""
     cases = EvaluatedCase.objects.filter(evaluation=evaluation_id)
     if not cases.filter(status__in=CaseStatus.active()).exists():
         counts = cases.aggregate(

@@ -1,4 +1,4 @@
-"""Deletion of old evaluations: those that nobody compares with any more."""
+"""Deletion of old evaluations: those with which no later run is compared."""
 
 from __future__ import annotations
 

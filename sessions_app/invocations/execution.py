@@ -74,7 +74,7 @@ EXCESS = {
 """Messages for the person, by the limit on concurrent invocations that a claim exceeds."""
 
 PARTIALS_IN_A_ROW = 16
-"""Partial events after which other tasks run: a model that sends much at once does not wait between them itself."""
+"""Partial events after which other tasks run: a model that sends many at once does not yield to the event loop."""
 
 
 class Execution:

@@ -17,11 +17,11 @@ class KnownWork:
         self._has_noted = False
 
     def read(self, status: SessionStatus) -> None:
-        """Take what the status says; its reader is told it."""
+        """Take the work in a status that is sent to the tab or program."""
         self._active, self._waiting = set(status.active), set(status.waiting)
 
     def note(self, notice: Notice) -> None:
-        """Take what a notice says; its reader is told it."""
+        """Take the change in a notice that is sent to the tab or program."""
         subject, self._has_noted = str(notice.id), True
         self._active.discard(subject)
         self._waiting.discard(subject)
@@ -33,8 +33,9 @@ class KnownWork:
     def has_missed(self, status: SessionStatus) -> bool:
         """True when notices were lost; called with each status of the slow tick.
 
-        Two statuses in a row say the same, and not what is known: a single one may be newer than a notice that is on
-        its way. Or the log has grown between two idle statuses without a notice: work has begun and ended unseen.
+        Notices were lost when two statuses in a row agree with each other and differ from what is known. One status
+        proves nothing: it may be newer than a notice that is on its way. Notices were also lost when the log has grown
+        between two idle statuses without a notice.
         """
         last, self._last_status = self._last_status, status
         has_noted, self._has_noted = self._has_noted, False

@@ -223,7 +223,7 @@ class Relay:
             try:
                 self._channel = self._channel or await layer.new_channel("adk.live")
                 await self.join()
-                if self._is_stopped:  # It found no channel to tell of the end.
+                if self._is_stopped:  # `stop` had no channel to send to.
                     return
                 self._put(EVERYBODY, self._followed_list(asks=True))
                 if self._knows_followers_at == math.inf:
@@ -234,7 +234,7 @@ class Relay:
             except Exception:  # Redis may be away.
                 logger.warning("The channel layer does not answer; trying again", exc_info=True)
                 await asyncio.sleep(conf().heartbeat_seconds)
-        self._has_joined.set()  # Nothing waits for a process that ended before it began.
+        self._has_joined.set()  # Releases callers that wait for a listener which was stopped before it joined.
 
     async def stay_joined(self) -> None:
         """Join the group again on every heartbeat, and tell now and then what this process follows."""
@@ -313,12 +313,12 @@ class Relay:
 
     def _note_follower(self, hub: Hub, process: str, news: dict[str, Any]) -> None:
         """Note what another process follows, and give it the text of the sessions that are new to it."""
-        if not process:  # It sends without listening.
+        if not process:  # The other process sends and does not listen.
             return
         match news["kind"]:
             case "follow":
                 self._followers.add(process, news["topics"])
-                topics = set(news["topics"])  # A repeated one asks for the text again.
+                topics = set(news["topics"])  # A repeated topic asks for the text again.
             case "followed":
                 topics = self._followers.replace(process, news["topics"])
                 if news["asks"]:

@@ -1,5 +1,5 @@
-"""SignIns: closes the sockets of people who have signed out, were deactivated or changed their password, and what is
-open with an API key that has ended.
+"""SignIns: closes the sockets of people who have signed out, were deactivated or changed their password, and the
+streams of API keys that have ended.
 
 A sign-in is checked when the process hears of a change, on every slow tick, and before a frame that comes later than
 two ticks after the last check, which happens while PostgreSQL is slow.

@@ -73,7 +73,7 @@ class RunStream:
         self._queued_characters = 0
         self._seq = self._log_position = after
         self._offsets: dict[StreamKey, int] = {}  # End of the text that the program has.
-        self._read_events: dict[str, None] = {}  # Ids of events read from PostgreSQL: their text is void.
+        self._read_events: dict[str, None] = {}  # Read from PostgreSQL: streamed text of these is dropped.
         self._is_behind = True  # Frames were dropped, or rows must be read.
         self._must_greet = True
         self._outcome: InvocationFrame | None = None  # Of the run, when the stream has seen its end.

@@ -30,7 +30,7 @@ NOTES = (
     "is_resumed",
     "is_interrupted",
 )
-"""What stands below the blocks of few events, by the names in the context."""
+"""Parts that few events have below their blocks, by the names in the context."""
 BRIEF_CHARACTERS = 60
 
 

@@ -105,7 +105,7 @@ async def event_html(
 
 
 def takes_long(body: str) -> bool:
-    """True when an event probably takes more than `inline_render_seconds` to render: rather too often than not."""
+    """True when an event probably takes more than `inline_render_seconds` to render: True in cases of doubt."""
     limit = conf().inline_render_seconds
     dense = min(len(body), DENSE_CHARACTERS)
     # First of all by the length: to look for marks in a result of some megabytes takes long, too.

@@ -12,7 +12,7 @@ _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 
 @dataclass(frozen=True)
 class ByteRange:
-    """Bytes of a file from `start` up to, and without, `end`; empty when the file has none of those asked for."""
+    """Bytes of a file from `start` to before `end`; empty when the file has none of those asked for."""
 
     start: int
     end: int

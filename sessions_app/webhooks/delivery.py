@@ -176,7 +176,7 @@ def _end(delivery: WebhookDelivery, reason: str) -> bool:
 
 
 def _record(delivery: WebhookDelivery, attempt: Attempt) -> None:
-    """Store the outcome; disable a webhook that is gone, or has taken nothing for as long as one was tried."""
+    """Store the outcome; disable a webhook that is gone, or has taken nothing since the first attempt."""
     row = WebhookDelivery.objects.filter(pk=delivery.pk)
     told = {"response_status": attempt.status, "error": attempt.error}
     if not attempt.error:

@@ -1,4 +1,4 @@
-"""Contract: the lines of docs/api.md run against a site, say what the page shows, and its list is complete."""
+"""Contract: the lines of docs/api.md and docs/adk-server.md run against a site; the list in api.md is complete."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.integration.conftest import person as person
 
 STEP = re.compile(r"^```sh\n(.*?)^```\n(?:\n```(json|text)\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 CLIENT = re.compile(r"^```python\n(# ask_client\.py\n.*?)^```$", re.MULTILINE | re.DOTALL)
+ADK_LINES = re.compile(r"^```sh\nexport ADK=.*?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 END_OF_STEP = "--- end of a step"
 REFUSED = "curl: (22) The requested URL returned error: 422\n"
 """Said by curl in the step that shows an error."""
@@ -72,3 +73,20 @@ def test_the_lines_of_the_page_do_what_it_says(proxy: BlockingProxy, key: str, t
     assert (asked.returncode, asked.stderr) == (0, "")
     assert asked.stdout.startswith("> Where is my order 1003?\n") and asked.stdout.endswith("\ncompleted\n")
     assert "Order: 1003" in asked.stdout
+
+
+def test_the_lines_for_clients_of_google_adk_get_an_answer(
+    proxy: BlockingProxy, key: str, tmp_path: Path
+) -> None:
+    (lines,) = ADK_LINES.findall((PAGE.parent / "adk-server.md").read_text())
+    failing = 'curl() { command curl --silent --show-error --fail-with-body "$@"; echo; }\n'
+    environment = {**os.environ, "ADK": f"{proxy.base_url}/adk", "KEY": key, "no_proxy": "*"}
+    command = ["bash", "-euc", failing + lines]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (0, ""), run.stdout
+    apps, session, *stream = run.stdout.strip().splitlines()
+    assert "help_desk" in json.loads(apps)
+    assert json.loads(session)["state"] == {"user:name": "Ada"}
+    events = [json.loads(line.removeprefix("data: ")) for line in stream if line.startswith("data: ")]
+    assert any(event.get("partial") for event in events)
+    assert events[-1]["author"] == "help_desk" and "partial" not in events[-1]

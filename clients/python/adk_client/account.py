@@ -40,7 +40,7 @@ class AccountOperations:
         requests_per_minute: int = 0,
         tokens_per_day: int = 0,
     ) -> Call[Key]:
-        """Make a key. The response to a request that is repeated has lost it: ConflictError; make another then."""
+        """Make a key. After a lost response the repeated request may raise ConflictError: make another key then."""
         body = {
             "name": name,
             "scopes": [*scopes],

@@ -1,4 +1,4 @@
-"""Attempts: the decision on whether, and when, a request is sent again. Neither client waits by itself."""
+"""Attempts: decides whether, and after how long, a request is sent again. The clients wait."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Attempts:
         return self._pause()
 
     def seconds_after_conflict(self, conflict: ConflictError) -> float:
-        """Return the seconds to wait until an earlier attempt at the same has ended; raise the last conflict."""
+        """Return the seconds to wait for the end of an earlier attempt; raise the conflict after the last attempt."""
         self._failures += 1
         if self._failures >= self._most:
             raise conflict

@@ -75,7 +75,7 @@ class Client(BaseClient[httpx.Client]):
         yield from self.follow_run(self.start_run(session_id, text, files=files).run_id)
 
     def upload_large(self, session_id: Id, name: str, file: IO[bytes]) -> StoredFile:
-        """Store a large file in chunks, which go on where they were after a broken connection."""
+        """Store a large file in chunks. After a broken connection the upload goes on where it was."""
         upload = LargeUpload(session_id, name, file, self._attempts())
         while upload.file is None:
             try:
@@ -85,7 +85,7 @@ class Client(BaseClient[httpx.Client]):
         return upload.file
 
     def send(self, call: Call[T], /) -> T:
-        """Send a call, again if need be, and return its result."""
+        """Send a call, with as many attempts as it needs, and return its result."""
         attempts, request = self._attempts(), call.request(self._http)
         while True:
             failure: httpx.Response | httpx.TransportError
@@ -148,7 +148,7 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
             yield news
 
     async def upload_large(self, session_id: Id, name: str, file: IO[bytes]) -> StoredFile:
-        """Store a large file in chunks, which go on where they were after a broken connection."""
+        """Store a large file in chunks. After a broken connection the upload goes on where it was."""
         upload = LargeUpload(session_id, name, file, self._attempts())
         while upload.file is None:
             try:
@@ -158,7 +158,7 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
         return upload.file
 
     async def send(self, call: Call[T], /) -> T:
-        """Send a call, again if need be, and return its result."""
+        """Send a call, with as many attempts as it needs, and return its result."""
         attempts, request = self._attempts(), call.request(self._http)
         while True:
             failure: httpx.Response | httpx.TransportError

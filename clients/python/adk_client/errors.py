@@ -57,7 +57,7 @@ class LimitError(ApiError):
 
 
 class ConnectionLostError(Exception):
-    """The site did not answer, also not when the request was repeated."""
+    """The site answered none of the attempts."""
 
 
 KINDS: dict[int, type[ApiError]] = {

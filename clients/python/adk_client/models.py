@@ -162,7 +162,7 @@ class Schedule(ApiModel):
 
 
 class Key(ApiModel):
-    """An API key; `key` is the key itself, which only the response to its making has."""
+    """An API key; `key` is the key itself, in the response that made it only."""
 
     id: UUID
     name: str
@@ -174,7 +174,7 @@ class Key(ApiModel):
 
 
 class Webhook(ApiModel):
-    """An address that the site tells of events; only the response to its making has the `secret` that signs."""
+    """An address that the site tells of events; the response that made it has the `secret` that signs them."""
 
     id: UUID
     url: str

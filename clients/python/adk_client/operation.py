@@ -34,7 +34,7 @@ class AsyncSender(Protocol):
 
 
 class Operation(Generic[P, T]):
-    """A method of both clients, written once as the call that it sends; of `AsyncClient` it is to be awaited."""
+    """A method of both clients, written once as the call that it sends. `AsyncClient` returns a coroutine."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self.describe = describe

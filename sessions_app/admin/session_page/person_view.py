@@ -53,7 +53,7 @@ def _answered(answers: Iterable[tuple[str, CallAnswer]]) -> set[str]:
 
 
 def _answered_after(session: Session, seq: int, calls: set[str]) -> set[str]:
-    """Return those of the calls that an effective event after the event `seq` answers."""
+    """Return the calls that are answered by an effective event after `seq`."""
     answers = list(find_later_answers(session, seq, calls))
     if not answers:
         return set()

@@ -78,7 +78,7 @@ async def list_artifact_versions(
     return [row.version for row in rows]
 
 
-# The last one: its name would take the ends of the other addresses as well.
+# Declared last: a name may have slashes, and would match the ends of the other addresses.
 @router.get(ARTIFACTS + "/{artifact:artifact_name}")
 async def load_artifact(
     request: HttpRequest,

@@ -118,7 +118,7 @@ async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -
 
 
 async def _known_run(request: StreamRequest, ask: RunRequest, session: OwnSession) -> Invocation | None:
-    """Return the run that an earlier request with the same key has started; for an answer, one with the same answer."""
+    """Return the run that an earlier request with the same key, or with the same answer to the call, has started."""
     if not request.idempotency_key:
         return None
     if not ask.answers:

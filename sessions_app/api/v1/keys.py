@@ -93,7 +93,7 @@ async def create_key(request: HttpRequest, body: NewKey, response: HttpResponse)
 
 @router.delete("/keys/{key_id}", response={204: None})
 async def delete_key(request: HttpRequest, key_id: UUID) -> Status[None]:
-    """Revoke one of the caller's keys, and the keys that it has made. What is open with them ends."""
+    """Revoke one of the caller's keys, and the keys that it has made. Streams that are open with them end."""
     caller = caller_of(request)
     caller.require(Scope.MANAGE)
     keys = ApiKey.objects.filter(user=caller.user.pk)

@@ -12,7 +12,7 @@ from sessions_app.live.frames import InvocationFrame, JobFrame
 from sessions_app.live.streamed_text import TextChunk
 from sessions_app.management.terminal.conversation import Conversation
 from sessions_app.management.terminal.display import Display
-from sessions_app.management.terminal.prompts import LeaveError, Prompt, TakenAwayError
+from sessions_app.management.terminal.prompts import LeaveError, Prompt, WithdrawnError
 from sessions_app.management.terminal.questions import (
     Asker,
     answer_call,
@@ -100,7 +100,7 @@ class TerminalChat:
             try:
                 await self._show_until(reading)
                 return await reading
-            except TakenAwayError as taken:
+            except WithdrawnError as taken:
                 draft = taken.draft
             finally:
                 reading.cancel()
@@ -108,7 +108,7 @@ class TerminalChat:
             await self._settle()
 
     async def _show_until(self, reading: asyncio.Task[str]) -> None:
-        """Show the news that come before the person has entered something, and take the prompt away for them."""
+        """Show the news that come before the person has entered something, and withdraw the prompt meanwhile."""
         session_news = self._conversation.session_news
         while not reading.done():
             arrival = asyncio.create_task(session_news.wait())
@@ -117,7 +117,7 @@ class TerminalChat:
             if reading.done():
                 return
             news = await session_news.take()
-            if any(map(self._is_worth_seeing, news)) and self._prompt.take_away():
+            if any(map(self._is_worth_seeing, news)) and self._prompt.withdraw():
                 await asyncio.wait({reading})
             for one in news:
                 await self._display.show(one)

@@ -50,7 +50,7 @@ class Display:
                 pass
 
     async def show_event(self, event: Event) -> None:
-        """Show a committed event, but for the words that are on the screen already."""
+        """Show a committed event, without the words that are on the screen already."""
         self._stored.add(event.id)
         on_screen_as = (
             self._on_screen if event.interrupted else event.id

@@ -22,8 +22,8 @@ class LeaveError(Exception):
     """Ctrl-C or Ctrl-D was pressed without a text, or the input has ended."""
 
 
-class TakenAwayError(Exception):
-    """The caller has taken the prompt away; `draft` is what the person had typed."""
+class WithdrawnError(Exception):
+    """The prompt was withdrawn; `draft` is what the person had typed."""
 
     def __init__(self, draft: str) -> None:
         super().__init__(draft)
@@ -38,10 +38,10 @@ class Prompt(Protocol):
 
         Raises:
             LeaveError: the person enters nothing more.
-            TakenAwayError: `take_away` was called.
+            WithdrawnError: `withdraw` was called.
         """
 
-    def take_away(self) -> bool:
+    def withdraw(self) -> bool:
         """End `ask`, if somebody may be typing. Returns False when the input goes on."""
 
     def redraw(self) -> None:
@@ -77,12 +77,12 @@ class TerminalPrompt:
                 raise
             return ""
 
-    def take_away(self) -> bool:
+    def withdraw(self) -> bool:
         """End `ask` with what has been typed so far."""
         app = self._session.app
         if app.is_running and not app.is_done:
             app.erase_when_done = True
-            app.exit(exception=TakenAwayError(self._session.default_buffer.text))
+            app.exit(exception=WithdrawnError(self._session.default_buffer.text))
         return True
 
     def redraw(self) -> None:
@@ -103,7 +103,7 @@ class PipePrompt:
         await self._screen.line(label + line)
         return line
 
-    def take_away(self) -> bool:
+    def withdraw(self) -> bool:
         """Return False: a line is read to its end."""
         return False
 

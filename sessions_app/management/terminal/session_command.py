@@ -24,7 +24,7 @@ from sessions_app.shutdown import shut_down
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""Exit codes of a program that Ctrl-C, or the end of the reader of its output, has ended."""
+"""Exit codes after Ctrl-C, and after the reader of the output has gone."""
 
 
 class SessionCommand(BaseCommand):

@@ -37,7 +37,7 @@ class NewEvent:
 
 
 News = NewEvent | TextChunk | Notice | SessionStatus
-"""A status comes with each slow tick."""
+"""Status of the session, which each slow tick brings."""
 
 
 @dataclass(frozen=True)
