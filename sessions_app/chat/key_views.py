@@ -43,6 +43,8 @@ RIGHTS = {
     Scope.MANAGE.value: gettext_lazy("Create, change and delete chats, schedules, keys and webhooks"),
 }
 """Words for people, by scope."""
+PROPOSED = {"scopes": ["read", "run"], "days": "90"}
+"""What the page proposes for a new key."""
 
 
 class KeyForm(forms.Form):
@@ -68,9 +70,7 @@ async def keys(request: HttpRequest) -> HttpResponse:
     """Return the page with the person's keys (GET); make a key and show it once (POST)."""
     person = await request.auser()
     if request.method == "GET":
-        return await in_thread(
-            _page, request, person, KeyForm(initial={"scopes": ["read", "run"], "days": "90"})
-        )
+        return await in_thread(_page, request, person, KeyForm(initial=PROPOSED))
     form = KeyForm(request.POST)
     if not form.is_valid():
         return await in_thread(_page, request, person, form)
@@ -80,7 +80,7 @@ async def keys(request: HttpRequest) -> HttpResponse:
     except InvalidInputError as error:
         form.add_error(None, in_language(str(error)))
         return await in_thread(_page, request, person, form)
-    return await in_thread(_page, request, person, KeyForm(), made=row, key=key)
+    return await in_thread(_page, request, person, KeyForm(initial=PROPOSED), made=row, key=key)
 
 
 @require_POST

@@ -64,6 +64,17 @@ def test_a_wrong_choice_is_told_and_makes_nothing(
 def test_a_hostile_name_is_escaped(browser_of_person: Client, page: str) -> None:
     html = browser_of_person.post(page, {**WISH, "name": HOSTILE}).content.decode()
     assert "<script>alert" not in html and "&lt;script&gt;" in html
+    # Its direction characters turn nothing around but the name itself.
+    assert "“<bdi>&lt;script&gt;" in html
+
+
+def test_the_page_proposes_the_same_before_and_after_a_key_is_made(
+    browser_of_person: Client, page: str
+) -> None:
+    for response in (browser_of_person.get(page), browser_of_person.post(page, WISH)):
+        html = response.content.decode()
+        assert re.findall(r'value="(\w+)" checked', html) == ["read", "run"]
+        assert '<option value="90" selected>' in html
 
 
 @pytest.mark.parametrize(
