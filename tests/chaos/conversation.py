@@ -14,6 +14,9 @@ from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
 
+OF_A2A = "a2a:"
+"""Beginning of client ids that the site makes of a program's own, which is at the end of the message."""
+
 
 @dataclass(frozen=True)
 class Conversation:
@@ -30,11 +33,15 @@ class Conversation:
     def load(cls, session: Session) -> Conversation:
         """Read the session's rows."""
         rows = list(session.events.order_by("seq"))
+        invocations = list(session.invocations.order_by("pk"))
+        for invocation in invocations:
+            if invocation.client_id.startswith(OF_A2A):
+                invocation.client_id = invocation.message["parts"][-1]["text"].split(" ")[-1]
         return cls(
             session,
             rows,
             [Event.model_validate(row.body) for row in rows],
-            list(session.invocations.order_by("pk")),
+            invocations,
             list(session.jobs.order_by("created_at")),
             list(session.scheduled_tasks.order_by("pk")),
         )

@@ -25,6 +25,7 @@ from tests.chaos.conversation import Conversation
 from tests.chaos.evidence import describe
 from tests.chaos.people import MESSAGES_A_SECOND, VERBS, VERBS_OF_PROGRAMS, Person
 from tests.chaos.processes import TARGETS, WEB, Site
+from tests.chaos.settings import HAS_A2A
 from tests.chaos.staff import Staff
 from tests.chaos.verdict import Verdict, is_quiet, judge
 
@@ -155,6 +156,7 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
         "reconnects of websockets": sum(person.browser.reconnects["WebSocket"] for person in people),
         "reconnects of event streams": sum(person.browser.reconnects["EventStream"] for person in people),
         "reconnects of programs": sum(person.browser.reconnects["ApiClient"] for person in people),
+        "reconnects of A2A": sum(person.browser.reconnects["A2aProgram"] for person in people),
     }
 
 
@@ -186,5 +188,13 @@ async def _make_people(count: int, ports: list[int], seed: int, act_seconds: flo
         key = keys[group] if number % PROGRAM_AMONG == PROGRAM_AMONG - 1 else ""
         browser = Browser(session.pk, cookies[group], ports, choices, key)
         people.append(Person(number, browser, staff, random.Random(f"{seed} person {number}"), act_seconds))
+    if HAS_A2A:
+        from tests.chaos.a2a_program import A2aProgram
+
+        session, choices = await create_session(users[0], groups[0]), random.Random(f"{seed} A2A")
+        program = A2aProgram(session.pk, "", ports, choices, keys[0], app=groups[0])
+        people.append(Person(count, program, staff, choices, act_seconds))
+    else:
+        print("chaos: without a program of A2A, because a2a-sdk is not installed", flush=True)
     await close_pool()
     return people

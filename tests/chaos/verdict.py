@@ -78,7 +78,7 @@ def _check_person(person: Person, conversation: Conversation) -> list[tuple[str,
         (
             "clients that received exactly the log",
             1,
-            [*person.page.problems, *_check_log(person, conversation)],
+            [*person.page.problems, *_check_received(person, conversation)],
         ),
         (
             "messages stored once, and hidden if edited",
@@ -95,6 +95,13 @@ def _check_person(person: Person, conversation: Conversation) -> list[tuple[str,
         ("jobs answered once", len(conversation.jobs), check_jobs(conversation)),
         ("scheduled tasks with all their runs", len(conversation.tasks), check_tasks(conversation)),
     ]
+
+
+def _check_received(person: Person, conversation: Conversation) -> list[str]:
+    check_tasks = getattr(
+        person.browser, "check_tasks", None
+    )  # Of a program of A2A, whose package is optional.
+    return check_tasks(conversation) if check_tasks else _check_log(person, conversation)
 
 
 def _check_log(person: Person, conversation: Conversation) -> list[str]:
