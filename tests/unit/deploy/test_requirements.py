@@ -28,7 +28,9 @@ def resolve(python: str, platform: str, *options: str) -> subprocess.CompletedPr
     uv = shutil.which("uv", path=Path(sys.executable).parent)
     if uv is None:
         pytest.skip("uv is not installed beside Python: `make test` installs it.")
-    target = ["--python-version", python, "--python-platform", platform, *options]
+    # Without a named interpreter uv downloads one of the version, although nothing is built with it.
+    interpreter = ["--python", sys.executable, "--no-python-downloads"]
+    target = [*interpreter, "--python-version", python, "--python-platform", platform, *options]
     return subprocess.run(
         [uv, "pip", "compile", "--quiet", "--only-binary", ":all:", *target, "requirements-dev.txt"],
         cwd=CHECKOUT,
