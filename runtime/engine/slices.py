@@ -26,9 +26,11 @@ async def in_slices(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
 async def in_separable_slices(events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:
     """Yield consecutive slices of which none answers a call of an earlier one."""
     positions = {id(event): index for index, event in enumerate(events)}
-    answered_at = {
-        id(made.event): positions[id(answer.event)] for made in made_calls(events) for answer in made.answers
-    }
+    answered_at: dict[int, int] = {}  # the latest answer: the calls of one event may be answered apart
+    for made in made_calls(events):
+        for answer in made.answers:
+            earlier = answered_at.get(id(made.event), -1)
+            answered_at[id(made.event)] = max(earlier, positions[id(answer.event)])
     start, last_answer = 0, -1
     for index, event in enumerate(events):
         if index - start >= SLICE_EVENTS and index > last_answer:

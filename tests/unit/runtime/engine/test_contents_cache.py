@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runtime import types
@@ -144,8 +144,16 @@ class History:
         return {name: contents_of(self.session.events, name, branch) for name in AGENTS}
 
 
+TWO_CALLS_ANSWERED_APART = [
+    ("call", "agent", 2),
+    ("answer and talk", "user", 0),
+    ("answer and talk", "user", 1),
+]
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(INVOCATION, min_size=1, max_size=5), st.sampled_from([None, "p.a"]))
+@example([TWO_CALLS_ANSWERED_APART, []], None)
 def test_cached_contents_equal_uncached_contents(
     invocations: list[list[tuple[str, str, Any]]], branch: str | None
 ) -> None:
