@@ -44,7 +44,7 @@ def to_genai(part: Part) -> types.Part | None:
     """Return the part of a content; None for an empty part.
 
     Data become text, because neither people nor models read JSON objects in a content. So do addresses of files: a
-    model would refuse a file that its provider cannot fetch.
+    model would refuse a file that its provider cannot fetch. Calls and responses of a remote ADK agent are its own.
     """
     match part.WhichOneof("content"):
         case "text" if part.text:
@@ -55,7 +55,7 @@ def to_genai(part: Part) -> types.Part | None:
             return types.Part(inline_data=blob)
         case "url" if part.url:
             return types.Part(text=f"{part.filename}: {part.url}" if part.filename else part.url)
-        case "data":
+        case "data" if metadata_of(part).get(ADK_TYPE) not in (FUNCTION_CALL, FUNCTION_RESPONSE):
             return types.Part(text=f"```json\n{json_of(part)}\n```")
     return None
 

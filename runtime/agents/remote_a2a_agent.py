@@ -40,6 +40,15 @@ AGENT_CARD_WELL_KNOWN_PATH = "/.well-known/agent-card.json"
 DEFAULT_TIMEOUT = 600.0
 CARD_SECONDS = 300.0
 """Time after which a card is fetched again."""
+EXTENSIONS = {"A2A-Extensions": "https://google.github.io/adk-docs/a2a/a2a-extension/"}
+"""Header that asks servers of google-adk for streamed artifacts in place of status messages."""
+UNSUPPORTED = {
+    "config": "Give genai_part_converter, a2a_part_converter, context_builder, a2a_request_meta_provider and "
+    "header_provider in place of its converters and interceptors.",
+    "credential_key": "The auth_credential is sent as it is, and nothing is stored. Leave the key out.",
+    "mode": "Leave it out, and make the agent a sub-agent, or a tool by AgentTool.",
+}
+"""Parameters of google-adk's agent, with what a program does without them."""
 PASSED_OVER = "The person wrote a message instead."
 RequestMetadata = Callable[[InvocationContext, Message], dict[str, Any]]
 
@@ -75,9 +84,11 @@ class RemoteA2aAgent(BaseAgent):
         auth_scheme: Place of the credential in requests.
         auth_credential: Credential that is sent with each request, as a header.
         header_provider: Called with the context before each turn; returns headers, such as those of the person.
+        use_legacy: False to ask a server of google-adk for its newer way of streaming. Other servers ignore it.
 
     Raises:
-        ConfigurationError: the credential cannot be sent as a header, or the card names no address.
+        ConfigurationError: the credential cannot be sent as a header, the card names no address, or a parameter of
+            google-adk's agent is not supported.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -94,10 +105,14 @@ class RemoteA2aAgent(BaseAgent):
     auth_scheme: AuthScheme | None = None
     auth_credential: AuthCredential | None = None
     header_provider: HeaderProvider | None = None
+    use_legacy: bool = True
     _fetched: tuple[float, AgentCard] | None = PrivateAttr(default=None)
 
     def __init__(self, name: str, agent_card: AgentCard | str, **fields: Any) -> None:
         card = agent_card.strip() if isinstance(agent_card, str) else agent_card
+        for parameter, remedy in UNSUPPORTED.items():
+            if fields.pop(parameter, None) is not None:
+                raise ConfigurationError(f"Agent {name!r} cannot have {parameter!r}: {remedy}")
         fields.update(name=name, agent_card=card)
         super().__init__(**fields)
 
@@ -204,6 +219,7 @@ class RemoteA2aAgent(BaseAgent):
 
     async def _connect(self, ctx: InvocationContext, http: httpx.AsyncClient) -> RemoteClient:
         headers = {
+            **({} if self.use_legacy else EXTENSIONS),
             **self._credential_headers(),
             **await provided_headers(self.header_provider, ReadonlyContext(ctx)),
         }

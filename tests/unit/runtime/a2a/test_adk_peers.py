@@ -5,11 +5,18 @@ from __future__ import annotations
 from a2a.types import Part
 
 from runtime import types
-from runtime.a2a.parts import data_of, function_call_part, function_response_in
+from runtime.a2a.parts import (
+    data_of,
+    data_part,
+    function_call_part,
+    function_response_in,
+    function_response_part,
+)
 from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.events import Event
 from runtime.events.calls import REMOTE_INPUT, REQUEST_CONFIRMATION
 from tests.a2a_server import Turn, remote_agent
+from tests.fakes import parts_of
 from tests.unit.runtime.conversation import Conversation
 
 REFUND = {"id": "call-1", "name": "refund", "args": {"amount": 5}}
@@ -53,6 +60,21 @@ async def test_a_request_for_a_credential_does_not_become_one_of_this_site() -> 
     asked = types.FunctionCall(id="their-id", name="adk_request_credential", args={"authConfig": {}})
     event, _ = await ask_and_answer(asked, {"result": "no"})
     assert [call.name for call in event.get_function_calls()] == [REMOTE_INPUT]
+
+
+async def test_calls_that_the_remote_agent_has_made_itself_are_not_shown() -> None:
+    async def works(turn: Turn) -> None:
+        await turn.begin()
+        made = data_part(REFUND, {"adk_type": "function_call"})
+        response = function_response_part(
+            types.FunctionResponse(id="call-1", name="refund", response={"ok": 1})
+        )
+        await turn.updater.add_artifact([made, response, Part(text="Refunded.")])
+        await turn.updater.complete()
+
+    async with remote_agent(works) as remote:
+        events = await Conversation(RemoteA2aAgent("desk", remote.card, use_legacy=False)).say("Refund 5")
+    assert (events[-1].text(), len(parts_of(events[-1].content))) == ("Refunded.", 1)
 
 
 async def ask_and_answer(call: types.FunctionCall, response: dict[str, object]) -> tuple[Event, Part]:

@@ -15,6 +15,7 @@ from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.apps import App, ResumabilityConfig
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
+from runtime.errors import ConfigurationError
 from runtime.events import Event
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, pending_calls
 from runtime.runners import InMemoryRunner
@@ -329,6 +330,28 @@ async def test_the_credential_and_the_headers_of_the_person_are_sent_with_each_r
     assert len(remote.agent.requests) == 2
     for request in remote.agent.requests:
         assert (request["authorization"], request["x-person"]) == ("Bearer k-1", "ada")
+
+
+@pytest.mark.parametrize("use_legacy", [True, False])
+async def test_a_server_of_google_adk_is_asked_for_its_newer_way_when_the_program_wants_it(
+    use_legacy: bool,
+) -> None:
+    async with remote_agent(greet) as remote:
+        await Conversation(oracle(remote.card, use_legacy=use_legacy)).say("hi")
+    [request] = remote.agent.requests
+    assert ("google.github.io/adk-docs/a2a" in request.get("a2a-extensions", "")) is not use_legacy
+
+
+@pytest.mark.parametrize(
+    ("parameter", "remedy"),
+    [("config", "header_provider"), ("mode", "AgentTool"), ("credential_key", "stored")],
+)
+def test_a_parameter_of_google_adk_that_is_not_supported_is_named_with_the_remedy(
+    parameter: str, remedy: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"'oracle' cannot have '{parameter}'.*{remedy}"):
+        oracle("https://example.org/card.json", **{parameter: "task"})
+    oracle("https://example.org/card.json", **{parameter: None})
 
 
 async def test_the_metadata_of_the_request_come_from_the_provider() -> None:
