@@ -248,6 +248,7 @@ class Context(ReadonlyContext):
         function_call_id: Id of the call that the tool answers; None in callbacks.
         tool_confirmation: The person's answer to a confirmation request (contract T7), or None.
         allowed_at: Time of the allowance that confirms the call, given earlier in the session; None without one.
+        child_responses: Events with usage of the agents that have run as tools in this call.
     """
 
     def __init__(
@@ -263,6 +264,7 @@ class Context(ReadonlyContext):
         self.function_call_id = function_call_id
         self.tool_confirmation = tool_confirmation
         self.allowed_at: float | None = None
+        self.child_responses: list[Event] = []
         self._state = State(invocation_context.session.state, self.actions.state_delta)
 
     @property

@@ -143,6 +143,8 @@ def _prompt_tokens(events: Sequence[Event]) -> int:
     for event in reversed(events):
         if event.actions.compaction:
             return 0
+        if event.get_function_responses():
+            continue  # Its usage is that of agents that ran as tools.
         if event.usage_metadata and event.usage_metadata.prompt_token_count:
             return event.usage_metadata.prompt_token_count
     return 0

@@ -22,6 +22,7 @@ from runtime.events.allowances import with_used_allowances
 from runtime.events.call_times import with_call_seconds
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
+from runtime.models.usage import sum_usage
 from runtime.run_config import CallEnd
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import as_response
@@ -39,6 +40,7 @@ class CallResult:
         display_text: Text for the person, when no model sums up the response.
         allowed_at: Time of the allowance by which the call ran without a question; None without one.
         seconds: Duration; None when it is not recorded.
+        child_responses: Events with usage of agents that ran as tools.
     """
 
     call: types.FunctionCall
@@ -47,6 +49,7 @@ class CallResult:
     display_text: str | None = None
     allowed_at: float | None = None
     seconds: float | None = None
+    child_responses: Sequence[Event] = ()
 
     @property
     def waits_for_person(self) -> bool:
@@ -77,6 +80,7 @@ class Batch:
             return None
         used = {result.call.id or "": result.allowed_at for result in self.results if result.allowed_at}
         event = with_used_allowances(function_response_event(ctx, parts, actions), used)
+        _add_usage(event, [response for result in self.results for response in result.child_responses])
         seconds = {
             result.call.id or "": result.seconds for result in self.results if result.seconds is not None
         }
@@ -85,6 +89,18 @@ class Batch:
     def has_silent_calls(self, tools: Tools) -> bool:
         """True when a long-running call has no response yet that the model could be told of."""
         return any(result.response is None and is_long_running(result.call, tools) for result in self.results)
+
+
+def _add_usage(event: Event, responses: Sequence[Event]) -> None:
+    """Add the usage of agents that ran as tools to the event that answers the calls, as their events are not stored.
+
+    The event names the model of the last of their responses.
+    """
+    if responses:
+        event.usage_metadata = sum_usage(
+            response.usage_metadata for response in responses if response.usage_metadata
+        )
+        event.model_version = responses[-1].model_version
 
 
 async def run_function_calls(
@@ -154,7 +170,14 @@ async def run_call(
         return CallResult(call, context.actions, None)
     display_text = tool.display_text(result) if context.actions.skip_summarization else None
     response = as_response(tool.name, result)
-    return CallResult(call, context.actions, response, display_text, context.allowed_at)
+    return CallResult(
+        call,
+        context.actions,
+        response,
+        display_text,
+        context.allowed_at,
+        child_responses=context.child_responses,
+    )
 
 
 async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:

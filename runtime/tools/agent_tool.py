@@ -37,8 +37,8 @@ class AgentTool(BaseTool):
     """Runs an agent in a session of its own and returns its answer.
 
     The agent starts with the caller's state. Its state changes and artifacts reach the caller's session, its events do
-    not. The parameters are those of its `input_schema`, else a `request` text; the result is an object of its
-    `output_schema`, else text.
+    not; the event with its answer has the usage of its model calls. The parameters are those of its `input_schema`,
+    else a `request` text; the result is an object of its `output_schema`, else text.
 
     Args:
         skip_summarization: if True, the agent's answer is the final response, without a further model call.
@@ -120,6 +120,8 @@ class AgentTool(BaseTool):
                 tool_context.state.update(event.actions.state_delta)
                 tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
                 committed.append(event)
+                if event.usage_metadata:
+                    tool_context.child_responses.append(event)
         return committed
 
 

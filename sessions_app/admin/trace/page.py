@@ -209,7 +209,7 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
     left = axis.position(span.start)
     right = axis.position(span.start if span.end is None else span.end)
     word = axis.position(span.start + span.first_word) - left if span.first_word else 0.0
-    cost = span.usage.cost(span.name, conf()) if span.usage else None
+    cost = span.usage.cost(span.model, conf()) if span.usage else None
     return SpanRow(
         span=span,
         anchor=anchor,
@@ -225,13 +225,12 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
 
 
 def _total(spans: Sequence[Span], settings: Conf) -> Total:
-    calls = [span for span in spans if span.kind is SpanKind.MODEL]
-    costs = [(span, span.usage.cost(span.name, settings)) for span in calls if span.usage]
+    costs = [(span, span.usage.cost(span.model, settings)) for span in spans if span.usage]
     return Total(
-        usage=sum((span.usage for span in calls), Usage()),
-        model_calls=len(calls),
+        usage=sum((span.usage for span in spans), Usage()),
+        model_calls=sum(span.kind is SpanKind.MODEL for span in spans),
         cost=sum(cost for _span, cost in costs if cost is not None),
-        unpriced=sorted({span.name or _("unnamed") for span, cost in costs if cost is None}),
+        unpriced=sorted({span.model or _("unnamed") for span, cost in costs if cost is None}),
     )
 
 

@@ -37,6 +37,8 @@ class Span:
         end: None while the span lasts.
         seq: the event that ends the span, or begins an open one; None for the wait in the queue.
         depth: levels of the tree above the span.
+        model: the model by whose prices the usage is counted.
+        usage: tokens of a model call, or of the agents that ran as tools.
         is_estimated: True when the start is that of the event before, as no start was recorded.
         first_word: seconds from the start to the first word of a model's answer.
         failed_attempts: model calls that failed before the one that answered.
@@ -50,6 +52,7 @@ class Span:
     seq: int | None = None
     depth: int = 0
     agent: str = ""
+    model: str = ""
     is_estimated: bool = False
     usage: Usage = field(default_factory=Usage)
     first_word: float | None = None
@@ -173,7 +176,18 @@ class _Walk:
         start = max([asked.at, *messages])
         seconds = entry.call_seconds.get(call_id)
         end = entry.at if seconds is None else min(entry.at, start + seconds)
-        return Span(SpanKind.TOOL, call.name, start, end, entry.seq, agent=entry.author)
+        # One event answers all calls of a step, with the usage of all: the first span shows it.
+        usage = entry.usage if call_id == min(entry.answers) else Usage()
+        return Span(
+            SpanKind.TOOL,
+            call.name,
+            start,
+            end,
+            entry.seq,
+            agent=entry.author,
+            model=entry.model,
+            usage=usage,
+        )
 
     def _wait_span(self, entry: TraceEntry, call: CallEntry) -> Span | None:
         """Return the wait for an answer from outside; None for a call that its tool answered at once."""
@@ -189,13 +203,15 @@ class _Walk:
 
 def _model_span(entry: TraceEntry, start: float) -> Span:
     recorded = entry.recorded
+    model = entry.model or (recorded.model if recorded else "")
     return Span(
         SpanKind.MODEL,
-        entry.model or (recorded.model if recorded else ""),
+        model,
         recorded.at if recorded else start,
         entry.at,
         entry.seq,
         agent=entry.author,
+        model=model,
         is_estimated=recorded is None,
         usage=entry.usage,
         first_word=recorded.first_word if recorded else None,

@@ -370,3 +370,23 @@ class TestUnansweredCalls:
         inner = expert(call("start"), "Ask for T1.", tools=[LongRunningFunctionTool(start)])
         events, _ = await call_once(AgentTool(inner))
         assert results(events) == [{"result": "Ask for T1."}]
+
+
+async def test_the_event_with_the_answer_has_the_usage_of_the_agents_model_calls() -> None:
+    def using(tokens: int, part: types.Part) -> LlmResponse:
+        usage = types.GenerateContentResponseUsageMetadata(
+            prompt_token_count=tokens, candidates_token_count=1, total_token_count=tokens + 1
+        )
+        content = types.ModelContent(parts=[part])
+        return LlmResponse(content=content, usage_metadata=usage, model_version="expert-2")
+
+    child = expert(using(10, call("look")), using(20, types.Part(text="Rain.")), tools=[look])
+    conversation = Conversation(asker([ask(), call("look")], "end", tools=[AgentTool(child), look]))
+    events = await conversation.say("go")
+    [answers] = [event for event in events if event.get_function_responses()]
+    assert answers.usage_metadata and answers.model_version == "expert-2"
+    assert answers.usage_metadata.model_dump(exclude_none=True) == {
+        "prompt_token_count": 30,
+        "candidates_token_count": 2,
+        "total_token_count": 32,
+    }

@@ -91,6 +91,17 @@ def test_14_the_totals_are_the_sums_over_the_events(auditor: Client, asked: Sess
     assert sum(float(line.split()[-2]) for line in rows_of(head) if line.startswith("model")) == 2 * one
 
 
+def test_agents_that_ran_as_tools_count_in_the_totals(auditor: Client, session: Session) -> None:
+    append_event(session, {"text": "Is it broken?"}, author="user")
+    append_event(session, call("expert"), call("look_up", "c-2"), author="clerk", **ANSWERED)
+    answers = response("expert"), response("look_up", "c-2")
+    append_event(session, *answers, author="clerk", **ANSWERED)
+    html = " ".join(read(auditor, trace_of(session)).split())
+    lines = [line for line in rows_of(html) if line.startswith(("tool", "model"))]
+    assert ["1000 (400 cached)" in line for line in lines] == [True, True, False]
+    assert "<dd>2000 in (800 cached), 14 thoughts, 100 out</dd>" in html
+
+
 def test_spans_and_events_link_both_ways(auditor: Client, asked: Session) -> None:
     page = read(auditor, page_of(asked))
     assert f"{reverse('admin:sessions_app_session_trace', args=[asked.pk])}?invocation=e-1#span-3" in page

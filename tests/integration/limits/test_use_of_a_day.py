@@ -16,12 +16,13 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest
 from runtime.models.llm_response import LlmResponse
+from runtime.tools import AgentTool
 from sessions_app import agent_registry, use_cases
 from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, PersonUsage, Session
-from tests.fakes import ScriptedModel, text_content
+from tests.fakes import ScriptedModel, call, text_content
 from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -100,6 +101,23 @@ async def test_the_refused_message_is_kept_and_can_be_tried_again_the_next_day(
     await worker().wait_until_idle()
     assert (await Invocation.objects.aget(pk=refused.pk)).status == "completed"
     assert (await PersonUsage.objects.aget(pk=person.pk)).tokens == 7
+
+
+async def test_the_tokens_of_an_agent_that_runs_as_a_tool_count(
+    person: User, monkeypatch: pytest.MonkeyPatch, configure: Configure
+) -> None:
+    configure(tokens_per_person=1000, prices={"gemini-9": {"input": 1000.0, "output": 1.0}})
+    expert = LlmAgent(name="expert", model=ScriptedModel(turns=[using(1000)]))
+    words = LlmAgent(
+        name="words",
+        model=ScriptedModel(turns=[call("expert", request="?"), "Well."]),
+        tools=[AgentTool(expert)],
+    )
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": App(name="words", root_agent=words)})
+    assert await ask(person) == ("completed", "")
+    used = await PersonUsage.objects.aget(pk=person.pk)
+    assert (used.tokens, used.cost) == (1000, 1.0)
+    assert await ask(person) == ("failed", TOKENS)
 
 
 async def test_the_cost_of_a_day_is_limited(person: User, model: ScriptedModel, configure: Configure) -> None:

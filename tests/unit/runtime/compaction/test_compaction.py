@@ -18,7 +18,7 @@ from runtime.events.allowances import ToolOfAgent, withdrawal_of
 from runtime.models import LlmResponse
 from runtime.runners import InMemoryRunner, Runner
 from runtime.sessions import InMemorySessionService, Session
-from runtime.tools import FunctionTool, LongRunningFunctionTool
+from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool
 from tests.fakes import ScriptedModel, call, say, text_content
 from tests.unit.runtime.engine.histories import story
 
@@ -270,6 +270,16 @@ async def test_a_long_request_triggers_compaction_and_the_latest_events_stay() -
     await chat.say("four")
     assert chat.latest_contents()[:2] == ["model: summary 1", "user: two"]
     assert len(await chat.summaries()) == 1
+
+
+async def test_the_usage_of_an_agent_that_runs_as_a_tool_is_not_the_length_of_the_conversation() -> None:
+    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=1000)
+    child = ScriptedModel(turns=[LlmResponse(content=text_content("Yes."), usage_metadata=usage)])
+    tool = AgentTool(LlmAgent(name="expert", model=child))
+    chat = Chat(tool, compaction_interval=100, token_threshold=1000, event_retention_size=1)
+    await chat.say("one")
+    await chat.say("two", call("expert", request="?"), "TWO")
+    assert await chat.summaries() == []
 
 
 async def test_rewinding_to_before_a_summary_restores_the_summarized_events() -> None:
