@@ -63,12 +63,15 @@ class Results:
             metric = _of_google_adk("evaluation.eval_metrics", "EvalMetricResult")(
                 metric_name=METRIC, threshold=THRESHOLD, score=score, eval_status=passed
             )
+            invocation = _of_google_adk("evaluation.eval_metrics", "EvalMetricResultPerInvocation")(
+                actual_invocation={"user_content": {}}, eval_metric_results=[metric]
+            )
             return _of_google_adk("evaluation.eval_result", "EvalCaseResult")(
                 eval_set_id="manners",
                 eval_id=name,
                 final_eval_status=passed,
                 overall_eval_metric_results=[metric],
-                eval_metric_result_per_invocation=[],
+                eval_metric_result_per_invocation=[invocation],
                 session_id=f"00000000-0000-0000-0000-000000000000-{number}",
             )
 

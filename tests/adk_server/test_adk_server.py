@@ -57,6 +57,7 @@ def make_evaluation() -> None:
     }
     evaluation = Evaluation.objects.create(**made, created_at=begun, finished_at=begun)
     for position, (eval_id, score) in enumerate(EVALUATED.items(), 1):
+        metric = {"metric": METRIC, "threshold": THRESHOLD}
         passed = "passed" if score and score >= THRESHOLD else "failed"
         EvaluatedCase.objects.create(
             evaluation=evaluation,
@@ -64,7 +65,7 @@ def make_evaluation() -> None:
             eval_id=eval_id,
             case={},
             status="broken" if score is None else passed,
-            results=[{"metric": METRIC, "threshold": THRESHOLD, "score": score}],
+            results=[{**metric, "score": score, "invocations": [{"score": score}]}],
         )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
+from adk_site.embedded.paths import CHECKOUT
 from tests.browser.conftest import STAFF
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
@@ -173,13 +176,20 @@ def test_a_session_is_renamed_and_what_is_exported_can_be_imported(
     expect(adk.says("Imported.")).to_be_visible()
 
 
-def test_the_cases_of_an_eval_set_are_shown(adk: AdkWeb) -> None:
+def test_an_eval_set_is_shown_with_its_cases_and_results(adk: AdkWeb, model: Model, site: Stack) -> None:
+    model.play(Turn(text=["Bern."]))
+    command = [sys.executable, "manage.py", "adk_eval", "questions", "capitals"]
+    evaluated = subprocess.run(command, cwd=CHECKOUT, env=site.environment, capture_output=True, text=True)
+    assert "1 case: 1 passed." in evaluated.stdout, evaluated.stderr
     adk.open("questions")
     adk.panel("Evals").get_by_text("capitals").click()
     with adk.page.expect_response("**/eval_sets/capitals/evals/swiss") as case:
         adk.panel("Evals").get_by_text("swiss").click()
     assert case.value.status == 200
     expect(adk.says("Which is the capital?")).to_be_visible()
+    expect(adk.page.locator("app-side-panel")).to_contain_text(re.compile(r"Past Runs.*2/2"))
+    adk.page.locator("app-side-panel").get_by_text("History").first.click()
+    expect(adk.page.locator("app-side-panel")).to_contain_text(re.compile(r"1 PASS ?\| ?0 FAIL"))
 
 
 def test_a_confirmation_lets_the_call_run(adk: AdkWeb, model: Model) -> None:

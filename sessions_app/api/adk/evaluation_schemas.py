@@ -25,14 +25,29 @@ class MetricScore(AdkSchema):
     details: dict[str, str] = {}
 
 
+class BareInvocation(AdkSchema):
+    """An invocation without its words, in the place where ADK has the whole one."""
+
+    invocation_id: str = ""
+    user_content: dict[str, str] = {}
+    creation_timestamp: float = 0.0
+
+
+class InvocationResult(AdkSchema):
+    """Scores of one invocation."""
+
+    actual_invocation: BareInvocation = BareInvocation()
+    eval_metric_results: list[MetricScore]
+
+
 class CaseResult(AdkSchema):
-    """Scores of a case, without its invocations: the site stores no session of an evaluated case."""
+    """Scores of a case. The site stores no session of it: none has the `session_id`."""
 
     eval_set_id: str
     eval_id: str
     final_eval_status: Verdict
     overall_eval_metric_results: list[MetricScore]
-    eval_metric_result_per_invocation: list[str] = []
+    eval_metric_result_per_invocation: list[InvocationResult]
     session_id: str
 
 

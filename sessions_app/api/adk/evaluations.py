@@ -9,7 +9,13 @@ from django.http import HttpRequest
 from ninja import Router
 
 from runtime.evaluation.metric import MetricResult
-from sessions_app.api.adk.evaluation_schemas import CaseResult, MetricScore, SetResult, Verdict
+from sessions_app.api.adk.evaluation_schemas import (
+    CaseResult,
+    InvocationResult,
+    MetricScore,
+    SetResult,
+    Verdict,
+)
 from sessions_app.client_address import client_address
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, PermissionDeniedError
@@ -96,21 +102,26 @@ def _result(reader: StaffReader, result_id: str) -> SetResult:
 
 
 def _case_result(evaluation: Evaluation, case: EvaluatedCase) -> CaseResult:
-    scores = map(MetricResult.model_validate, case.results)
+    results = [MetricResult.model_validate(one) for one in case.results]
     return CaseResult(
         eval_set_id=evaluation.set_id,
         eval_id=case.eval_id,
         final_eval_status=VERDICTS.get(CaseStatus(case.status), Verdict.NOT_EVALUATED),
-        overall_eval_metric_results=[_score(one) for one in scores],
+        overall_eval_metric_results=[_score(one, one.score) for one in results],
+        eval_metric_result_per_invocation=[
+            InvocationResult(
+                eval_metric_results=[_score(*pair) for pair in zip(results, scores, strict=True)]
+            )
+            for scores in zip(*([each.score for each in one.invocations] for one in results), strict=False)
+        ],
         session_id=f"{evaluation.pk}-{case.position}",
     )
 
 
-def _score(result: MetricResult) -> MetricScore:
-    verdict = Verdict.FAILED if result.is_failed else Verdict.PASSED
+def _score(result: MetricResult, score: float | None) -> MetricScore:
+    verdict = Verdict.NOT_EVALUATED
+    if score is not None:
+        verdict = Verdict.FAILED if score < result.threshold else Verdict.PASSED
     return MetricScore(
-        metric_name=result.metric,
-        threshold=result.threshold,
-        score=result.score,
-        eval_status=Verdict.NOT_EVALUATED if result.score is None else verdict,
+        metric_name=result.metric, threshold=result.threshold, score=score, eval_status=verdict
     )

@@ -16,6 +16,13 @@ _EVENT: dict[str, Any] = {
     "timestamp": 1777885931.5,
 }
 _AGENT = {"name": "help_desk", "description": "Answers questions about orders."}
+_SCORE = {
+    "metricName": "response_match_score",
+    "threshold": 0.8,
+    "score": 0.91,
+    "evalStatus": 1,
+    "details": {},
+}
 EXAMPLES: dict[str, Any] = {
     "AgentTree": {"name": "help_desk", "root_agent": {**_AGENT, "sub_agents": []}},
     "Version": {"version": "2.13.0", "language": "python", "language_version": "3.13.1"},
@@ -63,16 +70,13 @@ EXAMPLES: dict[str, Any] = {
                 "evalSetId": "refunds",
                 "evalId": "late",
                 "finalEvalStatus": 1,
-                "overallEvalMetricResults": [
+                "overallEvalMetricResults": [_SCORE],
+                "evalMetricResultPerInvocation": [
                     {
-                        "metricName": "response_match_score",
-                        "threshold": 0.8,
-                        "score": 0.91,
-                        "evalStatus": 1,
-                        "details": {},
+                        "actualInvocation": {"invocationId": "", "userContent": {}, "creationTimestamp": 0.0},
+                        "evalMetricResults": [_SCORE],
                     }
                 ],
-                "evalMetricResultPerInvocation": [],
                 "sessionId": "8c1f2b9e-5d0a-4f36-9a71-2f4f0c6f7f10-1",
             }
         ],
