@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON as RFC 8259 has it, under its content type."""
+"""Bodies of requests: JSON objects as RFC 8259 has them, under their content type."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ from http import HTTPStatus
 from typing import Any, NoReturn
 
 from django.http import HttpRequest
-from ninja.errors import HttpError
+from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
 
 class JsonParser(Parser):
-    """Parser that refuses other content types, and numbers that JSON has not."""
+    """Parser that refuses other content types, values that are no objects, and numbers that JSON has not.
+
+    django-ninja reads any value as an object that has none of the fields.
+    """
 
     def parse_body(self, request: HttpRequest) -> Any:
         """Return the value of the body; `problems` answers the errors, which django-ninja wraps."""
         if request.content_type != "application/json":
             raise HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send the body as application/json.")
-        return json.loads(request.body, parse_constant=_refuse)
+        value = json.loads(request.body, parse_constant=_refuse)
+        if not isinstance(value, dict):
+            raise ValidationError([{"loc": ("body",), "msg": "Input should be an object"}])
+        return value
 
 
 def _refuse(name: str) -> NoReturn:

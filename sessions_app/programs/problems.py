@@ -69,6 +69,8 @@ def _invalid(error: Any) -> HttpResponse:
 
 
 def _http_error(error: Any) -> HttpResponse:
+    if isinstance(error.__cause__, ValidationError):
+        return _invalid(error.__cause__)
     if isinstance(error.__cause__, HttpError):
         error = error.__cause__
     elif isinstance(error.__cause__, ValueError | RecursionError):  # django-ninja could not read the body

@@ -349,7 +349,10 @@ BAD: dict[str, tuple[Any, int]] = {
     "odd id": ({"text": "hi", "client_id": "\u202e"}, 422),
     "unknown file": ({"text": "hi", "files": [{"name": "\0", "version": 0}]}, 404),
     "wrong types": ({"text": {"items": 1}}, 422),
-    "no object": (["items"], 400),
+    "a list": (["items"], 422),
+    "pairs": ([["text", "hi"]], 422),
+    "null": (None, 422),
+    "a number": (5, 422),
     "too long": ({"text": "x" * 40_000}, 400),
     "10 MB": ({"text": "x" * 10_000_000}, 413),
 }
@@ -364,7 +367,10 @@ async def test_a_bad_message_is_refused_with_a_sentence(
         f"/api/v1/sessions/{session.pk}/runs", json.dumps(body), content_type="application/json", headers=key
     )
     assert response.status_code == status, response.content
-    assert response.json()["detail"]
+    problem = response.json()
+    assert problem["detail"]
+    if not isinstance(body, dict):
+        assert problem["errors"] == [{"field": "body", "message": "Input should be an object"}]
     assert not await Invocation.objects.aexists()
 
 
