@@ -23,7 +23,7 @@ from ninja.errors import ValidationError
 
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.db.threads import in_thread
-from sessions_app.errors import InvalidInputError
+from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models.idempotent_request import LONGEST_KEY, IdempotentRequest, is_usable_key
 from sessions_app.programs.callers import Caller, caller_of
 from sessions_app.programs.problems import problem_of
@@ -33,6 +33,8 @@ from sessions_app.serving.problem_details import problem
 
 HEADER = "Idempotency-Key"
 REPEATED = "Idempotency-Replayed"
+RETRY_SECONDS = "10"
+"""Pause of a client whose first request is being handled; a dead process is known after a minute."""
 OFFSET = "Upload-Offset"
 """Header of chunks of a file: they are safe to repeat without a key, and too large to read twice."""
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
@@ -67,7 +69,12 @@ def _claiming(view: Any) -> Any:
         key = request.headers.get(HEADER)
         if key is None or request.method not in WRITES or request.headers.get(OFFSET):
             return await view(request, **values)
-        row = await _claim(_identity(request, key))
+        try:
+            row = await _claim(_identity(request, key))
+        except ConflictError as error:
+            refused = problem_of(error)
+            refused["Retry-After"] = RETRY_SECONDS
+            return refused
         if row.status is not None:
             return _repeated(row)
         setattr(request, _CLAIMED, row)

@@ -44,7 +44,8 @@ class Attempts:
         if isinstance(failure, httpx.Response):
             error = error_of(failure)
             wait = self._pause() if error.retry_after is None else error.retry_after
-            if is_last or error.status not in TEMPORARY or wait > self._patience:
+            is_temporary = error.status in TEMPORARY or error.retry_after is not None
+            if is_last or not is_temporary or wait > self._patience:
                 raise error
             return wait
         if is_last:

@@ -74,7 +74,8 @@ async def test_the_key_of_a_request_that_is_being_handled_is_refused_until_its_p
     first = await create(program, "k-1")
     rows = IdempotentRequest.objects.all()
     await rows.aupdate(status=None)  # no response is stored yet
-    assert (await create(program, "k-1")).status_code == 409
+    refused = await create(program, "k-1")
+    assert (refused.status_code, refused["Retry-After"]) == (409, "10")
     await rows.aupdate(locked_until=Now() - timedelta(seconds=1))
     again = await create(program, "k-1")
     assert again.json()["session_id"] == first.json()["session_id"]
