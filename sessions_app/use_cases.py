@@ -23,7 +23,7 @@ from sessions_app.invocations.answering import answerer, check_may_answer, find_
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.form_answers import FormAnswer
 from sessions_app.invocations.message_text import validated_text
-from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again
+from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again, queued_by
 from sessions_app.invocations.rewind import rewind_before, switch_to
 from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.invocations.worker import worker
@@ -317,10 +317,15 @@ async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
     await cancel_invocation(await own_session(user, session_id), invocation_id, by=actors.person(user))
 
 
-async def retry(user: User, session_id: UUID, invocation_id: str) -> tuple[str, str]:
+async def retry(
+    user: User, session_id: UUID, invocation_id: str, *, retry_id: UUID | None = None
+) -> tuple[str, str]:
     """Retry the session's last invocation, which failed: it resumes from its events. Return its id and status.
 
     If its agents cannot be resumed, its message is sent again as a new invocation, whose id and status are returned.
+
+    Args:
+        retry_id: id of the request. Repeated with it, the request does not resume the invocation once more.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
@@ -328,13 +333,15 @@ async def retry(user: User, session_id: UUID, invocation_id: str) -> tuple[str, 
         LimitExceededError: too many messages of the user wait for their turn.
     """
     session = await own_session(user, session_id)
+    if retry_id and (queued := await queued_by(session, invocation_id, retry_id)):
+        return queued.invocation_id, queued.status
     failed = await failed_invocation(session, invocation_id)
     if await must_restart(session, failed):
         again = client_ids.of_retry(invocation_id)
         by, message = actors.person(user), failed.message
         start = partial(worker().start, session_id, user_id=user.pk, client_id=again, message=message, by=by)
         return _admitted(await start(state_delta=failed.state_delta))
-    row = await queue_again(session, invocation_id, actors.person(user))
+    row = await queue_again(session, invocation_id, actors.person(user), retry_id)
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
     live().hub.publish_notice(session_id, notice)
     await worker().start_next(session_id)

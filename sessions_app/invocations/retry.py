@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -29,9 +30,21 @@ async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
     return await in_thread(_failed_row, session, invocation_id)
 
 
-async def queue_again(session: Session, invocation_id: str, by: Actor) -> Invocation:
-    """Queue the failed invocation again, once for concurrent requests. Raises as `failed_invocation` does."""
-    return await in_thread(_queue_again, session, invocation_id, by)
+async def queued_by(session: Session, invocation_id: str, retry_id: UUID) -> Invocation | None:
+    """Return the invocation if `queue_again` has queued it under this id, also if it has failed again since."""
+    found = session.invocations.filter(invocation_id=invocation_id)
+    return await in_thread(found.filter(past_attempts__contains=[{"retry_id": str(retry_id)}]).first)
+
+
+async def queue_again(
+    session: Session, invocation_id: str, by: Actor, retry_id: UUID | None = None
+) -> Invocation:
+    """Queue the failed invocation again, once for concurrent requests. Raises as `failed_invocation` does.
+
+    Args:
+        retry_id: id under which `queued_by` finds it.
+    """
+    return await in_thread(_queue_again, session, invocation_id, by, retry_id)
 
 
 async def must_restart(session: Session, row: Invocation) -> bool:
@@ -44,12 +57,13 @@ async def must_restart(session: Session, row: Invocation) -> bool:
     return reason_not_resumable(get_app(session.app_name).root_agent, own) is not None
 
 
-def _queue_again(session: Session, invocation_id: str, by: Actor) -> Invocation:
+def _queue_again(session: Session, invocation_id: str, by: Actor, retry_id: UUID | None) -> Invocation:
     with transaction.atomic():
         # Lock order: session row before its invocations.
         Session.objects.select_for_update().filter(pk=session.pk).first()
         row = _failed_row(session, invocation_id)
-        row.past_attempts = [*row.past_attempts, _last_attempt(row)][-MOST_ATTEMPTS:]
+        last = {**_last_attempt(row), **({"retry_id": str(retry_id)} if retry_id else {})}
+        row.past_attempts = [*row.past_attempts, last][-MOST_ATTEMPTS:]
         row.status, row.attempts, row.owner = InvocationStatus.QUEUED, 0, ""
         row.started_at = row.finished_at = row.cancel_requested_at = None
         row.save(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -197,6 +198,20 @@ async def test_a_retry_that_fails_may_be_retried(person: User, model: ScriptedMo
     assert await statuses(session) == ["failed"]
     await retry(person, session, invocation_id)
     assert (await log_of(session))[1:] == ["words: error", "words: error", "words: An insect."]
+
+
+async def test_a_retry_that_is_sent_again_after_it_has_failed_runs_nothing_more(
+    person: User, model: ScriptedModel
+) -> None:
+    session, invocation_id = await ask(person, model, broken())
+    model.turns = [broken(), "Never said."]
+    retry_id = uuid4()
+    told = []
+    for _ in range(2):
+        told.append(await use_cases.retry(person, session.pk, invocation_id, retry_id=retry_id))
+        await worker().wait_until_idle()
+    assert told[1] == (invocation_id, "failed")
+    assert (await log_of(session))[1:] == ["words: error", "words: error"]
 
 
 async def test_a_retry_whose_process_shuts_down_is_resumed_by_another(

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from ninja import Header, Router, Status
 
 from sessions_app import use_cases
+from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.reachable import reachable_run
 from sessions_app.api.v1.answers import CallAnswer
 from sessions_app.api.v1.runs import ClientId, NewRun, Run
@@ -36,7 +37,8 @@ async def cancel(request: HttpRequest, run_id: str) -> Status[Run]:
 async def retry(request: HttpRequest, run_id: str) -> Status[Run]:
     """Retry the last run of a session, which failed: it goes on where it was, or its message is sent again."""
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
-    answering, _ = await use_cases.retry(run.session.user, run.session_id, run_id)
+    person, retry_id = run.session.user, id_of_key(request)
+    answering, _ = await use_cases.retry(person, run.session_id, run_id, retry_id=retry_id)
     return await _accepted(caller_of(request), answering, Scope.RUN)
 
 

@@ -184,7 +184,7 @@ def run_acts(client: Client, http: httpx.Client) -> list[Write]:
             HELLO,
         ),
         Write("rewind", "POST", _of(rewound, "rewind"), rewound.session.acts.count, 204),
-        Write("retry", "POST", _of(failed, "retry"), failed.session.acts.count, 409),
+        Write("retry", "POST", _of(failed, "retry"), failed.session.acts.count, 202),
         Write("stop", "POST", _of(ended, "cancel"), ended.session.acts.count, 202),
         Write(
             "switch",
