@@ -1,10 +1,9 @@
-"""A web process of the site on the test's database, behind a proxy that a test can cut."""
+"""A web process of the site on the tests' database, behind a proxy that a test can cut."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,20 +16,26 @@ from tests.integration.commands.terminal import site_environment
 from tests.stack.web_process import free_port, wait_until_listening, web_command
 
 
-@pytest.fixture
-def proxy(transactional_db: None, tmp_path: Path) -> Iterator[BlockingProxy]:
-    """The proxy in front of a web process that serves the agent folder `clerk`."""
-    folder = tmp_path / "agents" / "clerk"
-    folder.mkdir(parents=True)
+@pytest.fixture(scope="package")
+def web_port(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a web process that serves the agent folder `clerk`."""
+    folder = tmp_path_factory.mktemp("agents") / "clerk"
+    folder.mkdir()
     (folder / "agent.py").write_text(AGENT)
     port = free_port()
     environment = site_environment(AGENT_DIRS=str(folder.parent))
     with subprocess.Popen(web_command(port), cwd=CHECKOUT, env=environment) as process:
         wait_until_listening(port)
-        with BlockingProxy(port) as proxy:
-            proxy.sockets = "pass"
-            yield proxy
+        yield port
         process.terminate()
+
+
+@pytest.fixture
+def proxy(transactional_db: None, web_port: int) -> Iterator[BlockingProxy]:
+    """The proxy in front of the web process."""
+    with BlockingProxy(web_port) as proxy:
+        proxy.sockets = "pass"
+        yield proxy
 
 
 @pytest.fixture
