@@ -46,10 +46,11 @@ def run_task(job: ToolJob) -> None:
 
 
 def run_queue(session_id: UUID) -> None:
-    """Run the session's queue as a Celery worker does."""
+    """Run the session's queue as a Celery worker does, and wait for what an earlier call has begun."""
 
     async def run_to_end() -> None:
         await worker().run_queue(session_id)
+        await worker().wait_until_idle()
 
     threads.run(run_to_end())
 
