@@ -15,13 +15,15 @@ class KnownWork:
         self._waiting: set[str] = set()
         self._last_status: SessionStatus | None = None
         self._has_noted = False
+        self._noted_seq = 0  # Length of the log when the reader was last told anything.
 
     def read(self, status: SessionStatus) -> None:
-        """Take the work in a status that is sent to the tab or program."""
+        """Take what the status says; its reader is told it."""
         self._active, self._waiting = set(status.active), set(status.waiting)
+        self._noted_seq = status.last_seq
 
     def note(self, notice: Notice) -> None:
-        """Take the change in a notice that is sent to the tab or program."""
+        """Take what a notice says; its reader is told it."""
         subject, self._has_noted = str(notice.id), True
         self._active.discard(subject)
         self._waiting.discard(subject)
@@ -33,15 +35,13 @@ class KnownWork:
     def has_missed(self, status: SessionStatus) -> bool:
         """True when notices were lost; called with each status of the slow tick.
 
-        Notices were lost when two statuses in a row agree with each other and differ from what is known. One status
-        proves nothing: it may be newer than a notice that is on its way. Notices were also lost when the log has grown
-        between two idle statuses without a notice.
+        Two statuses in a row say the same, and not what is known: a single one may be newer than a notice that is on
+        its way. Or both are idle, and the log has grown without a notice: work has begun and ended unseen.
         """
         last, self._last_status = self._last_status, status
-        has_noted, self._has_noted = self._has_noted, False
-        if last is None:
+        if self._has_noted:
+            self._has_noted, self._noted_seq = False, status.last_seq
+        if last is None or (last.active, last.waiting) != (status.active, status.waiting):
             return False
-        is_unchanged = (last.active, last.waiting) == (status.active, status.waiting)
         is_known = status.active == self._active and status.waiting == self._waiting
-        is_unseen = not status.active and last.last_seq < status.last_seq and not has_noted
-        return is_unchanged and (not is_known or is_unseen)
+        return not is_known or (not status.active and self._noted_seq < status.last_seq)
