@@ -60,7 +60,7 @@ async def _message(frame: Message, user: User, session_id: UUID) -> InvocationFr
     else:
         admitted = await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces, files)
     invocation_id, status = admitted
-    return InvocationFrame(invocation_id, frame.id, status, in_reply_to=frame.id)
+    return InvocationFrame(invocation_id, frame.id, status)
 
 
 @handle_frame.register

@@ -117,11 +117,7 @@ class PartialFrame(ServerFrame):
 
 @dataclass(frozen=True)
 class InvocationFrame(NoticeFrame):
-    """The status of an invocation.
-
-    Attributes:
-        in_reply_to: client id of the message that the frame answers; None for news. News may have overtaken a reply.
-    """
+    """The status of an invocation."""
 
     type = "invocation"
 
@@ -129,7 +125,6 @@ class InvocationFrame(NoticeFrame):
     client_id: str
     status: str
     error: str | None = None
-    in_reply_to: str | None = None
 
     def fields_for(self, reader: Reader) -> dict[str, Any]:
         if not self.error:

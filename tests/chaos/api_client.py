@@ -59,7 +59,7 @@ class ApiClient(StreamedFrames):
         response = await self._client.post(self._runs, json=body)
         if response.status_code != httpx.codes.ACCEPTED:
             raise httpx.HTTPError(f"a message was answered with {response.status_code}")
-        self._received.put_nowait({**_invocation(response.json()), "in_reply_to": frame["id"]})
+        self._received.put_nowait({**_invocation(response.json()), "is_reply": True})
 
     def take_line(self, line: str) -> None:
         name, _, value = line.partition(": ")

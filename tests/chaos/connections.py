@@ -118,7 +118,7 @@ class EventStream(StreamedFrames):
     async def send(self, frame: Frame) -> None:
         response = await self._client.post(self._frames, content=_encode(frame))
         if response.headers.get("Content-Type") == "application/json":
-            self._received.put_nowait(response.json())
+            self._received.put_nowait({**response.json(), "is_reply": True})
         elif response.status_code != httpx.codes.NO_CONTENT:
             raise httpx.HTTPError(f"a frame was answered with {response.status_code}")
 

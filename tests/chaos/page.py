@@ -91,7 +91,7 @@ class Page:
         return seq - 1 in path_of([Event.model_validate(self.log[key]) for key in sorted(self.log)])
 
     def _update_invocation(self, frame: dict[str, Any]) -> None:
-        if frame.get("in_reply_to") and frame["id"] in self.updated:
+        if frame.get("is_reply") and frame["id"] in self.updated:
             return
         self.updated.add(frame["id"])
         self.invocations[frame.get("client_id", "")] = KnownInvocation(frame["id"], frame["status"])

@@ -15,6 +15,7 @@ from tests.browser.blocking_proxy import BlockingProxy
 from tests.docs.api_operations import LIST, PAGE, listed
 from tests.integration.client.conftest import key as key
 from tests.integration.client.conftest import proxy as proxy
+from tests.integration.client.conftest import web_port as web_port
 from tests.integration.conftest import person as person
 
 STEP = re.compile(r"^```sh\n(.*?)^```\n(?:\n```(json|text)\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)

@@ -55,7 +55,7 @@ async def test_an_answer_comes_as_text_then_as_events_and_ends(
         assert (ready["type"], ready["seq"], ready["invocation"]) == ("ready", 0, None)
         response = await tab.post(type="message", id="m1", text="hi")
         reply = json.loads(response.content)
-        assert (response.status_code, reply["type"], reply["in_reply_to"]) == (200, "invocation", "m1")
+        assert (response.status_code, reply["type"], reply["client_id"]) == (200, "invocation", "m1")
         received = [await tab.receive()]
         while received[-1].get("status") != "completed":
             received.append(await tab.receive())

@@ -12,6 +12,7 @@ class EventStream {
   readyState = WebSocket.OPEN;
   checkTimeout = 6000; // the server answers no "ping", but sends a frame every five seconds
   #source = null;
+  #told = new Set(); // ids of the invocations that the stream has told of since the last "ready" frame
   #sending = Promise.resolve(); // one request after the other keeps the order of the frames
 
   /** @param url - URL of the websocket, which changes when a new chat begins. */
@@ -40,6 +41,7 @@ class EventStream {
     this.#source = new EventSource(address);
     this.#source.onmessage = (message) => {
       remember(this.url);
+      this.#note(JSON.parse(message.data));
       this.onmessage?.(message);
     };
     this.#source.onerror = () => this.#end();
@@ -52,9 +54,19 @@ class EventStream {
     const { frames } = document.getElementById("main").dataset;
     const response = await fetch(frames + this.url.search, { method: "POST", headers: { "X-CSRFToken": token }, body });
     if (response.status === 204) return;
-    if (response.headers.get("Content-Type") === "application/json") this.onmessage?.({ data: await response.text() });
+    if (response.headers.get("Content-Type") === "application/json") this.#receive(await response.json());
     else if (response.status === 403) this.onmessage?.({ data: JSON.stringify({ type: "error", in_reply_to: id, message: t("This page is too old to send anything. Reload it.") }) });
     else this.#end();
+  }
+
+  // The stream may have been faster than the reply to a message, and tell more.
+  #receive(frame) {
+    if (frame.type !== "invocation" || !this.#told.has(frame.id)) this.onmessage?.({ data: JSON.stringify(frame) });
+  }
+
+  #note({ type, id }) {
+    if (type === "ready") this.#told.clear();
+    if (type === "invocation") this.#told.add(id);
   }
 
   #end(code) {

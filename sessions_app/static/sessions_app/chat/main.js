@@ -151,7 +151,6 @@ const handlers = {
     scroll.offerNewest();
   },
   invocation(frame) {
-    if (frame.in_reply_to && updatedSinceReady.has(frame.id)) return; // the stream was faster than the reply
     updatedSinceReady.add(frame.id);
     handleInvocation(frame);
   },
