@@ -15,7 +15,7 @@ from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.browser.test_audit import audit_url
-from tests.browser.test_fits_everybody import END_TRANSITIONS, RULES_OF_COLOURS, serious_problems
+from tests.browser.test_fits_everybody import RULES_OF_COLOURS, serious_problems
 from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -31,8 +31,6 @@ def look_at(page: Page, name: str) -> None:
         page.set_viewport_size({"width": width, "height": 900})
         for scheme, rules in SCHEMES.items():
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            # Django's links change their colour slowly: axe would measure a colour in between.
-            page.evaluate(END_TRANSITIONS)
             assert serious_problems(page, rules) == []
             if PICTURES:
                 page.screenshot(path=Path(PICTURES) / f"{name}-{width}-{scheme}.png", full_page=True)
