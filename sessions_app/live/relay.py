@@ -193,7 +193,12 @@ class Relay:
     async def _send(self, destination: str, news: list[dict[str, Any]]) -> bool:
         """Send one message; return False when the channel layer does not answer."""
         layer = get_channel_layer()
-        message = {"type": "news", "from": self._process_id, "channel": self._channel, "news": news}
+        message = {
+            "type": "news",
+            "from": self._process_id,
+            "channel": self._channel,
+            "news": [self._completed(one) for one in news],
+        }
         try:
             async with asyncio.timeout(conf().heartbeat_seconds):
                 if destination == EVERYBODY:
@@ -273,8 +278,15 @@ class Relay:
             await get_channel_layer().send(self._channel, {"type": STOP})
 
     def _followed_list(self, *, asks: bool = False) -> dict[str, Any]:
-        """Return all that this process follows as news; `asks` asks the others for theirs."""
-        return {"kind": "followed", "topics": sorted(self._followed), "asks": asks}
+        """Return the news of all that this process follows; `asks` asks the others for theirs."""
+        return {"kind": "followed", "asks": asks}
+
+    def _completed(self, news: dict[str, Any]) -> dict[str, Any]:
+        """Add the topics to a list of what is followed.
+
+        It replaces what the receiver knows, and a later `follow` to all processes may be sent before it.
+        """
+        return {**news, "topics": sorted(self._followed)} if news["kind"] == "followed" else news
 
     def _receive(self, message: dict[str, Any]) -> None:
         is_own = message["from"] == self._process_id

@@ -163,6 +163,22 @@ async def test_a_process_that_starts_later_learns_who_follows_and_tells_everybod
         await task
 
 
+async def test_a_session_that_is_followed_while_another_process_asks_stays_followed() -> None:
+    session_id = uuid4()
+    async with processes(1) as (follower,):
+        dispatch = follower.relay._dispatch
+
+        def follow_when_asked(news: dict[str, Any], sender: str) -> None:
+            dispatch(news, sender)
+            if news.get("asks"):
+                follower.watch(session_id)
+
+        follower.relay._dispatch = follow_when_asked  # type: ignore[method-assign]
+        async with _process() as asking:
+            await until(lambda: {"follow", "followed"} <= {*asking.received})
+            assert asking.relay.is_followed(session_id)
+
+
 async def test_a_process_that_leaves_a_session_or_ends_receives_no_more() -> None:
     session_id, other_id = uuid4(), uuid4()
     async with processes(2) as (sender, follower):
