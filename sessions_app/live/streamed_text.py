@@ -12,6 +12,13 @@ def utf16_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
+def text_from(text: str, units: int) -> str:
+    """Return the text without its first UTF-16 code units; empty when it has no more."""
+    if not units or text.isascii():
+        return text[units:]
+    return text.encode("utf-16-le", "surrogatepass")[2 * units :].decode("utf-16-le", "replace")
+
+
 @dataclass(frozen=True)
 class StreamKey:
     """Identity of a growing text.
@@ -140,10 +147,9 @@ class GrowingText:
             return True
         if chunk.offset > self.length:
             return False
-        if chunk.offset == self.length:
-            self.add(chunk.text)
-        elif chunk.offset == 0 and utf16_length(chunk.text) > self.length:
-            self.add(chunk.text[len(self._text()) :])
+        # A text that was asked for as a whole may have pieces of the chunk that is sent next.
+        if unseen := text_from(chunk.text, self.length - chunk.offset):
+            self.add(unseen)
         return True
 
     def _text(self) -> str:

@@ -18,7 +18,7 @@ from sessions_app.live.hub import Form
 from sessions_app.live.known_work import KnownWork
 from sessions_app.live.notices import invocation_notice, job_notice
 from sessions_app.live.process import live
-from sessions_app.live.streamed_text import StreamKey, TextChunk, utf16_length
+from sessions_app.live.streamed_text import StreamKey, TextChunk, text_from, utf16_length
 from sessions_app.models import Invocation
 
 QUEUED_CHARACTERS = 256 * 1024
@@ -214,12 +214,8 @@ class RunStream:
     def _unseen(self, chunk: TextChunk) -> TextChunk | None:
         """Return the part of a whole text that the program has not; None when it has all."""
         offset = self._offsets.get(chunk.stream, 0)
-        if offset >= utf16_length(chunk.text):
-            return None
-        text = chunk.text
-        if offset:
-            text = text.encode("utf-16-le")[2 * offset :].decode("utf-16-le", "replace")
-        return TextChunk(chunk.stream, offset, text)
+        text = text_from(chunk.text, offset)
+        return TextChunk(chunk.stream, offset, text) if text else None
 
     async def _find_end(self, session_status: event_log.SessionStatus) -> tuple[InvocationFrame | None, int]:
         """Return the status of the run if it has ended, and the `seq` up to which the program needs events."""

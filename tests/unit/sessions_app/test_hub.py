@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
 from uuid import UUID, uuid4
 
 from sessions_app.db.event_log import SessionStatus
@@ -108,3 +109,19 @@ class SilentWatcher:
     def on_notice(self, notice: Notice, frame: str) -> None: ...
     def on_status(self, session_status: object) -> None: ...
     def on_deleted(self) -> None: ...
+
+
+async def test_text_whose_whole_was_sent_between_two_flushes_goes_on() -> None:
+    """The whole text has pieces that no flush has sent yet, and the next flush sends these again."""
+    others, receiving = Mock(), Hub(Mock())
+    sending = Hub(others)
+    receiving.watch(SESSION, Mock())
+    for text in ("One 🌱 ", "two 🌿 ", "three 🌳"):
+        say(sending, text)
+        if text != "three 🌳":
+            sending.receive_follower(SESSION)
+        if text != "two 🌿 ":
+            sending._flush()
+    for sent in others.send_text.call_args_list:
+        receiving.receive_text(*sent.args)
+    assert texts(receiving) == ["One 🌱 two 🌿 three 🌳"]
