@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -82,12 +83,15 @@ def test_two_deleted_chats_can_both_be_undone_and_the_focus_stays_on_the_page(
     for title in titles:
         tab.new_chat()
         say(tab, title)
+    # The time to undo stands still, however long the machine takes for the rest.
+    tab.page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))
     for title in reversed(titles):
         tab.choose(title, "Delete")
         expect(tab.chats.filter(has_text=title)).to_have_count(0)
     undo = tab.page.get_by_role("button", name="Undo")
     expect(undo).to_have_count(2)
     expect(undo.nth(1)).to_be_focused()
+    tab.page.clock.resume()
     tab.page.keyboard.press("Enter")
     expect(tab.chats.filter(has_text=titles[0])).to_have_count(1)
     expect(undo).to_have_count(1)
