@@ -1,6 +1,7 @@
 """Contract: waiting says for what and for how long, a queued message can be cancelled, and only trouble is shown."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import expect
@@ -50,11 +51,15 @@ def test_a_queued_message_shows_its_place_and_can_be_cancelled(chat: ChatPage, m
 def test_only_trouble_is_shown_and_retry_reconnects(chat: ChatPage) -> None:
     retry = chat.page.get_by_role("button", name="Retry now")
     expect(retry).to_be_hidden()
+    # The page does not reconnect by itself before the button is pressed.
+    chat.page.clock.install()
+    chat.page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))
     chat.connection.cut()
     expect(chat.status).to_have_text("Reconnecting…")
     expect(retry).to_be_visible()
     chat.connection.restore()
     retry.click()
+    chat.page.clock.resume()
     chat.wait_until_connected()
     expect(retry).to_be_hidden()
     expect(chat.box).to_be_focused()
