@@ -1,4 +1,4 @@
-"""Requests that Daphne refuses: its own errors as programs read them, and a limit on bodies.
+"""Refusals before the application: Daphne's own errors as problem details, and a limit on the size of bodies.
 
 Daphne stores the whole body of a request before it calls the application, so no view can refuse a body in time.
 """

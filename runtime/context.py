@@ -89,9 +89,7 @@ class PluginManagerProtocol(Protocol):
     async def tell(self, hook: str, **kwargs: Any) -> None: ...
 
 
-RunChild = Callable[
-    ["InvocationContext", AgentProtocol, types.Content, dict[str, Any]], AsyncGenerator[Event, None]
-]
+RunChild = Callable[["Context", AgentProtocol, types.Content, dict[str, Any]], AsyncGenerator[Event, None]]
 
 
 @dataclass
@@ -353,7 +351,7 @@ class Context(ReadonlyContext):
             raise ConfigurationError(
                 f"Agent {agent.name!r} cannot be run as a tool here: run its parent in a Runner."
             )
-        return self.invocation.run_child(self.invocation, agent, content, state)
+        return self.invocation.run_child(self, agent, content, state)
 
     def _call_id(self, method: str) -> str:
         if self.function_call_id is None:

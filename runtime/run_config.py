@@ -12,6 +12,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from runtime import types
+from runtime.events.event import Event
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ class ModelCall:
         contents: the contents that were sent; objects of `derived` where nothing was changed.
         failed_attempts: errors of attempts that others followed.
         first_word_seconds: time to the first part of the answer; None before it.
+        inside: ids of the calls within which the agent runs as a tool, the outermost first.
+        answer: the event of the whole answer; None before it, and without one.
     """
 
     event_id: str
@@ -51,6 +54,8 @@ class ModelCall:
     started_at: float
     failed_attempts: Sequence[str] = ()
     first_word_seconds: float | None = None
+    inside: tuple[str, ...] = ()
+    answer: Event | None = None
 
 
 class StreamingMode(Enum):
@@ -115,7 +120,7 @@ class RunConfig(_IgnoredSettings):
         on_tool_error: Callback with the exception of each tool that raises, by the id of its call and the tool's name,
             also when a hook answers the call in its place. It must not raise.
         on_model_call: Callback at the start of each model call. The call is complete, with its times, when its event is
-            committed. Calls of agents that run as tools are not reported: their events are not stored either.
+            committed; one of an agent that runs as a tool, when the event with the tool's answer is.
         custom_metadata: Metadata added to every event of the invocation.
         model_input_context: Contents sent to the model before the user's message, and stored nowhere.
         http_options: Headers, time-out, retries and extra body of the requests; they win over the agent's.
@@ -140,18 +145,29 @@ class RunConfig(_IgnoredSettings):
     http_options: types.HttpOptions | None = None
     labels: dict[str, str] | None = None
 
-    def for_child(self) -> RunConfig:
+    def for_child(self, call_id: str | None) -> RunConfig:
         """Return the settings of an agent that runs as a tool, whose text goes to its caller as a whole.
 
         The caller counts the model calls of both, with those of earlier attempts.
+
+        Args:
+            call_id: the call that the agent answers; without one its model calls are not reported.
         """
+        report = self.on_model_call
+
+        def report_inside(call: ModelCall) -> None:
+            call.inside = (call_id or "", *call.inside)
+            call.derived = ()  # The caller's log gives nothing of the agent's own session.
+            if report:
+                report(call)
+
         return self.model_copy(
             update={
                 "streaming_mode": StreamingMode.NONE,
                 "llm_calls_before": 0,
                 "on_call_end": None,
                 "on_tool_error": None,
-                "on_model_call": None,
+                "on_model_call": report_inside if report and call_id else None,
             }
         )
 

@@ -119,7 +119,7 @@ def _without_zone(address: str) -> str | None:
 
 
 def act_from(address: str) -> None:
-    """Note the address for the acts of persons in this task, which nothing else shares."""
+    """Note the address for the acts of persons in this asyncio task; other tasks do not see it."""
     _address.set(address)
 
 

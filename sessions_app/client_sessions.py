@@ -61,9 +61,8 @@ async def create_client_session(
         NotFoundError: the site has no such app.
         ConflictError: the user has a session with this key.
         InvalidInputError: the key cannot be stored, or an event claims what only the framework does or is of
-            the future.
+            the future, or a value of the state is not JSON that can be stored.
         PermissionDeniedError: the state has keys of the app.
-        StateValueError: a value of the state is not JSON that can be stored.
         TooLargeError: there are too many events, or the state is too large.
         LimitExceededError: see `use_cases.create_session`.
     """
@@ -88,7 +87,7 @@ async def change_client_state(user: User, session: Session, delta: Mapping[str, 
 
     Raises:
         PermissionDeniedError: the change has keys of the app.
-        StateValueError: a value is not JSON that can be stored.
+        InvalidInputError: a value is not JSON that can be stored.
         TooLargeError: the state would be too large.
         NotFoundError: the session was erased meanwhile.
     """

@@ -43,12 +43,13 @@ def event_to_json(event: Event) -> str:
 
 
 @contextmanager
-def refusing_deep_values() -> Iterator[None]:
-    """Raise an InvalidInputError for a value in this block that is nested too deeply for JSON."""
+def refusing_deep_values(field: str = "") -> Iterator[None]:
+    """Raise an InvalidInputError, of this field, for a value in this block that is nested too deeply for JSON."""
     try:
         yield
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("A value is nested too deeply to be stored. Use fewer levels.") from error
+        message = "A value is nested too deeply to be stored. Use fewer levels."
+        raise InvalidInputError(message, field=field) from error
 
 
 def check_storable(event: Event) -> None:

@@ -15,7 +15,7 @@ from sessions_app.errors import (
     TooLargeError,
 )
 
-_CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
+CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
     (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
     (PermissionDeniedError, "forbidden", HTTPStatus.FORBIDDEN),
     (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),
@@ -24,14 +24,16 @@ _CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
     (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
     (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
 )
+OTHER = "error"
+"""Code of an error that is none of these."""
 
 
 def error_code(error: AdkError) -> str:
     """Return the code of an error in frames and in responses of the API."""
-    return next((code for kind, code, _ in _CODES if isinstance(error, kind)), "error")
+    return next((code for kind, code, _ in CODES if isinstance(error, kind)), OTHER)
 
 
 def http_status(error: AdkError) -> HTTPStatus:
     """Return the status of a response that an error refuses."""
-    found = (status for kind, _, status in _CODES if isinstance(error, kind))
+    found = (status for kind, _, status in CODES if isinstance(error, kind))
     return next(found, HTTPStatus.BAD_REQUEST)

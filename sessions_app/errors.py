@@ -15,7 +15,15 @@ class PermissionDeniedError(AdkError):
 
 
 class InvalidInputError(AdkError):
-    """The input is invalid."""
+    """The input is invalid.
+
+    Attributes:
+        field: the field of the request that is invalid; empty if it is not one of them.
+    """
+
+    def __init__(self, message: str | None = None, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class TooLargeError(AdkError):

@@ -325,7 +325,8 @@ async def retry(
     If its agents cannot be resumed, its message is sent again as a new invocation, whose id and status are returned.
 
     Args:
-        retry_id: id of the request. Repeated with it, the request does not resume the invocation once more.
+        retry_id: id of the request. Repeated with it, the request gets the invocation that it has begun, and begins
+            no other.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.

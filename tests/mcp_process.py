@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,13 +35,6 @@ def http_params(port: int, headers: dict[str, str] | None = None) -> StreamableH
 
 def sse_params(port: int) -> SseConnectionParams:
     return SseConnectionParams(url=f"http://127.0.0.1:{port}/sse", timeout=SECONDS)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 @contextmanager

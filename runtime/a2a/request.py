@@ -1,4 +1,4 @@
-"""Request: what a remote agent has not heard yet of a session, as one message (contract A10)."""
+"""Request to a remote agent: the part of a session that it does not have yet, as one message (contract A10)."""
 
 from __future__ import annotations
 

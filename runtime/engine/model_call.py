@@ -43,12 +43,14 @@ class _EventDraft:
         context: Its actions become the event's actions.
         call_ids: Ids given to the calls of its partial events, in order.
         partial: The latest partial event that holds only text.
+        call: The call that the event answers, if the caller of the run asks for calls.
     """
 
     context: Context
     event_id: str = field(default_factory=_platform.new_id)
     call_ids: list[str] = field(default_factory=list)
     partial: Event | None = None
+    call: ModelCall | None = None
 
     def add_call_ids(self, response: LlmResponse, tools: Mapping[str, DeclaredTool]) -> LlmResponse:
         """Return the response with an id on each call; a whole response reuses the ids of its partial events.
@@ -75,7 +77,7 @@ class _EventDraft:
     def start_next_event(self) -> None:
         """Reset for the next event of the same agent call."""
         self.context, self.event_id = Context(self.context.invocation), _platform.new_id()
-        self.call_ids, self.partial = [], None
+        self.call_ids, self.partial, self.call = [], None, None
 
 
 async def stream_model_events(
@@ -91,6 +93,8 @@ async def stream_model_events(
         async for response in responses:
             response = await hooks.after_model(agent, draft.context, response)
             event = _build_event(ctx, _post_processed(agent, draft.context, response), request, draft)
+            if draft.call and not event.partial:
+                draft.call.answer = event
             yield event
             if not event.partial:
                 draft.start_next_event()
@@ -139,6 +143,7 @@ def _report_call(agent: LlmAgentProtocol, draft: _EventDraft, built: BuiltReques
         started_at=_platform.now(),
         failed_attempts=collect_failed_attempts(),
     )
+    draft.call = call
     on_model_call(call)
     return call
 

@@ -51,7 +51,10 @@ class RebuiltRequest:
 
 
 def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
-    """Return the record of a request as JSON, and the texts that it refers to by hash."""
+    """Return the record of a request as JSON, and the texts that it refers to by hash.
+
+    That of an agent that runs as a tool has its answer, too, as the agent's events are not in the log.
+    """
     texts: dict[str, str] = {}
 
     def keep(text: str) -> str:
@@ -59,7 +62,11 @@ def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
         texts[name] = text
         return name
 
-    record: Record = {"agent": call.agent, "seq": call.last_seq, "model": call.model}
+    record: Record = {"agent": call.agent, "model": call.model}
+    if call.inside:
+        record["inside"] = list(call.inside)
+    else:
+        record["seq"] = call.last_seq
     if call.branch:
         record["branch"] = call.branch
     if call.this_turn_only:
@@ -69,7 +76,40 @@ def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
             record[name] = keep(text)
     if pieces := _pieces(call.contents, call.derived, lambda content: keep(_text_of_content(content))):
         record["contents"] = pieces
+    if call.inside and call.answer:
+        record["answer"] = keep(_as_text(call.answer))
     return record, texts
+
+
+def record_children(calls: Sequence[ModelCall]) -> tuple[list[Record], dict[str, str]]:
+    """Return the records of agents that ran as tools, in their order, and the texts that these refer to.
+
+    A record refers to the contents of the agent's call before, so that many calls do not repeat them.
+    """
+    records: list[Record] = []
+    texts: dict[str, str] = {}
+    before: dict[object, Sequence[types.Content]] = {}
+    for call in calls:
+        call.derived = before.get((call.inside, call.agent, call.branch), ())
+        before[call.inside, call.agent, call.branch] = call.contents
+        record, own_texts = record_request(call)
+        records.append(record)
+        texts |= own_texts
+    return records, texts
+
+
+def rebuild_child(records: Sequence[Record], number: int, texts: Mapping[str, str]) -> RebuiltRequest:
+    """Return the request of one of the records that `record_children` has made."""
+    wanted = _child_key(records[number])
+    request = RebuiltRequest(None, None, None, None, [])
+    for record in records[: number + 1]:
+        if _child_key(record) == wanted:
+            request = rebuild(record, request.contents, texts)
+    return request
+
+
+def _child_key(record: Record) -> tuple[Json, ...]:
+    return record.get("inside"), record.get("agent"), record.get("branch")
 
 
 def derive(record: Record, events: Sequence[Event]) -> list[types.Content]:
@@ -82,7 +122,9 @@ def derive(record: Record, events: Sequence[Event]) -> list[types.Content]:
     return derive_contents(events, record["agent"], record.get("branch"), this_turn_only=turn_only)
 
 
-def rebuild(record: Record, derived: Sequence[types.Content], texts: Mapping[str, str]) -> RebuiltRequest:
+def rebuild(
+    record: Record, derived: Sequence[types.Content | Json], texts: Mapping[str, str]
+) -> RebuiltRequest:
     """Return the request of a record.
 
     Args:

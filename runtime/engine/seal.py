@@ -35,9 +35,9 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
 
 
 def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Return events that answer the calls of the invocation that wait for somebody with an error, one for each.
+    """Return one event for each pending call of the invocation, which answers the call with an error.
 
-    The call that a question of the framework is about is answered, too.
+    A question of the framework is about another call; its event answers that call, too.
     """
     own_events = [event for event in events if event.invocation_id == invocation_id]
     made = made_calls(own_events)

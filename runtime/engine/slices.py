@@ -26,7 +26,7 @@ async def in_slices(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
 async def in_separable_slices(events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:
     """Yield consecutive slices of which none answers a call of an earlier one."""
     positions = {id(event): index for index, event in enumerate(events)}
-    answered_at: dict[int, int] = {}  # the latest answer: the calls of one event may be answered apart
+    answered_at: dict[int, int] = {}  # the latest answer, as each call of an event may have its own
     for made in made_calls(events):
         for answer in made.answers:
             earlier = answered_at.get(id(made.event), -1)

@@ -26,7 +26,7 @@ from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
-from runtime.context import AgentProtocol, InvocationContext, new_invocation_id, owner_of
+from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, owner_of
 from runtime.engine.build_events import agent_event, replaced_by
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.failure import with_failure_event, with_told_plugins
@@ -367,11 +367,12 @@ class Runner:
         )
 
     async def _run_child(
-        self, ctx: InvocationContext, agent: AgentProtocol, message: types.Content, state: dict[str, Any]
+        self, context: Context, agent: AgentProtocol, message: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
         """Run an agent as a tool, in a session of its own (contract T6); the caller's scope counts its model calls."""
         if not isinstance(agent, BaseAgent):
             raise ConfigurationError(f"Agent {agent.name!r} is not a BaseAgent, so it cannot run as a tool.")
+        ctx = context.invocation
         session = ctx.session
         artifacts = ctx.artifact_service and BorrowedArtifactService(ctx.artifact_service, owner_of(session))
         runner = Runner(
@@ -391,7 +392,7 @@ class Runner:
             user_id=child.user_id,
             session_id=child.id,
             new_message=message,
-            run_config=ctx.run_config.for_child(),
+            run_config=ctx.run_config.for_child(context.function_call_id),
         )
         async with aclosing(run) as events:
             async for event in events:

@@ -53,7 +53,7 @@ def one_after_another() -> Iterator[None]:
     turn, clock = (
         _turn.set(asyncio.Lock()),
         _clock.set(None),
-    )  # The clock of a caller is not that of these calls.
+    )  # A call that runs these calls has a clock of its own.
     try:
         yield
     finally:

@@ -29,11 +29,7 @@ from sessions_app.serving.problem_details import method_not_allowed, problem
 CARD_ROUTE = "a2a/<str:app_name>/.well-known/agent-card.json"
 AGENT_ROUTE = "a2a/<str:app_name>/"
 CARD_SECONDS = 300
-UNREADABLE = {
-    "jsonrpc": "2.0",
-    "id": None,
-    "error": {"code": -32700, "message": "A text of the request holds half a surrogate pair."},
-}
+NO_JSON = -32700
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -64,27 +60,31 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
         caller = await _caller(scope)
         with await place(caller):
             body = await read_body(receive, 2 * conf().upload_bytes)
-            if is_encodable(body):
-                await _server().answer(caller, app.name, scope, body, receive, send)
+            if reason := reason_unreadable(body):
+                error = {"code": NO_JSON, "message": reason}
+                await send_response(send, JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}))
             else:
-                await send_response(send, JsonResponse(UNREADABLE))
+                await _server().answer(caller, app.name, scope, body, receive, send)
     except RequestAborted:
         return  # The program has left.
     except Exception as error:  # noqa: BLE001 - logged, and told to the program
         await send_response(send, problem_of(error))
 
 
-def is_encodable(body: bytes) -> bool:
-    """True unless a text of the JSON holds half a surrogate pair, which no response could repeat."""
-    if not _SURROGATE.search(body):
-        return True
+def reason_unreadable(body: bytes) -> str:
+    """Return why the JSON cannot be taken; empty if it can, or if the SDK's server says what is wrong."""
     try:
-        json.dumps(json.loads(body), ensure_ascii=False).encode()
+        value = json.loads(body)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return ""
+    except (ValueError, RecursionError):  # The SDK's server would call it an error of its own.
+        return "The request is nested too deeply, or has a number with too many digits."
+    try:
+        # No response could repeat half a surrogate pair.
+        json.dumps(value if _SURROGATE.search(body) else None, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return False
-    except (ValueError, RecursionError):  # The SDK's server says what is wrong.
-        return True
-    return True
+        return "A text of the request holds half a surrogate pair."
+    return ""
 
 
 async def _caller(scope: AsgiScope) -> Caller:

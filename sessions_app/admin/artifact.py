@@ -1,4 +1,4 @@
-"""Admin of artifacts: every version of every file, downloadable but never rendered by the browser."""
+"""Admin of artifacts: every version of every file, as text or as a download, never rendered by the browser."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.file_contents import file_changes, file_text
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import download_url, session_url
 from sessions_app.admin.permissions import OWN
@@ -37,7 +38,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     search_fields = ("filename", "=sha256")
     fields = (
         "filename", "version", "app_name", "user", "of_session", "mime_type", "part_kind", "readable_size",
-        "sha256", "created_at", "saved_by", "download",
+        "sha256", "created_at", "saved_by", "download", "changes", "preview",
     )  # fmt: skip
 
     def get_urls(self) -> list[URLPattern]:
@@ -87,6 +88,14 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description=_("Content"))
     def download(self, artifact: Artifact) -> SafeString:
         return format_html('<a href="{}">{}</a>', download_url(artifact), _("Download"))
+
+    @admin.display(description=_("Text"))
+    def preview(self, artifact: Artifact) -> SafeString | str:
+        return file_text(artifact)
+
+    @admin.display(description=_("Changes since the version before"))
+    def changes(self, artifact: Artifact) -> SafeString | None:
+        return file_changes(artifact)
 
 
 def _header_safe(filename: str) -> str:

@@ -133,7 +133,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     ) -> HttpResponse:
         require_read_request(request)
         if SEARCH_VAR in request.GET:
-            require(request, Right.VIEW_TEXT)  # A search tells what texts say.
+            require(request, Right.VIEW_TEXT)  # The hits of a search reveal words of texts.
         response = super().changelist_view(request, extra_context)
         if term := request.GET.get(SEARCH_VAR):
             self.note_access(request, AccessKind.SEARCH, detail=term)

@@ -16,6 +16,7 @@ from sessions_app.actors import Actor
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_SESSION, OWN, RemitPaths, Right, may, within_remits
+from sessions_app.admin.staff_acts import staff_of
 from sessions_app.data_protection.holds import lift_hold, set_hold
 from sessions_app.models import ActionKind, LegalHold
 
@@ -33,9 +34,9 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         done=gettext_lazy("The legal hold is lifted."),
     )
     remit_paths = (OF_SESSION, RemitPaths("", "user"))
-    list_display = ("id", "session", "user", "set_at", "set_by", "lifted_at", "lifted_by")
+    list_display = ("id", "session", "user", "set_at", "set_by_name", "lifted_at", "lifted_by_name")
     list_filter = (("lifted_at", admin.EmptyFieldListFilter), "set_at")
-    list_select_related = ("session", "user", "set_by", "lifted_by")
+    list_select_related = ("session", "user")
     ordering = ("-id",)
     raw_id_fields = ("session", "user")
 
@@ -46,7 +47,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         if obj is None:
             return ("session", "user", "reason")
         return (
-            "session", "user", "reason", "set_at", "set_by", "lifted_at", "lifted_by", "lift_reason",
+            "session", "user", "reason", "set_at", "set_by_name", "lifted_at", "lifted_by_name", "lift_reason",
         )  # fmt: skip
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -58,7 +59,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         return field
 
     def save_model(self, request: HttpRequest, obj: LegalHold, form: Any, change: bool) -> None:
-        set_hold(obj, by=request.user.pk)
+        set_hold(obj, by=staff_of(request))
 
     def has_action_permission(self, request: HttpRequest) -> bool:
         return may(request, Right.LIFT_HOLD)
@@ -70,4 +71,4 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         return format_html("<b>{}</b>: <bdi>{}</bdi>", row, Truncator(row.reason).chars(300))
 
     def act(self, row: LegalHold, by: Actor, reason: str) -> None:
-        lift_hold(row, by=by.user_pk, reason=reason)
+        lift_hold(row, by=by, reason=reason)

@@ -34,9 +34,15 @@ def trace_url(session_id: UUID, invocation_id: str, *, seq: int | None = None) -
     return f"{url}?{urlencode({'invocation': invocation_id})}{anchor}"
 
 
-def step_url(session_id: UUID, invocation_id: str, seq: int) -> str:
-    """Return the URL of the model call that ended with an event, on the trace of its invocation."""
-    query = urlencode({"invocation": invocation_id, "step": seq})
+def step_url(session_id: UUID, invocation_id: str, seq: int, child: int | None = None) -> str:
+    """Return the URL of the model call that ended with an event, on the trace of its invocation.
+
+    Args:
+        child: place of a model call of an agent that ran as a tool, whose answer is in the event.
+    """
+    query = urlencode(
+        {"invocation": invocation_id, "step": seq} | ({} if child is None else {"child": child})
+    )
     return f"{reverse('admin:sessions_app_session_trace', args=[session_id])}?{query}#step"
 
 

@@ -16,7 +16,7 @@ LONGEST_DETAIL = 300
 def note_access(
     request: HttpRequest, kind: AccessKind, subject: tuple[str, object], detail: str = "", reason: str = ""
 ) -> None:
-    """Store an access before its content is sent: what cannot be recorded is not shown.
+    """Store an access before its content is sent: without a record nothing is shown.
 
     Args:
         subject: name of the model and primary key of what is read; an empty key for a list.

@@ -90,7 +90,7 @@ def find_events(term: str) -> set[int]:
 
 
 def find_invocations(term: str) -> set[int]:
-    """Return the invocations that an id names, those of such a session, and those with the words in their error."""
+    """Return the invocations that match by their id, by the id of their session, or by the words of their error."""
     errors = Invocation.objects.exclude(error_message="").annotate(words=_vector("error_message"))
     parts = [
         Invocation.objects.filter(invocation_id=term).values_list("pk"),

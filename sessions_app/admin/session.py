@@ -23,6 +23,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from runtime.engine.request_record import RebuiltRequest
 from sessions_app.admin.annotation import SessionLabelFilter, annotations_of
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import require_read_request
@@ -36,10 +37,10 @@ from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.session_tools import SessionToolsMixin
 from sessions_app.admin.state_correction.page import StateCorrectionMixin
 from sessions_app.admin.trace.page import load_trace_page
-from sessions_app.admin.trace.step import request_json
+from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.figures.labels import TOOL, names_of
-from sessions_app.invocations.rebuilt_requests import rebuild_request
+from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.masking import is_unmasked, mask_json
 from sessions_app.models import AccessKind, Event, Invocation, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
@@ -169,7 +170,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return HttpResponse(mask_json(raw), content_type="application/json", headers=headers)
 
     def integrity_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
-        """Return the badge of the session's log, a piece of HTML: the check takes longer than the page."""
+        """Return the HTML of the log's badge, which the page loads later: the check takes longer than the page."""
         require_read_request(request)
         context = integrity_badge(self.get_session(request, session_id))
         return TemplateResponse(request, "admin/sessions_app/session/_integrity.html", context)
@@ -181,18 +182,18 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
 
     def model_request_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
-        """Return the whole model request that an event answers, as a download."""
+        """Return a whole model request as a download: the event's, or one of an agent that ran as a tool."""
         require_read_request(request)
         session = self._get_session(request, session_id)
         event = Event.objects.filter(session=session, seq=seq).only("model_call", "invocation_id").first()
-        rebuilt = event and rebuild_request(session, event)
-        if not rebuilt:
-            raise Http404(f"Session {session.pk} has no model request of event {seq}.")
+        sent = event and _request_of(session, event, request.GET.get("child"))
+        if not sent:
+            raise Http404(f"Session {session.pk} has no such model request of event {seq}.")
         headers = {
             "Content-Disposition": f'attachment; filename="{session.pk}-event-{seq}-sent.json"',
             "X-Content-Type-Options": "nosniff",
         }
-        return HttpResponse(request_json(rebuilt.request), content_type="application/json", headers=headers)
+        return HttpResponse(request_json(sent), content_type="application/json", headers=headers)
 
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the trace of the invocation that the query string names."""
@@ -272,3 +273,11 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         if session is None:
             raise Http404("There is no such session.")
         return session
+
+
+def _request_of(session: Session, event: Event, child: str | None) -> RebuiltRequest | None:
+    if child is None:
+        rebuilt = rebuild_request(session, event)
+        return rebuilt.request if rebuilt else None
+    found = rebuild_child_request(event, number_in(child, otherwise=-1))
+    return found[0] if found else None

@@ -27,7 +27,7 @@ from sessions_app.admin.downloads import as_download
 from sessions_app.admin.links import RowLinks, row_links, session_url
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import Right, may, require
-from sessions_app.admin.staff_acts import RecordedActsMixin
+from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
 from sessions_app.data_protection.counts import as_text, counts_of_sessions
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
@@ -179,7 +179,7 @@ class SessionToolsMixin(RecordedActsMixin):
             reason = form.cleaned_data["reason"]
             self.log_act(request, ActionKind.DELETE, session, reason)
             try:
-                tombstone = erase_session(session.pk, ErasureOrder(reason=reason, by=request.user.pk))
+                tombstone = erase_session(session.pk, ErasureOrder.of_staff(staff_of(request), reason))
             except LegalHoldError as error:  # set meanwhile
                 messages.error(request, str(error))
                 return HttpResponseRedirect(session_url(session.pk))

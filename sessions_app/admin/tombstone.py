@@ -14,12 +14,11 @@ from sessions_app.models import Tombstone
 class TombstoneAdmin(KeysetAdmin):
     """Erasures, newest first. One without an end was interrupted, or goes on."""
 
-    list_display = ("kind", "subject_id", "user_id", "erased", "started_at", "finished_at", "by")
+    list_display = ("kind", "subject_id", "user_id", "erased", "started_at", "finished_at", "by_name")
     list_filter = ("kind", "started_at")
-    list_select_related = ("by",)
     ordering = ("-id",)
     search_fields = ("=subject_id", "=user_id")
-    fields = ("kind", "subject_id", "user_id", "erased", "reason", "by", "started_at", "finished_at")
+    fields = ("kind", "subject_id", "user_id", "erased", "reason", "by_name", "started_at", "finished_at")
 
     @admin.display(description=_("Erased"))
     def erased(self, tombstone: Tombstone) -> str:

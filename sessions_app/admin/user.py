@@ -26,7 +26,7 @@ from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import row_links
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
-from sessions_app.admin.staff_acts import RecordedActsMixin
+from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.data_protection.counts import as_text, counts_of_person
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
 from sessions_app.data_protection.export import export_person
@@ -48,6 +48,8 @@ EXPORT = Wording(
 
 class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
     """The site's admin of users, with a deletion that erases. Staff bound to one app see none: users have all apps."""
+
+    show_full_result_count = False  # A search would count all users beside those it finds.
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return within_remits(request, super().get_queryset(request), OF_PERSON)
@@ -121,11 +123,11 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         return may(request, Right.ERASE) and super().has_delete_permission(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        erase_person(obj.pk, ErasureOrder(reason=REASON, by=request.user.pk))
+        erase_person(obj.pk, ErasureOrder.of_staff(staff_of(request), REASON))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for user_pk in list(queryset.values_list("pk", flat=True)):
-            erase_person(user_pk, ErasureOrder(reason=REASON, by=request.user.pk))
+            erase_person(user_pk, ErasureOrder.of_staff(staff_of(request), REASON))
 
 
 class RecordedGroupAdmin(RecordedActsMixin, GuardedViewsMixin, GroupAdmin):

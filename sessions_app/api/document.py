@@ -1,4 +1,4 @@
-"""Parts of the API's document (OpenAPI 3.1) that all operations share: problem details, and headers of writes."""
+"""Parts of an API's document (OpenAPI 3.1) that its operations share: problem details, and headers of writes."""
 
 from __future__ import annotations
 
@@ -57,12 +57,18 @@ _KEY = {
 }
 
 
-def complete_document(document: dict[str, Any]) -> None:
-    """Add the shared parts to each operation of the document."""
+def add_problems(document: dict[str, Any]) -> None:
+    """Add the problem details to each operation of the document."""
     document["components"]["schemas"]["Problem"] = PROBLEM
     for operations in document["paths"].values():
-        for method, operation in operations.items():
+        for operation in operations.values():
             operation["responses"]["default"] = _REFUSED
+
+
+def add_idempotency_keys(document: dict[str, Any]) -> None:
+    """Add the header to each operation of the document that writes."""
+    for operations in document["paths"].values():
+        for method, operation in operations.items():
             parameters = [*operation.get("parameters", [])]
             names = {parameter["name"].lower() for parameter in parameters}
             if method.upper() in WRITES and not names & {HEADER.lower(), OFFSET.lower()}:

@@ -7,7 +7,7 @@ from typing import Any
 from csp.decorators import csp_update
 from ninja.openapi.schema import OpenAPISchema
 
-from sessions_app.api.document import complete_document
+from sessions_app.api.document import add_idempotency_keys
 from sessions_app.api.idempotency import add_idempotency
 from sessions_app.api.json_bodies import JsonParser
 from sessions_app.api.streaming_api import StreamingApi
@@ -35,9 +35,9 @@ class SiteApi(StreamingApi):
     """The API with its document."""
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the document, with what all operations share."""
+        """Return the document, with the header of writes."""
         document = super().get_openapi_schema(**options)
-        complete_document(document)
+        add_idempotency_keys(document)
         return document
 
 

@@ -40,7 +40,7 @@ from sessions_app.serving.problem_details import method_not_allowed, unacceptabl
 
 logger = logging.getLogger(__name__)
 LARGE_FRAME = 16_384
-"""Characters from which a frame is encoded only when the program has room for it."""
+"""Length of a frame in characters from which its encoding waits until the program can take it."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
+from sessions_app.api.document import add_problems
 from sessions_app.api.examples import Examples, add_examples
 from sessions_app.api.stream_server import ApiStream
 
@@ -20,8 +21,9 @@ class StreamingApi(NinjaAPI):
         self.streams, self.examples = streams, examples
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the document, with the streams and the examples."""
+        """Return the document, with the streams, the problem details and the examples."""
         document = super().get_openapi_schema(**options)
         document["paths"].update({stream.path: stream.description for stream in self.streams})
+        add_problems(document)
         add_examples(document, self.examples)
         return document

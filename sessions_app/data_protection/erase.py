@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from sessions_app.actors import Actor
 from sessions_app.data_protection.counts import counts_of_sessions
 from sessions_app.data_protection.personal_data import (
     account_acts_of,
@@ -38,10 +39,17 @@ class ErasureOrder:
 
     Attributes:
         by: primary key of the user; None for the site itself and for a management command.
+        by_name: name of a member of staff, which the tombstone keeps.
     """
 
     reason: str
     by: Any = None
+    by_name: str = ""
+
+    @classmethod
+    def of_staff(cls, staff: Actor, reason: str) -> ErasureOrder:
+        """Return the order of a member of staff."""
+        return cls(reason, staff.user_pk, staff.name)
 
 
 def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session] | None = None) -> Tombstone:
@@ -146,7 +154,12 @@ def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: Erasu
         kind=kind,
         subject_id=str(subject_pk),
         finished_at=None,
-        defaults={"user_id": str(user_pk), "reason": order.reason, "by_id": order.by},
+        defaults={
+            "user_id": str(user_pk),
+            "reason": order.reason,
+            "by_id": order.by,
+            "by_name": order.by_name,
+        },
     )
     return tombstone
 

@@ -156,7 +156,7 @@ def session_head(session: Session) -> dict[str, Any]:
         "appName": session.app_name,
         "userId": str(session.user_id),
         "state": _state_of(session),
-        "lastUpdateTime": session.updated_at.timestamp(),
+        "lastUpdateTime": session.last_event_at.timestamp(),
     }
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from sessions_app.actors import Actor
 from sessions_app.models import LegalHold, Session
 
 
@@ -17,13 +16,14 @@ def without_held(sessions: QuerySet[Session]) -> QuerySet[Session]:
     return sessions.exclude(user__in=holds.filter(user__isnull=False).values("user"))
 
 
-def set_hold(hold: LegalHold, *, by: Any) -> None:
+def set_hold(hold: LegalHold, *, by: Actor) -> None:
     """Store a new hold and the user who sets it."""
-    hold.set_by_id = by
+    hold.set_by_id, hold.set_by_name = by.user_pk, by.name
     hold.save(force_insert=True)
 
 
-def lift_hold(hold: LegalHold, *, by: Any, reason: str) -> bool:
+def lift_hold(hold: LegalHold, *, by: Actor, reason: str) -> bool:
     """Lift the hold. False, with nothing written, when it was lifted before."""
     active = LegalHold.objects.active().filter(pk=hold.pk)
-    return bool(active.update(lifted_at=Now(), lifted_by_id=by, lift_reason=reason))
+    lifted = {"lifted_by_id": by.user_pk, "lifted_by_name": by.name, "lift_reason": reason}
+    return bool(active.update(lifted_at=Now(), **lifted))

@@ -107,7 +107,7 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         if doubt and not allow_unverified:
             raise ConflictError(f"{doubt} --unverified accepts the archive.")
         times = {name: row[name] for name in ("created_at", "updated_at")}
-        Session.objects.filter(pk=session.pk).update(**times)
+        Session.objects.filter(pk=session.pk).update(**times, last_event_at=row["updated_at"])
         _record(session, doubt)
     return Imported(session, doubt)
 

@@ -117,8 +117,8 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     stored_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
     if lease_token is None:
         return Queued(stored_id, status, None, is_repeated, interrupts)
-    last_seq, updated_at, of_session, of_user, of_app = state
-    preloaded = Loaded(session_id, last_seq, updated_at, ScopedState(of_app, of_user, of_session), [])
+    last_seq, last_event_at, of_session, of_user, of_app = state
+    preloaded = Loaded(session_id, last_seq, last_event_at, ScopedState(of_app, of_user, of_session), [])
     names = session_id, app_name, user_id, session_key
     claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
     actor: dict[str, Any] = {"actor_kind": by.kind, "actor_name": by.name, "actor_id": by.key}
@@ -129,7 +129,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.
 _ENQUEUE = f"""
 WITH s AS (
-    SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, updated_at, state
+    SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, last_event_at, state
     FROM sessions_app_session
     WHERE id = %(session)s AND user_id = %(user)s AND deleted_at IS NULL FOR UPDATE
 ), rules AS (
@@ -163,6 +163,7 @@ WITH s AS (
 ), changed AS (
     UPDATE sessions_app_session t
     SET title = CASE WHEN t.title = '' THEN left(%(title)s, 200) ELSE t.title END,
+        updated_at = now(),
         lease_token = t.lease_token + (added.status = 'running')::int,
         lease_owner = CASE WHEN added.status = 'running' THEN %(owner)s ELSE t.lease_owner END,
         lease_expires_at = CASE
@@ -176,7 +177,7 @@ SELECT coalesce(added.invocation_id, existing.invocation_id, ''),
     existing.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
     CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
     coalesce(nullif({EXCESS_OF_DAY}, ''), {EXCESS}),
-    s.app_name, s.key, s.last_seq, extract(epoch FROM s.updated_at)::float8,
+    s.app_name, s.key, s.last_seq, extract(epoch FROM s.last_event_at)::float8,
     s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
 FROM s JOIN rules ON true JOIN decided ON true LEFT JOIN added ON true
 LEFT JOIN sessions_app_invocation existing ON existing.session_id = s.id AND existing.client_id = %(client)s

@@ -87,7 +87,7 @@ WITH free AS (
 ), s AS (
     UPDATE sessions_app_session t
     SET lease_token = t.lease_token + 1, lease_owner = %(owner)s,
-        lease_expires_at = now() + make_interval(secs => %(ttl)s)
+        lease_expires_at = now() + make_interval(secs => %(ttl)s), updated_at = now()
     FROM next WHERE t.id = next.session_id
     RETURNING t.id, t.app_name, t.user_id, t.key, t.lease_token
 )
@@ -220,7 +220,7 @@ def _finish_query(more: str = "") -> str:
     """
     return f"""
 WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
-    UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
+    UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL, updated_at = last_event_at
     WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM asynchronous)
     RETURNING id, user_id
 ), used AS ({_ADD_USED}){more}

@@ -123,7 +123,7 @@ def _wait_with_heartbeats(future: Future[None], beat: Callable[[], bool]) -> Non
 
 
 def _beat(row: EvaluatedCase) -> bool:
-    """Tell that the attempt is alive. False when it is not the latest one, or the case was cancelled or erased."""
+    """Renew the heartbeat of the attempt. False when a later attempt has begun, or the case was cancelled or erased."""
     attempt = EvaluatedCase.objects.filter(pk=row.pk, status=CaseStatus.RUNNING, attempts=row.attempts)
     try:
         return bool(attempt.update(heartbeat_at=Now()))

@@ -28,7 +28,7 @@ from sessions_app.models.scheduled_task import END_OF_CALENDAR
 
 BATCH_SIZE = 200
 LOOK_BACK = timedelta(minutes=5)
-"""Longest time that clocks may differ, or an append may take."""
+"""Longest time that clocks may differ, an append may take, or `Session.updated_at` may be behind."""
 PAUSE = timedelta(seconds=4)
 """Shortest time after which a session with a running invocation is counted again."""
 _COUNTED = ["seq", "tokens", "cost", "errors", "seconds", "labels", "outcomes", "invocation_id", "began_at",

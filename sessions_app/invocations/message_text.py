@@ -14,9 +14,10 @@ def validated_text(text: str, *, has_files: bool) -> str:
         InvalidInputError: the message is empty or too long.
     """
     if not text.strip() and not has_files:
-        raise InvalidInputError("The message is empty. Write something first.")
+        raise InvalidInputError("The message is empty. Write something first.", field="text")
     if len(text) > conf().message_limit:
         raise InvalidInputError(
-            f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts."
+            f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts.",
+            field="text",
         )
     return storable(text) if text.strip() else ""

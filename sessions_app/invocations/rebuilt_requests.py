@@ -15,7 +15,7 @@ from django.db.models.functions import Cast
 from runtime import types
 from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.engine.referenced_artifacts import load_references, positions_of_files
-from runtime.engine.request_record import RebuiltRequest, Record, derive, rebuild
+from runtime.engine.request_record import RebuiltRequest, Record, derive, rebuild, rebuild_child
 from runtime.events.event import Event as RuntimeEvent
 from sessions_app.codec import event_from_json
 from sessions_app.db import threads
@@ -63,6 +63,23 @@ def rebuild_request(session: Session, answer: Event, bounds: Bounds | None = Non
     return RebuiltStep(rebuild(_of_part(record, derived, is_whole), derived, texts_of([record])), is_whole)
 
 
+def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, str] | None:
+    """Return the request of an agent that ran as a tool, and the JSON of its answer; None when none was recorded.
+
+    Args:
+        answer: the event with the tool's answer, with its `model_call`.
+        number: place of the model call among those of the event.
+    """
+    record = answer.model_call
+    records = record.get("children") if isinstance(record, dict) else None
+    if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+        return None
+    if not 0 <= number < len(records):
+        return None
+    texts = texts_of(records)
+    return rebuild_child(records, number, texts), texts.get(str(records[number].get("answer")), "")
+
+
 def texts_of(records: Sequence[Record]) -> dict[str, str]:
     """Return the texts that the records refer to, by id, in one query; texts that are gone are absent."""
     names = {value for record in records for value in _names(record)}
@@ -72,7 +89,7 @@ def texts_of(records: Sequence[Record]) -> dict[str, str]:
 
 def _names(record: Mapping[str, Any]) -> list[str]:
     pieces = [piece for piece in record.get("contents") or () if isinstance(piece, str)]
-    named = [record.get(name) for name in ("system", "tools", "config")]
+    named = [record.get(name) for name in ("system", "tools", "config", "answer")]
     return [name for name in [*pieces, *named] if isinstance(name, str) and _ID.fullmatch(name)]
 
 

@@ -6,9 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from runtime.agents.routing import reason_not_resumable
 from runtime.events.calls import events_of_invocation
+from sessions_app import client_ids
 from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.agent_registry import get_app
 from sessions_app.db.threads import in_thread
@@ -31,9 +33,13 @@ async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
 
 
 async def queued_by(session: Session, invocation_id: str, retry_id: UUID) -> Invocation | None:
-    """Return the invocation if `queue_again` has queued it under this id, also if it has failed again since."""
-    found = session.invocations.filter(invocation_id=invocation_id)
-    return await in_thread(found.filter(past_attempts__contains=[{"retry_id": str(retry_id)}]).first)
+    """Return the invocation that a retry has begun, also if it has failed again since; None without one.
+
+    It is the same invocation if `queue_again` has queued it under this id, or the new one that has its message.
+    """
+    same = Q(invocation_id=invocation_id, past_attempts__contains=[{"retry_id": str(retry_id)}])
+    new = Q(client_id=client_ids.of_retry(invocation_id))
+    return await in_thread(session.invocations.filter(same | new).order_by("pk").first)
 
 
 async def queue_again(

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime.context import new_invocation_id
+from runtime.errors import StateValueError
 from runtime.events import Event, EventActions
 from runtime.sessions import GetSessionConfig
 from runtime.sessions.deltas import ScopedState, as_json
@@ -21,6 +22,8 @@ from sessions_app.ownership import NO_SESSION
 from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.services.shared_state import length_of_state
 
+DELTA, STATE = "state_delta", "state"
+"""Fields of requests with changes of a state, and with the state of a new session."""
 STATE_CHARACTERS = 1_000_000
 """Length, as JSON, of the state of a session and of its person together up to which a client may add to it."""
 
@@ -32,11 +35,13 @@ async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> 
     """
     if not delta:
         return {}
-    with refusing_deep_values():
+    with refusing_deep_values(DELTA):
         changes: dict[str, Any] = storable_values(dict(delta))
     await check_change(session.app_name, session.user_id, session.pk, changes)
     if len(json.dumps(changes)) > conf().frame_limit:
-        raise InvalidInputError(f"The state delta has more than {conf().frame_limit} characters. Store less.")
+        raise InvalidInputError(
+            f"The state delta has more than {conf().frame_limit} characters. Store less.", field=DELTA
+        )
     return changes
 
 
@@ -70,8 +75,7 @@ async def check_change(
 
     Raises:
         PermissionDeniedError: the change has keys of the app, whose state is everybody's.
-        InvalidInputError: a value is nested too deeply.
-        StateValueError: a value is not JSON that can be stored.
+        InvalidInputError: a value is nested too deeply, or is not JSON that can be stored.
         TooLargeError: the state would be too large with it.
     """
     of_app = next((key for key in delta if key.startswith(State.APP_PREFIX)), None)
@@ -81,8 +85,11 @@ async def check_change(
         )
     if not delta:
         return
-    check_storable(Event(actions=EventActions(state_delta=dict(delta))))
-    changes = ScopedState.split(as_json(delta))
+    try:
+        check_storable(Event(actions=EventActions(state_delta=dict(delta))))
+        changes = ScopedState.split(as_json(delta))
+    except (InvalidInputError, StateValueError) as error:
+        raise InvalidInputError(str(error), field=DELTA if session_id else STATE) from error
     size = len(json.dumps(changes.merged()))
     size += await in_thread(length_of_state, app_name, user_id, session_id, changes)
     if size > STATE_CHARACTERS:

@@ -300,7 +300,7 @@ class Relay:
                 logger.exception("News of the kind %r cannot be used; the others are", news.get("kind"))
 
     def _on_echo(self, news: dict[str, Any]) -> None:
-        """Handle the return of own news: the other processes have been told by now what this one follows."""
+        """Handle an own message that Redis returns: by now the other processes know what this one follows."""
         if news["kind"] == "follow" and news["is_new"] and self.on_followed:
             self.on_followed(_sessions_of(news["topics"]))
 

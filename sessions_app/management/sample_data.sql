@@ -56,10 +56,11 @@ FROM sample s, generate_series(1, 10) AS seq, LATERAL (SELECT (seq - 1) / 4 AS t
 END AS part) p;
 
 INSERT INTO sessions_app_session
-    (id, app_name, user_id, key, title, state, initial_state, last_seq, seen_seq, log_hash, created_at, updated_at)
+    (id, app_name, user_id, key, title, state, initial_state, last_seq, seen_seq, log_hash, created_at, updated_at,
+    last_event_at)
 SELECT s.id, s.app, s.user_id, s.id::text, left(format('My %%s from order %%s %%s', s.item, s.ordered, s.problem), 80),
     jsonb_build_object('order', s.ordered, 'item', s.item, 'refunded', true), '{}', 10, 10, log.chain,
-    s.began, s.began + interval '90 seconds'
+    s.began, s.began + interval '90 seconds', s.began + interval '90 seconds'
 FROM sample s JOIN (
     SELECT session_id, adk_chain_of_log(session_id, seq, body ORDER BY seq) AS chain FROM sample_event GROUP BY session_id
 ) log ON log.session_id = s.id;

@@ -91,7 +91,12 @@ class Event(models.Model):
             the row.
     """
 
-    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="events")
+    session = models.ForeignKey(
+        "sessions_app.Session",
+        on_delete=models.CASCADE,
+        related_name="events",
+        db_index=False,  # `event_unique_seq` begins with it
+    )
     seq = models.BigIntegerField()
     body = models.JSONField()
     before = models.JSONField(null=True)

@@ -51,8 +51,13 @@ class Invocation(ActorColumns):
             `cancel_reason` belong to it. The name is kept when the account is deleted.
     """
 
-    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="invocations")
-    invocation_id = models.CharField(max_length=64, unique=True)
+    session = models.ForeignKey(
+        "sessions_app.Session",
+        on_delete=models.CASCADE,
+        related_name="invocations",
+        db_index=False,  # `invocation_unique_client_id` begins with it
+    )
+    invocation_id = models.CharField(max_length=64)
     client_id = models.CharField(max_length=160)
     message = models.JSONField()
     state_delta = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
@@ -67,7 +72,12 @@ class Invocation(ActorColumns):
     error_detail = models.TextField(blank=True, default="", db_default="", editable=False)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     cancelled_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
     )
     cancelled_by_name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     cancel_reason = models.TextField(blank=True, default="", db_default="")
@@ -85,6 +95,7 @@ class Invocation(ActorColumns):
             ("view_error_detail", "Can view details of errors of invocations and jobs"),
         ]
         constraints = [
+            models.UniqueConstraint(fields=["invocation_id"], name="invocation_unique_id"),
             models.UniqueConstraint(fields=["session", "client_id"], name="invocation_unique_client_id"),
             models.UniqueConstraint(
                 fields=["session"], condition=Q(status="running"), name="invocation_one_running"
@@ -96,6 +107,11 @@ class Invocation(ActorColumns):
                 fields=["created_at"], condition=~Q(credentials=""), name="invocation_with_credentials"
             ),
             models.Index(fields=["client_id"], name="invocation_by_client_id"),
+            models.Index(
+                fields=["cancelled_by"],
+                condition=Q(cancelled_by__isnull=False),
+                name="invocation_by_canceller",
+            ),
             models.Index(
                 fields=["status", "-id"], condition=~Q(status="completed"), name="invocation_not_completed"
             ),

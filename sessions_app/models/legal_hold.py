@@ -7,6 +7,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from sessions_app.actors import NAME_LENGTH
+
 
 class LegalHoldQuerySet(models.QuerySet["LegalHold"]):
     """Holds in force, and the sessions that they cover."""
@@ -27,7 +29,7 @@ class LegalHoldQuerySet(models.QuerySet["LegalHold"]):
 class LegalHold(models.Model):
     """A hold on one session or one person; a hold on a person covers all sessions of the person.
 
-    A lifted hold is kept as a record until what it held is erased.
+    A lifted hold is kept as a record until what it held is erased. The names of the staff survive their accounts.
     """
 
     session = models.ForeignKey(
@@ -41,10 +43,12 @@ class LegalHold(models.Model):
     set_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    set_by_name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     lifted_at = models.DateTimeField(null=True, blank=True)
     lifted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    lifted_by_name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     lift_reason = models.TextField(blank=True, default="", db_default="")
 
     objects = LegalHoldQuerySet.as_manager()

@@ -25,7 +25,7 @@ class TitleSource(models.TextChoices):
 OF_OWN_KEY = ~models.Q(key=Cast("id", models.TextField()))
 """Sessions whose key is not their id."""
 WITH_OWN_TITLE = ~models.Q(title_source=TitleSource.MESSAGE)
-"""Sessions whose title is not that of a message, whose words are found in its event."""
+"""Sessions with a title that no message gave. Words of a message are found in its event instead."""
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -64,6 +64,9 @@ class Session(models.Model):
         archived_at: time at which the person archived the session; null for a session in the list.
         deleted_at: time at which the person deleted the session. It is hidden from then on, and erased by a sweep
             when the time to undo the deletion is over.
+        updated_at: time of the last use, for lists and retention. While events are appended it may be a minute behind
+            `last_event_at`: an append that changes no indexed column writes to no index.
+        last_event_at: time of the last event.
         seen_seq: sequence number of the last event that a visible page of the person has shown; null for a session
             from before this was counted.
     """
@@ -92,6 +95,7 @@ class Session(models.Model):
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
+    last_event_at = models.DateTimeField(db_default=Now())
 
     objects = SessionQuerySet.as_manager()
 
@@ -128,14 +132,13 @@ class Session(models.Model):
                 fields=["deleted_at"], name="session_deleted", condition=models.Q(deleted_at__isnull=False)
             ),
             models.Index(fields=["-updated_at"], name="session_by_last_use"),
-            # Each event updates its session in all indexes, so these leave out what other indexes find.
             models.Index(fields=["key"], name="session_by_key", condition=OF_OWN_KEY),
             GinIndex(
                 SearchVector("title", config="simple"), name="session_title_words", condition=WITH_OWN_TITLE
             ),
             models.Index(
-                fields=["lease_expires_at"],
-                name="session_leased",
+                fields=["id"],
+                name="session_held",  # without the time at which a lease expires, which each renewal changes
                 condition=~models.Q(lease_owner=""),
             ),
         ]

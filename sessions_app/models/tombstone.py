@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from sessions_app.actors import NAME_LENGTH
+
 
 class ErasedKind(models.TextChoices):
     """Subjects of an erasure."""
@@ -23,6 +25,8 @@ class Tombstone(models.Model):
         counts: numbers of deleted rows by kind.
         finished_at: None while the erasure runs, or when it was interrupted; running it again completes it.
         by: the user who erased; None for the site itself and for a management command.
+        by_name: name of the member of staff at that time, which survives the account; empty for a person who erased
+            what was the person's own.
     """
 
     kind = models.CharField(max_length=16, choices=ErasedKind.choices)
@@ -33,6 +37,7 @@ class Tombstone(models.Model):
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    by_name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     started_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True, blank=True)
 

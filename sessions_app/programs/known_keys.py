@@ -6,6 +6,7 @@ changed.
 
 from __future__ import annotations
 
+import asyncio
 from copy import copy
 from datetime import timedelta
 from functools import lru_cache
@@ -18,7 +19,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from sessions_app.db.pool import fetch_one
-from sessions_app.db.threads import in_thread
+from sessions_app.db.threads import create_task, in_thread
+from sessions_app.loop_local import LoopLocal
 from sessions_app.models import ApiKey
 from sessions_app.models.api_key import digest_of
 
@@ -26,6 +28,7 @@ NOTED_EVERY = timedelta(minutes=1)
 """Precision of the time at which a key was last used."""
 MOST_KNOWN = 1_000
 
+_readings = LoopLocal(dict[tuple[str, Any], asyncio.Task[ApiKey | None]])
 _known: dict[str, tuple[Any, ApiKey]] = {}  # By digest, with the versions of the rows.
 
 
@@ -37,11 +40,28 @@ async def key_in_force(key: str) -> ApiKey | None:
         return None
     known_versions, row = _known.get(digest, (None, None))
     if row is None or known_versions != versions or _must_be_noted(row):
-        row = await in_thread(_read, digest)
-        if row is None:
-            return None
+        row = await _read_once(digest, versions)
+    return _copy(row) if row else None
+
+
+async def _read_once(digest: str, versions: Any) -> ApiKey | None:
+    """Return the row of a key in these versions; requests that need it at the same time share one reading.
+
+    Otherwise each of a key's requests that come together would take a thread, and update the same row.
+    """
+    readings = _readings.get()
+    if (reading := readings.get((digest, versions))) is None:
+        reading = create_task(_read_and_remember(digest, versions), name="read an API key")
+        readings[digest, versions] = reading
+        reading.add_done_callback(lambda _: readings.pop((digest, versions)))
+    return await asyncio.shield(reading)
+
+
+async def _read_and_remember(digest: str, versions: Any) -> ApiKey | None:
+    row = await in_thread(_read, digest)
+    if row is not None:
         _remember(digest, versions, row)
-    return _copy(row)
+    return row
 
 
 def _remember(digest: str, versions: Any, row: ApiKey) -> None:

@@ -18,7 +18,7 @@ from ninja.errors import HttpError, ValidationError
 from runtime.errors import AdkError
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.error_codes import error_code, http_status
-from sessions_app.errors import LimitExceededError
+from sessions_app.errors import InvalidInputError, LimitExceededError
 from sessions_app.serving.problem_details import CODES, NOTHING_HERE, problem
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,10 @@ def _field(place: str, *steps: str | int) -> str:
 
 
 def _refused(error: Any) -> HttpResponse:
-    response = problem(http_status(error), str(error), error_code(error))
+    members = {}
+    if isinstance(error, InvalidInputError) and error.field:
+        members["errors"] = [{"field": f"body.{error.field}", "message": str(error)}]
+    response = problem(http_status(error), str(error), error_code(error), **members)
     if isinstance(error, LimitExceededError) and error.retry_seconds is not None:
         response["Retry-After"] = str(ceil(error.retry_seconds))
     return response

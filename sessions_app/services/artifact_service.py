@@ -17,6 +17,7 @@ from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError
 from sessions_app.models import Artifact, PersonUsage, Session
+from sessions_app.models.artifact import path_of_upload
 
 USER_PREFIX = "user:"
 NAME_LENGTH = 1024
@@ -96,34 +97,54 @@ def _save(
         size=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
     )
-    return store_artifact(artifact, ContentFile(data))
+    return store_artifact(artifact, ContentFile(data)).version
 
 
-def store_artifact(artifact: Artifact, content: File[bytes]) -> int:
-    """Store the bytes, and the row with the next version number, which is returned.
+def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
+    """Store the bytes, and the row with the next version number. Idempotent with an upload id.
+
+    Returns:
+        The artifact, or the one that an earlier request with the upload id has stored.
 
     Raises:
         LimitExceededError: the user's artifacts would be too large together.
     """
+    if stored := _stored_before(artifact):
+        return stored
     check_size(artifact.user_id, artifact.size)  # before the bytes are written
     artifact.file.save(artifact.filename, content, save=False)
     try:
-        return _insert(artifact)
+        stored = _insert(artifact)
     except Exception:
         artifact.file.delete(save=False)
         raise
+    if stored is not artifact:
+        artifact.file.delete(save=False)
+    return stored
 
 
-def _insert(artifact: Artifact) -> int:
-    """Insert the row with the next version number, which is returned."""
-    versions = Artifact.objects.filter(
+def _versions(artifact: Artifact) -> QuerySet[Artifact]:
+    return Artifact.objects.filter(
         app_name=artifact.app_name,
         user_id=artifact.user_id,
         session=artifact.session,
         filename=artifact.filename,
     )
+
+
+def _stored_before(artifact: Artifact) -> Artifact | None:
+    if artifact.upload_id is None:
+        return None
+    return _versions(artifact).filter(file__startswith=path_of_upload(artifact.upload_id)).first()
+
+
+def _insert(artifact: Artifact) -> Artifact:
+    """Insert the row with the next version number; return it, or the one that was stored before."""
     for _ in range(ATTEMPTS):
-        last = versions.aggregate(last=Max("version"))["last"]
+        last = _versions(artifact).aggregate(last=Max("version"))["last"]
+        # After the number is read: a request that stores the same file at this moment takes the number.
+        if stored := _stored_before(artifact):
+            return stored
         artifact.version = 0 if last is None else last + 1
         try:
             with transaction.atomic(), connection.cursor() as cursor:
@@ -133,7 +154,7 @@ def _insert(artifact: Artifact) -> int:
                 check_size(artifact.user_id, 0)
         except IntegrityError:
             continue  # a concurrent save took this version number
-        return artifact.version
+        return artifact
     raise ConflictError(f"Artifact {artifact.filename!r} has too many concurrent writers. Try again.")
 
 

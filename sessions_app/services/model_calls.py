@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from runtime.engine.request_record import Record, record_request
+from runtime.engine.request_record import Record, record_children, record_request
 from runtime.events.event import Event
 from runtime.run_config import ModelCall
 from sessions_app.codec import storable_values
@@ -34,18 +35,26 @@ class ModelCallLog:
         self._session_id = session_id
         self._hides_failures = hides_failures
         self._calls: dict[str, ModelCall] = {}
+        self._child_calls: dict[str, list[ModelCall]] = {}
 
     def note(self, call: ModelCall) -> None:
         """Keep a call that begins."""
-        self._calls[call.event_id] = call
+        if call.inside:
+            self._child_calls.setdefault(call.inside[0], []).append(call)
+        else:
+            self._calls[call.event_id] = call
 
     def take(self, event: Event) -> RecordedCall | None:
-        """Return the record of the call that the event answers, or that ended without an answer because of it."""
+        """Return the record of the call that the event answers, or that ended without an answer because of it.
+
+        It has the calls of the agents that ran as tools and whose answers are in the event, too.
+        """
         call = self._calls.pop(event.id, None)
         if call is None and self._calls and (event.error_code or event.interrupted):
             call = self._calls.pop(next(iter(self._calls)))
         try:
-            return self._record(call) if call else None
+            children = self._take_children(event) if self._child_calls else []
+            return self._record(call, children) if call or children else None
         except Exception:  # An answer must not be lost over a trace.
             logger.exception("The model request of event %s cannot be recorded", event.id)
             return None
@@ -57,16 +66,24 @@ class ModelCallLog:
         while len(_known_texts) > MOST_KNOWN_TEXTS:
             _known_texts.popitem(last=False)
 
-    def _record(self, call: ModelCall) -> RecordedCall:
-        record, texts = record_request(call)
-        record["at"] = call.started_at
-        if call.first_word_seconds is not None:
-            record["first_word"] = round(call.first_word_seconds, 6)
-            observe_first_word(call.first_word_seconds)
-        if call.failed_attempts:
-            record["failed_attempts"] = len(call.failed_attempts)
-        if self._hides_failures:
-            record["hides_failures"] = True
+    def _take_children(self, event: Event) -> list[ModelCall]:
+        answered = [response.id or "" for response in event.get_function_responses()]
+        return [call for call_id in answered for call in self._child_calls.pop(call_id, [])]
+
+    def _record(self, call: ModelCall | None, children: Sequence[ModelCall]) -> RecordedCall:
+        record, texts = record_request(call) if call else ({}, {})
+        if call:
+            record |= _times_of(call)
+            if call.first_word_seconds is not None:
+                observe_first_word(call.first_word_seconds)
+            if self._hides_failures:
+                record["hides_failures"] = True
+        if children:
+            records, texts_of_children = record_children(children)
+            record["children"] = [
+                one | _times_of(child) | _end_of(child) for one, child in zip(records, children, strict=True)
+            ]
+            texts |= texts_of_children
         return RecordedCall(
             _storable_json(record),
             {name: text for name, text in texts.items() if not self._is_known(name)},
@@ -78,6 +95,30 @@ class ModelCallLog:
             return False
         _known_texts.move_to_end(key)
         return True
+
+
+def _times_of(call: ModelCall) -> Record:
+    times: Record = {"at": call.started_at}
+    if call.first_word_seconds is not None:
+        times["first_word"] = round(call.first_word_seconds, 6)
+    if call.failed_attempts:
+        times["failed_attempts"] = len(call.failed_attempts)
+    return times
+
+
+def _end_of(call: ModelCall) -> Record:
+    """Return what a trace shows of the answer to an agent that ran as a tool."""
+    answer = call.answer
+    if answer is None:
+        return {}
+    end: Record = {"end": answer.timestamp}
+    if answer.usage_metadata:
+        end["usage"] = answer.usage_metadata.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if answer.model_version:
+        end["version"] = answer.model_version
+    if answer.error_code:
+        end["error"] = str(answer.error_code)
+    return end
 
 
 def _storable_json(record: Record) -> str:

@@ -20,7 +20,7 @@ from runtime.sessions.session import Session, update_time
 from sessions_app import models
 from sessions_app.actors import Act
 from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
-from sessions_app.db import event_log
+from sessions_app.db import appends, event_log
 from sessions_app.db.call_errors import StagedError
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
@@ -60,7 +60,7 @@ class DjangoSessionService(BaseSessionService):
         view: filters the events of a loaded session.
         model_calls: the model calls to store with the events that answer them.
         act: the act that each appended event is the result of.
-        expected: see `event_log.Append`.
+        expected: see `appends.Append`.
         staged_errors: returns the exceptions of tools that are stored with an event.
     """
 
@@ -177,7 +177,7 @@ class DjangoSessionService(BaseSessionService):
 
     async def _store(self, session: Session, event: Event) -> None:
         body = event_to_json(event)
-        append = event_log.Append(
+        append = appends.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
             body=body,
             needs_lease=event.content is not None or event.actions.rewind_before_invocation_id is not None,
@@ -190,7 +190,7 @@ class DjangoSessionService(BaseSessionService):
             errors=self._staged_errors(event) if self._staged_errors else (),
             model_call=self._model_calls.take(event) if self._model_calls else None,
         )
-        committed = await event_log.append(append)
+        committed = await appends.append(append)
         if committed is None:
             raise await self._refusal(session)
         if self._model_calls and append.model_call:
@@ -207,7 +207,7 @@ class DjangoSessionService(BaseSessionService):
                 )
             )
 
-    async def _catch_up(self, session: Session, committed: event_log.Committed) -> None:
+    async def _catch_up(self, session: Session, committed: appends.Committed) -> None:
         """Add the events that other writers appended between the load of the session and the new event."""
         missing = committed.seq - 1 - session.last_seq
         if missing <= 0:
@@ -237,7 +237,7 @@ def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -
         user_id=user_id,
         state=loaded.state.merged(),
         events=list(events),
-        last_update_time=loaded.updated_at,
+        last_update_time=loaded.last_event_at,
         last_seq=loaded.last_seq,
     )
 
@@ -303,7 +303,7 @@ def _list(app_name: str, user_id: str | None) -> list[Session]:
             state=ScopedState(
                 app=app_state, user=user_states.get(row.user_id, {}), session=row.state
             ).merged(),
-            last_update_time=row.updated_at.timestamp(),
+            last_update_time=row.last_event_at.timestamp(),
             last_seq=row.last_seq,
         )
         for row in sessions

@@ -17,11 +17,9 @@ from sessions_app.codec import is_storable, storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.models import Artifact, LegalHold, Session
-from sessions_app.models.artifact import path_of_upload
 from sessions_app.services.artifact_service import (
     NAME_LENGTH,
     USER_PREFIX,
-    artifact_versions,
     store_artifact,
 )
 from sessions_app.services.erasing import refuse_if_held
@@ -44,8 +42,6 @@ def store_upload(
         LimitExceededError: the person's files would be too large together.
     """
     name = artifact_name(upload.name or "")
-    if upload_id and (stored := _stored_before(session, name, upload_id)):
-        return stored
     artifact = Artifact(
         app_name=session.app_name,
         user_id=session.user_id,
@@ -58,13 +54,7 @@ def store_upload(
         is_upload=True,
     )
     artifact.upload_id = upload_id
-    store_artifact(artifact, upload)
-    return artifact
-
-
-def _stored_before(session: Session, name: str, upload_id: UUID) -> Artifact | None:
-    versions = artifact_versions(session.app_name, session.user_id, session.key, name)
-    return versions.filter(file__startswith=path_of_upload(upload_id)).first()
+    return store_artifact(artifact, upload)
 
 
 def check_upload(upload: UploadedFile[Any]) -> str:
@@ -75,17 +65,19 @@ def check_upload(upload: UploadedFile[Any]) -> str:
     """
     filename, size = artifact_name(upload.name or ""), upload.size or 0
     if size == 0:
-        raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.")
+        raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.", field="file")
     if size > conf().upload_bytes:
         raise InvalidInputError(
-            f"The file “{filename}” has {filesizeformat(size)}; the limit is {filesizeformat(conf().upload_bytes)}."
+            f"The file “{filename}” has {filesizeformat(size)}; the limit is {filesizeformat(conf().upload_bytes)}.",
+            field="file",
         )
     upload.seek(0)
     mime_type = detect_type(filename, upload.read(BEGINNING))
     if not is_accepted(mime_type):
         accepted = ", ".join(conf().upload_types)
         raise InvalidInputError(
-            f"The file “{filename}” is of the type {mime_type}. Files may be: {accepted}."
+            f"The file “{filename}” is of the type {mime_type}. Files may be: {accepted}.",
+            field="file",
         )
     return mime_type
 
@@ -115,7 +107,8 @@ def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactR
     wanted = list(dict.fromkeys(files))
     if len(wanted) > conf().upload_files:
         raise InvalidInputError(
-            f"The message has {len(wanted)} files; the limit is {conf().upload_files}. Send them in parts."
+            f"The message has {len(wanted)} files; the limit is {conf().upload_files}. Send them in parts.",
+            field="files",
         )
     types = {(row.filename, row.version): row.mime_type for row in _uploads(session, wanted)}
     for name, version in wanted:

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
+from sessions_app.serving.problem_details import is_for_programs, problem
+
+SENTENCE = "The request has a NUL character: remove it."
 AsyncView = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 View = Callable[[HttpRequest], HttpResponseBase]
 
 
 def has_nul(request: HttpRequest) -> bool:
-    """True when path, query string or a cookie holds NUL. A quoted cookie can: it escapes any byte."""
-    texts = (request.path, *request.COOKIES, *request.COOKIES.values())
-    return "%00" in request.META.get("QUERY_STRING", "") or any("\0" in text for text in texts)
+    """True when path, query string or a cookie holds NUL."""
+    return bool(_place_of_nul(request))
+
+
+def _place_of_nul(request: HttpRequest) -> str:
+    """Return the part of the request that holds NUL, or nothing. A quoted cookie can: it escapes any byte."""
+    cookies = (*request.COOKIES, *request.COOKIES.values())
+    found = {
+        "path": "\0" in request.path,
+        "query": "%00" in request.META.get("QUERY_STRING", ""),
+        "cookie": any("\0" in text for text in cookies),
+    }
+    return next((place for place, has in found.items() if has), "")
 
 
 @sync_and_async_middleware
@@ -23,15 +37,18 @@ def refuse_nul(get_response: AsyncView | View) -> AsyncView | View:
     """Answer 400 to requests with NUL. Bodies are left to forms and frames, which have a sentence for the person."""
 
     async def respond_async(request: HttpRequest) -> HttpResponseBase:
-        return _refusal() if has_nul(request) else await get_response(request)  # type: ignore[misc]
+        return _refusal(request) if has_nul(request) else await get_response(request)  # type: ignore[misc]
 
     def respond(request: HttpRequest) -> HttpResponseBase:
-        return _refusal() if has_nul(request) else get_response(request)  # type: ignore[return-value]
+        return _refusal(request) if has_nul(request) else get_response(request)  # type: ignore[return-value]
 
     return respond_async if iscoroutinefunction(get_response) else respond
 
 
-def _refusal() -> HttpResponse:
-    return HttpResponse(
-        "The request has a NUL character: remove it.\n", status=400, content_type="text/plain"
-    )
+def _refusal(request: HttpRequest) -> HttpResponse:
+    if is_for_programs(request.path_info):
+        errors = [{"field": _place_of_nul(request), "message": SENTENCE}]
+        refusal = problem(HTTPStatus.BAD_REQUEST, SENTENCE, "invalid", errors=errors)
+        refusal["Content-Length"] = str(len(refusal.content))
+        return refusal
+    return HttpResponse(f"{SENTENCE}\n", status=HTTPStatus.BAD_REQUEST, content_type="text/plain")

@@ -75,7 +75,7 @@ def change_together(
 def _new_title(text: str) -> dict[str, Any]:
     title = " ".join(storable(text).split())
     if not title:
-        raise InvalidInputError("The title is empty. Write a title first.")
+        raise InvalidInputError("The title is empty. Write a title first.", field="title")
     if len(title) > TITLE_LENGTH:
         raise InvalidInputError(
             f"The title has {len(title)} characters; the limit is {TITLE_LENGTH}. Choose a shorter title."

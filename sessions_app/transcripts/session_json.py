@@ -86,6 +86,6 @@ def _head(session: Session, user_state: dict[str, Any], user_id: str) -> bytes:
         "appName": session.app_name,
         "userId": user_id,
         "state": public_state(ScopedState(user=user_state, session=session.state)),
-        "lastUpdateTime": session.updated_at.timestamp(),
+        "lastUpdateTime": session.last_event_at.timestamp(),
     }
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))[:-1].encode()

@@ -1,4 +1,7 @@
-"""Send all requests to google-adk's server and write its answers to `recorded.json`: see CONTRIBUTING.md."""
+"""Send all requests to google-adk's server and write its answers to `recorded.json`: see CONTRIBUTING.md.
+
+What it offers is written to `offers.json`, in the same directory.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from typing import Any
 from tests.side_by_side.google_adk import use_google_adk
 
 RECORDED = Path(__file__).parent / "recorded.json"
+OFFERS = "offers.json"
 AGENTS = Path(__file__).parent / "agents"
 """Directory with the eval set of each app."""
 
@@ -44,7 +48,7 @@ class Loader:
 
 
 class Results:
-    """Has one result, as google-adk's server wants its results."""
+    """Service of evaluation results with one result, for google-adk's server."""
 
     def list_eval_set_results(self, app_name: str) -> list[str]:
         from tests.adk_server.exchanges import RESULT
@@ -84,12 +88,14 @@ class Results:
         )
 
 
-async def _record() -> dict[str, Any]:
+async def _record() -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return the answers to the exchanges, and what the server offers."""
     use_google_adk()
     import httpx
 
     from tests.adk_server.clerk import clerk
     from tests.adk_server.exchanges import exchange_all
+    from tests.adk_server.offers import offers_of
 
     server = _of_google_adk("cli.dev_server", "DevServer")(
         agent_loader=Loader(clerk()),
@@ -103,7 +109,8 @@ async def _record() -> dict[str, Any]:
         eval_set_results_manager=Results(),
         agents_dir=".",
     )
-    transport = httpx.ASGITransport(server.get_fast_api_app(), raise_app_exceptions=False)
+    api = server.get_fast_api_app()
+    transport = httpx.ASGITransport(api, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
 
         async def send(method: str, address: str, body: Any) -> tuple[int, Any]:
@@ -113,7 +120,12 @@ async def _record() -> dict[str, Any]:
                 return answer.status_code, [json.loads(frame.removeprefix("data: ")) for frame in frames]
             return answer.status_code, answer.json() if answer.content else None
 
-        return await exchange_all(send)
+        return await exchange_all(send), offers_of(api.openapi())
+
+
+def _lines(values: dict[str, Any]) -> str:
+    lines = [f"{json.dumps(name)}: {json.dumps(value, sort_keys=True)}" for name, value in values.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _of_google_adk(module: str, name: str) -> Any:
@@ -123,7 +135,7 @@ def _of_google_adk(module: str, name: str) -> Any:
 if __name__ == "__main__":
     logging.disable()
     warnings.simplefilter("ignore")
-    answers = asyncio.run(_record())
-    lines = [f"{json.dumps(name)}: {json.dumps(answer, sort_keys=True)}" for name, answer in answers.items()]
+    answers, offers = asyncio.run(_record())
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else RECORDED
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    path.write_text(_lines(answers))
+    path.with_name(OFFERS).write_text(_lines(offers))

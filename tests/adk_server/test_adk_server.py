@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,17 +23,22 @@ from django.test import AsyncClient
 
 from runtime.apps import App
 from sessions_app import agent_registry
+from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.evaluation import staff_reader
 from sessions_app.models import EvaluatedCase, Evaluation
 from tests.adk_server.clerk import APP, clerk
 from tests.adk_server.exchanges import EVALUATED, EXCHANGES, METRIC, RESULT, THRESHOLD, exchange_all
-from tests.adk_server.record import AGENTS, RECORDED, read_recorded
+from tests.adk_server.offers import offers_of
+from tests.adk_server.record import AGENTS, OFFERS, RECORDED, read_recorded
 from tests.integration.api.api_stream import cookies, open_stream, parse
 from tests.integration.api.conftest import Program, program
 from tests.integration.conftest import loop_end, person, request_forgotten
 
 __all__ = ["loop_end", "person", "program", "request_forgotten"]  # fixtures
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/adk-server.md"
+LITERAL = re.compile(r"`([^`]+)`")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 DIFFERENCES = {"confirmation": "Confirmations", "whole session": "Answers"}
 """Exchanges whose answers differ, with the heading of docs/adk-server.md that says how."""
 
@@ -111,7 +117,31 @@ def test_the_recorded_answers_are_those_of_the_exchanges() -> None:
 
 @pytest.mark.parametrize("heading", sorted(set(DIFFERENCES.values())))
 def test_each_difference_is_documented(heading: str) -> None:
-    assert f"**{heading}.**" in (ROOT / "docs/adk-server.md").read_text()
+    assert f"**{heading}.**" in PAGE.read_text()
+
+
+def left_out() -> tuple[re.Pattern[str], set[str]]:
+    """Addresses and fields of google-adk's server that the page says the site leaves out."""
+    _, _, page = PAGE.read_text().partition("**Left out.**")
+    rows = [row for row in page.partition("\n## ")[0].splitlines() if row.startswith("| `")]
+    named = [name for row in rows for name in LITERAL.findall(row.split("|")[1])]
+    addresses = [name for name in named if "/" in name]
+    patterns = [
+        ("" if name.startswith(METHODS) else "[A-Z]+ ")
+        + re.sub(r"\\{\w+\\}", "{}", re.escape(name)).replace("…", ".*")
+        for name in addresses
+    ]
+    return re.compile("|".join(patterns)), {*named} - {*addresses}
+
+
+def test_the_site_offers_what_google_adk_offers_or_the_page_says_that_it_is_left_out() -> None:
+    ours = offers_of(json.loads(json.dumps(adk_api.get_openapi_schema(), default=str)))
+    addresses, fields = left_out()
+    theirs = read_recorded(RECORDED.with_name(OFFERS))
+    assert [one for one in theirs if one not in ours and not addresses.fullmatch(one)] == []
+    assert [one for one in ours if addresses.fullmatch(one)] == []
+    missing = {name for one in theirs if one in ours for name in set(theirs[one]) - set(ours[one])}
+    assert missing == fields
 
 
 @pytest.mark.skipif("ADK_PYTHON" not in os.environ, reason="ADK_PYTHON is not set")
@@ -120,3 +150,4 @@ def test_the_recorded_answers_are_those_of_the_installed_google_adk(tmp_path: Pa
     command = [os.environ["ADK_PYTHON"], "-m", "tests.adk_server.record", str(path)]
     subprocess.run(command, cwd=ROOT, check=True, timeout=240)
     assert path.read_text() == RECORDED.read_text()
+    assert path.with_name(OFFERS).read_text() == RECORDED.with_name(OFFERS).read_text()

@@ -23,7 +23,7 @@ from runtime.engine.request import build_request
 from runtime.runners import Runner
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.chat.send_queue import SendQueue
-from sessions_app.db import event_log, invocation_queue
+from sessions_app.db import appends, invocation_queue
 from sessions_app.db.threads import in_thread
 from sessions_app.invocations.ending import write_ending
 from sessions_app.invocations.execution import Execution
@@ -46,7 +46,7 @@ HOPS: Mapping[str, tuple[Any, ...]] = {
     "pieces of the answer as events": (stream_model_events,),
     "function calls": (run_function_calls,),
     "event as JSON, history": (DjangoSessionService._store,),
-    "append (SQL)": (event_log.append,),
+    "append (SQL)": (appends.append,),
     "HTML of events": (html_now,),
     "news to the tabs": (Hub.publish_event, Hub.publish_notice, Hub.publish_text, Hub._flush),
     "frames to the socket": (SendQueue.post, SendQueue._send_all),

@@ -35,7 +35,7 @@ async def measure() -> list[str]:
 
 
 async def stream_answers(application: str, doors: list[Door], works: Sequence[Work]) -> list[Measurements]:
-    """Let people at the doors do the works at a new web process, one work after the other."""
+    """Start a web process and measure each work there, one after the other, with a person at each door."""
     with daphne(application, "tests.benchmarks.settings") as (port, process):
         async with crowd(port, process, doors) as people:
             return [await people.do(work) for work in works]

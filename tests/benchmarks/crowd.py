@@ -12,7 +12,7 @@ import random
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 from uuid import uuid4
@@ -28,6 +28,10 @@ from tests.benchmarks.servers import postgres_cpu_seconds
 from tests.benchmarks.work import Measurements, Work
 
 
+class WorkFailedError(Exception):
+    """The server has broken off an answer, or the people have left."""
+
+
 class Crowd:
     """People with one websocket each, or programs with one session each, at a web process."""
 
@@ -36,11 +40,18 @@ class Crowd:
         self._server = server
 
     async def do(self, work: Work) -> Measurements:
-        """Let the first of the people work; return what they saw, with the server's CPU time."""
+        """Let the first of the people work; return what they saw, with the server's CPU time.
+
+        Raises:
+            WorkFailedError: they could not end their work.
+        """
         web, postgres = cpu_seconds(self._server), postgres_cpu_seconds()
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps(asdict(work)).encode() + b"\n")
-        seen = Measurements(**json.loads(await self._process.stdout.readline()))
+        told = json.loads(await self._process.stdout.readline() or '{"error": "the people have left"}')
+        if "error" in told:
+            raise WorkFailedError(told["error"])
+        seen = Measurements(**told)
         spent = cpu_seconds(self._server) - web, postgres_cpu_seconds() - postgres
         return replace(seen, web=spent[0], postgres=spent[1])
 
@@ -73,7 +84,8 @@ async def crowd(
         await people.do(Work(people=len(doors), turns=1))
         yield people
     finally:
-        process.terminate()
+        with suppress(ProcessLookupError):  # It ends by itself after a failure.
+            process.terminate()
         await process.wait()
 
 

@@ -10,7 +10,8 @@ from typing import IO
 
 import psutil
 
-from tests.stack.web_process import free_port, wait_until_listening, web_command
+from tests.free_port import free_port
+from tests.stack.web_process import wait_until_listening, web_command
 
 
 @contextmanager

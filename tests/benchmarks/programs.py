@@ -34,7 +34,11 @@ async def _work_at_addresses(port: int) -> None:
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=120) as client:
         while line := await asyncio.to_thread(sys.stdin.readline):
             work, seen = Work(**json.loads(line)), Measurements()
-            await asyncio.gather(*(_talk(client, each, work, seen) for each in addresses[: work.people]))
+            try:
+                await asyncio.gather(*(_talk(client, each, work, seen) for each in addresses[: work.people]))
+            except (httpx.HTTPError, RuntimeError) as error:
+                print(json.dumps({"error": repr(error)}), flush=True)
+                return
             print(json.dumps(asdict(seen)), flush=True)
 
 

@@ -24,13 +24,14 @@ import httpx
 import psutil
 
 from sessions_app.db.threads import in_thread
-from tests.benchmarks.crowd import crowd
+from tests.benchmarks.crowd import WorkFailedError, crowd
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import make_doors
 from tests.benchmarks.people import make_person
 from tests.benchmarks.programs import Address
 from tests.benchmarks.work import Measurements, Work
-from tests.stack.web_process import free_port, wait_until_listening
+from tests.free_port import free_port
+from tests.stack.web_process import wait_until_listening
 
 WORK = Work(int(os.environ.get("BENCH_PEOPLE", "200")), turns=3, has_call=False, pause=0.1)
 LONG = replace(WORK, words=5 * WORK.words)
@@ -120,8 +121,11 @@ async def _measure_google_adk() -> str:
                 path, body = "/apps/paced/users/ada/sessions", {"sessionId": names["sessionId"]}
                 (await client.post(path, json=body)).raise_for_status()
                 addresses.append(Address("/run_sse", {}, names))
-        async with crowd(port, server, addresses, PROGRAMS) as programs:
-            return str(await programs.do(WORK))
+        try:
+            async with crowd(port, server, addresses, PROGRAMS) as programs:
+                return str(await programs.do(WORK))
+        except WorkFailedError as error:
+            return f"failed: {error}"
 
 
 @contextmanager

@@ -15,7 +15,8 @@ import psycopg
 from adk_site.embedded.paths import CHECKOUT
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
-from tests.stack.web_process import free_port, wait_until_listening
+from tests.free_port import free_port
+from tests.stack.web_process import wait_until_listening
 
 PAGE = (CHECKOUT / "docs" / "embedding.md").read_text()
 FILE = re.compile(

@@ -63,7 +63,7 @@ def test_staff_see_the_events_in_order_with_their_state_changes(
     expect(audit.locator(".audit [data-status=completed]").first).to_be_visible()
 
 
-def test_staff_follow_a_session_and_pause(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
+def test_24_staff_follow_a_session_and_pause(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:
     model.play(Turn(text=["One."]), Turn(text=["Two."]), Turn(text=["Three."]))
     chat.send("First")
     chat.wait_for_answer("One.")

@@ -38,7 +38,7 @@ def look_at(page: Page, name: str) -> None:
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
 
 
-def test_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_chat_is_open(
+def test_07_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_chat_is_open(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     refund = Call(name="refund_order", args={"order_number": 1001})

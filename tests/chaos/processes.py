@@ -12,8 +12,9 @@ from pathlib import Path
 from adk_site.embedded.postgres import Postgres
 from adk_site.embedded.redis import Redis
 from tests.chaos.clock import SHIFT, SHIFTS
+from tests.free_port import free_port
 from tests.stack.outages import kill_postgres, kill_redis, kill_tree
-from tests.stack.web_process import free_port, wait_until_listening, web_command
+from tests.stack.web_process import wait_until_listening, web_command
 
 WEB = ("web1", "web2")
 WORKERS = ("worker1", "worker2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sessions_app import error_codes
+from sessions_app.serving import problem_details
 from tests.browser.blocking_proxy import BlockingProxy
 from tests.docs.api_operations import LIST, PAGE, listed
 from tests.integration.client.conftest import key as key
@@ -23,7 +26,7 @@ CLIENT = re.compile(r"^```python\n(# ask_client\.py\n.*?)^```$", re.MULTILINE | 
 ADK_LINES = re.compile(r"^```sh\nexport ADK=.*?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 END_OF_STEP = "--- end of a step"
 REFUSED = "curl: (22) The requested URL returned error: 422\n"
-"""Said by curl in the step that shows an error."""
+"""Message of curl in the step that shows an error."""
 
 
 def steps() -> Iterator[tuple[str, str, str]]:
@@ -47,6 +50,24 @@ def fits(shown: Any, said: Any) -> bool:
 def test_the_list_of_operations_is_that_of_the_document() -> None:
     found = LIST.search(PAGE.read_text())
     assert found and found[0] == listed(), "Run .venv/bin/python -m tests.docs.api_operations"
+
+
+def used_codes() -> set[str]:
+    """The codes of errors and of statuses, and those that the source gives to `problem` by themselves."""
+    calls = [
+        node
+        for path in (PAGE.parents[1] / "sessions_app").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "problem"
+    ]
+    given = {call.args[2].value for call in calls if isinstance(call.args[2], ast.Constant)}
+    codes = {code for _, code, _ in error_codes.CODES}
+    return {error_codes.OTHER, *codes, *problem_details.CODES.values(), *map(str, given)}
+
+
+def test_the_page_lists_each_code_of_a_problem() -> None:
+    (listed_codes,) = re.findall(r"`code` is for programs: (.*?)\. ", PAGE.read_text(), re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", listed_codes)) == used_codes()
 
 
 def test_the_lines_of_the_page_do_what_it_says(proxy: BlockingProxy, key: str, tmp_path: Path) -> None:

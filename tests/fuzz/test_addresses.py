@@ -17,11 +17,29 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.api.site_api import site_api
 from sessions_app.models import Evaluation, Invocation, Session, ToolJob
 from tests.fuzz.conftest import Errors, add_event, said
 from tests.fuzz.profile import examples
 from tests.fuzz.values import RTL, texts
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+KNOWN = {"session_id": "{session}", "app_name": "echo", "user_id": "ada", "artifact_name": "a.txt"}
+"""Values of placeholders that lead further than an odd one."""
+API_READS = {
+    path: [field["name"] for field in operations["get"]["parameters"] if field["in"] == "query"]
+    for api in (site_api, adk_api)
+    for path, operations in api.get_openapi_schema()["paths"].items()
+    if "get" in operations
+}
+"""Each address that the documents of the HTTP APIs have for reading, with the parameters of its query."""
+
+
+def api_address(path: str, odd: str = "") -> str:
+    """The address with known values, the placeholder `odd` excepted, and without known ones of unknown things."""
+    return PLACEHOLDER.sub(lambda found: "{odd}" if found[1] == odd else KNOWN.get(found[1], "{odd}"), path)
+
 
 CHANGELISTS = [f"/admin/{model._meta.app_label}/{model._meta.model_name}/" for model in admin.site._registry]
 LOOKUPS = """
@@ -39,9 +57,7 @@ PARAMETERS = {
     "/admin/sessions_app/invocation/{invocation}/stop/": ["next"],
     "/admin/sessions_app/evaluation/{evaluation}/change/": ["p"],
     "/accounts/login/": ["next"],
-    "/api/v1/sessions": ["cursor", "limit", "archived", "pinned", "app", "user_id"],
-    "/api/v1/sessions/search": ["q"],
-    "/api/v1/sessions/{session}/files": ["name", "cursor"],
+    **{api_address(path): names for path, names in API_READS.items() if names},
     "/admin/login/": ["next"],
     "/admin/autocomplete/": ["app_label", "model_name", "field_name", "term", "page"],
     **dict.fromkeys(CHANGELISTS, LOOKUPS),
@@ -83,13 +99,8 @@ PATHS = [
     "/admin/sessions_app/legalhold/{odd}/lift/",
     "/admin/sessions_app/artifact/{odd}/download/",
 ]
-API_PATHS = [
-    re.sub(r"\{(?!session\})\w+\}", "{odd}", path.replace("{session_id}", session))
-    for path, operations in site_api.get_openapi_schema()["paths"].items()
-    for session in ("{session}", "{odd}")
-    if "get" in operations and "{" in path
-]
-"""Each address that the document of the HTTP API has for reading."""
+API_PATHS = [api_address(path, odd) for path in API_READS for odd in PLACEHOLDER.findall(path)]
+"""Each address for reading, with each of its placeholders once odd."""
 POSTS = [
     "/accounts/login/",
     "/admin/login/",

@@ -118,6 +118,15 @@ def make_things(owner: User) -> Things:
         ),
         "evaluation": make_evaluation(session),
         "annotation": Annotation.objects.create(session=session, label="refunds", by_name="Grace"),
+        "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),
+    }
+    return Things(session, rows | rows_of_account(owner) | rows_of_staff())
+
+
+def rows_of_account(owner: User) -> dict[str, Model]:
+    """Store one of each thing that belongs to the person and to no session."""
+    return {
+        "user": owner,
         "apikey": ApiKey.objects.all().make(user=owner, name="Laptop", scopes=["read"])[0],
         "webhook": (hook := make_webhook(owner)),
         "webhookdelivery": WebhookDelivery.objects.create(
@@ -128,7 +137,6 @@ def make_things(owner: User) -> Things:
         ),
         "appstate": AppState.objects.get_or_create(app_name=APP)[0],
         "userstate": UserState.objects.get_or_create(app_name=APP, user=owner)[0],
-        "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),
         "tombstone": Tombstone.objects.create(
             kind="session",
             subject_id=str(uuid4()),
@@ -136,6 +144,15 @@ def make_things(owner: User) -> Things:
             reason="Asked for",
             finished_at=LATER,
         ),
+        "accessattempt": AccessAttempt.objects.create(
+            username=f"not {owner.username}", failures_since_start=1
+        ),
+    }
+
+
+def rows_of_staff() -> dict[str, Model]:
+    """Store what staff have done, a group of them and its remit."""
+    return {
         "staffact": StaffAct.objects.create(
             actor_kind=ActorKind.STAFF,
             actor_id="1",
@@ -147,16 +164,11 @@ def make_things(owner: User) -> Things:
         "staffaccess": StaffAccess.objects.create(
             actor_kind=ActorKind.STAFF, actor_id="1", actor_name="Grace", kind="open", subject_kind="session"
         ),
-        "accessattempt": AccessAttempt.objects.create(
-            username=f"not {owner.username}", failures_since_start=1
-        ),
         "remit": Remit.objects.get_or_create(
             group=Group.objects.get_or_create(name="Clerks")[0], app_name=APP
         )[0],
-        "user": owner,
         "group": Group.objects.get_or_create(name="Auditors")[0],
     }
-    return Things(session, rows)
 
 
 def make_session(owner: User) -> Session:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from psycopg import AsyncConnection
 
@@ -16,7 +17,9 @@ from runtime import types
 from runtime.errors import StateValueError
 from runtime.events import Event
 from sessions_app import models
+from sessions_app.db.pool import close_pool
 from sessions_app.db.staged_job import StagedJob
+from sessions_app.db.threads import in_thread
 from sessions_app.errors import StaleLeaseError
 from sessions_app.services import DjangoSessionService
 from tests.integration.locks import blocked, held
@@ -55,6 +58,15 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
+def _updates_of_sessions() -> tuple[int, int]:
+    """Return the number of updates of sessions so far, and of those that wrote to no index."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'sessions_app_session'"
+        )
+        return cursor.fetchone()  # type: ignore[no-any-return]
+
+
 class TestStatements:
     """Each operation of the hot path is one SQL statement."""
 
@@ -69,6 +81,19 @@ class TestStatements:
         statements.clear()
         await DjangoSessionService().append_event(session, text_event("x", **delta))
         assert len(statements) == 1
+
+    async def test_appends_change_the_row_of_the_session_in_place(self, person: User) -> None:
+        session = await create_session(person)
+        await DjangoSessionService().append_event(session, text_event("warm up"))
+        await close_pool()  # PostgreSQL counts the updates of a connection when it closes
+        updates, in_place = await in_thread(_updates_of_sessions)
+        for number in range(10):
+            await DjangoSessionService().append_event(session, text_event("x", n=number))
+        await close_pool()
+        async with asyncio.timeout(20):
+            while (counted := await in_thread(_updates_of_sessions))[0] < updates + 10:
+                await asyncio.sleep(0.02)
+        assert counted[1] - in_place >= 9  # a full page moves one row
 
     async def test_a_job_is_created_by_the_statement_that_appends_its_event(
         self, person: User, statements: list[str]

@@ -25,8 +25,9 @@ from sessions_app.db.threads import in_thread
 from sessions_app.jobs import as_job, progress
 from sessions_app.models import Artifact, JobStatus, Session, ToolJob
 from tests.fakes import ScriptedModel, call
+from tests.free_port import free_port
 from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
-from tests.mcp_process import free_port, stdio_params
+from tests.mcp_process import stdio_params
 from tests.unit.runtime.openapi.specs import spec_of
 
 RUNS: list[str] = []

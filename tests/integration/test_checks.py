@@ -20,6 +20,7 @@ from django.test.utils import modify_settings, override_settings
 from sessions_app import agent_registry
 from sessions_app.rendering.called_tool import find_tool
 from sessions_app.rendering.failures import once
+from tests.integration.reported_problems import problems
 
 Install = Callable[[str], None]
 
@@ -45,10 +46,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     changed.disable()
     for name in ("shop", "shop.agents"):
         sys.modules.pop(name, None)
-
-
-def problems() -> list[str]:
-    return [f"{message.id} {message.msg}" for message in run_checks(tags=["agents"])]
 
 
 def adk_check() -> tuple[str, str]:
@@ -365,51 +362,3 @@ def test_the_key_and_the_package_of_another_model_are_named(
         "sessions_app.W001 No API key is set for the model 'openai/gpt-5' of clerk.",
         "sessions_app.W001 The package 'openai' is not installed for the model 'openai/gpt-5' of clerk.",
     ]
-
-
-def test_a_setting_that_is_unknown_or_unusable_is_named(configure: Callable[..., None]) -> None:
-    configure(lease_secs=3, queue_policy="hurry")
-    unknown, unusable = sorted(problems())
-    assert unknown.startswith("sessions_app.E007 settings.ADK['lease_secs']:")
-    assert unusable.startswith("sessions_app.E007 settings.ADK['queue_policy']: Input should be 'enqueue'")
-
-
-def test_settings_of_an_app_are_checked_too(configure: Callable[..., None]) -> None:
-    configure(apps={"shoe_shop": {}, "help_desk": {"invocation_tokens": "many"}})
-    unusable, unknown = sorted(problems())
-    assert unusable.startswith("sessions_app.E007 settings.ADK['apps']['help_desk']['invocation_tokens']")
-    assert unknown == (
-        "sessions_app.E008 settings.ADK['apps'] names 'shoe_shop', which no agents.py or agent folder defines."
-    )
-
-
-def test_an_app_that_a2a_cannot_serve_is_named(configure: Callable[..., None]) -> None:
-    configure(a2a_apps=["shoe_shop"])
-    assert problems() == [
-        "sessions_app.E016 settings.ADK['a2a_apps'] names 'shoe_shop', which no agents.py or agent folder defines."
-    ]
-
-
-def test_serving_by_a2a_needs_its_package(
-    configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    configure(a2a_apps=["help_desk"])
-    assert problems() == []
-    monkeypatch.setitem(sys.modules, "a2a", None)
-    [problem] = problems()
-    assert problem == (
-        "sessions_app.E017 settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed."
-    )
-
-
-def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> None:
-    configure(invocation_cost=1.0)
-    (warning,) = problems()
-    assert (
-        warning
-        == "sessions_app.W002 The cost of invocations of 'help_desk' is limited, but demo has no price."
-    )
-    configure(cost_per_person=1.0)
-    assert problems() == [warning]
-    configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
-    assert problems() == []

@@ -319,7 +319,7 @@ def test_only_a_delayable_tool_declares_a_start_time() -> None:
         job_tool(delayable=True)(count)
 
 
-def test_the_sweep_queues_the_job_of_a_dead_worker_again(
+def test_11_the_sweep_queues_the_job_of_a_dead_worker_again(
     person: User, model: ScriptedModel, broker: list[tuple[str, str]]
 ) -> None:
     session, job = start_job(person, model, topic="ants")

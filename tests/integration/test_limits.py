@@ -97,7 +97,7 @@ async def test_the_interrupt_policy_keeps_queued_answers(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(queue_policy="interrupt")
-    model.turns = [asyncio.Event(), "to the answer", "to the message"]
+    model.rule = lambda request: asyncio.Event() if "message 1" in str(request.contents[-1]) else "done"
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "message 1")
     answer = {"role": "user", "parts": [{"text": "a job's result"}]}
@@ -112,7 +112,7 @@ async def test_a_persons_invocations_at_once_are_limited(
 ) -> None:
     """The message is kept, and an error event names the reason."""
     configure(invocations_of_person=2)
-    model.turns = [asyncio.Event(), asyncio.Event(), "now"]
+    model.rule = lambda request: "now" if "again" in str(request.contents[-1]) else asyncio.Event()
     sessions = [await use_cases.create_session(person, "words") for _ in range(3)]
     started = [await use_cases.send_message(person, session.pk, "m1", "hello") for session in sessions]
     await worker()._running[started[2][0]].task
@@ -122,7 +122,7 @@ async def test_a_persons_invocations_at_once_are_limited(
     assert "Wait until one of them is complete" in said[1]
     await use_cases.cancel(person, sessions[0].pk, started[0][0])
     await worker()._running[started[0][0]].task
-    again = await use_cases.send_message(person, sessions[2].pk, "m2", "hello")
+    again = await use_cases.send_message(person, sessions[2].pk, "m2", "hello again")
     await worker()._running[again[0]].task
     assert await statuses(sessions[2]) == ["failed", "completed"]
 

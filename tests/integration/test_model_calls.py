@@ -19,10 +19,11 @@ from runtime.events import Event as RuntimeEvent
 from runtime.models import LlmRequest
 from runtime.plugins import BasePlugin
 from runtime.run_config import ModelCall
+from runtime.tools import AgentTool
 from sessions_app import agent_registry, use_cases
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
 from sessions_app.db.threads import in_thread
-from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_request
+from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, RequestText, Session, SessionText
 from sessions_app.services import DjangoSessionService
@@ -110,6 +111,48 @@ async def test_each_request_is_rebuilt_as_it_was_sent(person: User, site: Site) 
     assert [part["text"] for content in last.contents[:2] for part in content["parts"]] == [
         "changed", "Mind the gap.",
     ]  # fmt: skip
+
+
+async def test_each_request_of_agents_that_run_as_tools_is_rebuilt_as_it_was_sent(
+    person: User, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that runs as a tool has one itself. Both call their models repeatedly, with contents that grow."""
+
+    def agent(name: str, *tools: Any) -> LlmAgent:
+        model = ScriptedModel(rule=site._answer)
+        return LlmAgent(name=name, model=model, instruction=f"You are {name}.", tools=list(tools))
+
+    clerk = agent("clerk", AgentTool(agent("expert", look_up, AgentTool(agent("librarian", look_up)))))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": App(name="shop", root_agent=clerk)})
+    session = await use_cases.create_session(person, "shop")
+    site.turns = [
+        call("expert", request="Is it whole?"),  # clerk
+        call("look_up", word="lamp"),  # expert
+        call("librarian", request="Lamps?"),
+        call("look_up", word="lamps"),  # librarian
+        "Page 7.",
+        "It is whole: page 7.",  # expert
+        "Yes.",  # clerk
+    ]
+    await say(person, session, "Is the lamp whole?")
+
+    @sync_to_async
+    def children() -> list[tuple[RebuiltRequest, str]]:
+        answer = Event.objects.get(session=session, model_call__has_key="children")
+        assert answer.model_call is not None
+        found = [rebuild_child_request(answer, number) for number in range(6)]
+        assert found[5] is None and rebuild_request(session, answer) is None
+        own = [len(record["contents"]) for record in answer.model_call["children"]]
+        assert own == [1, 3, 1, 3, 3], "a range of the contents before, and the two new ones"
+        return [one for one in found if one]
+
+    assert await rebuilt(session) == [site.sent[0], site.sent[6]]
+    requests, answers = zip(*await children(), strict=True)
+    assert list(requests) == site.sent[1:6]
+    assert [request.system_instruction.split("\n")[0] for request in requests] == [
+        "You are expert.", "You are expert.", "You are librarian.", "You are librarian.", "You are expert.",
+    ]  # fmt: skip
+    assert "Page 7." in answers[3] and "It is whole: page 7." in answers[4]
 
 
 async def test_texts_are_stored_once_for_all_sessions_and_the_history_never(person: User, site: Site) -> None:

@@ -8,7 +8,7 @@ import threading
 import pytest
 from pytest_django import Settings
 
-from sessions_app.db.pool import fetch_one
+from sessions_app.db.pool import fetch_one, get_pool
 
 pytestmark = [pytest.mark.usefixtures("loop_end"), pytest.mark.django_db(transaction=True)]
 
@@ -19,9 +19,11 @@ def without_prepared_statements(settings: Settings) -> None:
 
 
 async def prepared_statements() -> int:
-    """Return the number of prepared statements after one statement was executed several times."""
-    for _ in range(4):
-        row = await fetch_one("SELECT count(*) FROM pg_prepared_statements", {})
+    """Return the number of prepared statements of a connection that has executed one statement several times."""
+    async with (await get_pool()).connection() as connection:
+        for _ in range(4):
+            cursor = await connection.execute("SELECT count(*) FROM pg_prepared_statements", {})
+            row = await cursor.fetchone()
     assert row is not None
     return int(row[0])
 

@@ -214,6 +214,20 @@ async def test_a_retry_that_is_sent_again_after_it_has_failed_runs_nothing_more(
     assert (await log_of(session))[1:] == ["words: error", "words: error"]
 
 
+async def test_a_retry_with_a_new_message_that_is_sent_again_is_the_same_invocation(
+    person: User, model: ScriptedModel
+) -> None:
+    session, invocation_id = await ask(person, model, app="custom")
+    retry_id = uuid4()
+    told = []
+    for _ in range(2):
+        told.append(await use_cases.retry(person, session.pk, invocation_id, retry_id=retry_id))
+        await worker().wait_until_idle()
+    new = await Invocation.objects.exclude(invocation_id=invocation_id).aget()
+    assert [told_id for told_id, _ in told] == [new.invocation_id] * 2
+    assert told[1][1] == "completed"
+
+
 async def test_a_retry_whose_process_shuts_down_is_resumed_by_another(
     person: User, model: ScriptedModel
 ) -> None:

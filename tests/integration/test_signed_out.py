@@ -23,7 +23,7 @@ from sessions_app.live.sign_ins import digest
 from sessions_app.models import Invocation, Session
 from sessions_app.routing import websocket_application
 from tests.fakes import ScriptedModel
-from tests.integration.test_consumer import Tab
+from tests.integration.socket_tab import Tab
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 NO_TICK = {"heartbeat_seconds": 20.0, "lease_seconds": 120.0}

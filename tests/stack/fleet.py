@@ -19,8 +19,9 @@ from adk_site.embedded.lifetime import running_servers
 from adk_site.embedded.paths import CHECKOUT
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
+from tests.free_port import free_port
 from tests.stack.stack import OWN_VARIABLES
-from tests.stack.web_process import START_SECONDS, free_port
+from tests.stack.web_process import START_SECONDS
 
 RUN = str(CHECKOUT / "deploy" / "run")
 ACCOUNTS = (

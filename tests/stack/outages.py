@@ -11,8 +11,9 @@ import psutil
 
 from adk_site.embedded.paths import CHECKOUT
 from adk_site.embedded.redis import Redis
+from tests.free_port import free_port
 from tests.stack.stack import Stack
-from tests.stack.web_process import free_port, wait_until_listening, web_command
+from tests.stack.web_process import wait_until_listening, web_command
 
 
 def kill_postgres(data: Path) -> None:

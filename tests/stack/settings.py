@@ -4,5 +4,5 @@ from adk_site.settings import *  # noqa: F403
 from adk_site.settings import CELERY_BEAT_SCHEDULE
 from tests.high_limits import HIGH_LIMITS
 
-ADK = {**HIGH_LIMITS, "lease_seconds": 4.0, "heartbeat_seconds": 0.5}
+ADK = {**HIGH_LIMITS, "lease_seconds": 4.0, "heartbeat_seconds": 0.5, "webhooks_to_localhost": True}
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0

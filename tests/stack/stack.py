@@ -14,7 +14,8 @@ from types import TracebackType
 import psutil
 
 from adk_site.embedded.paths import CHECKOUT, socket_dir
-from tests.stack.web_process import START_SECONDS, free_port
+from tests.free_port import free_port
+from tests.stack.web_process import START_SECONDS
 
 READY = "Ctrl-C stops everything"
 STOP_SECONDS = 60.0

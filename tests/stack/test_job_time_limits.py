@@ -94,7 +94,7 @@ def test_a_job_that_exceeds_its_time_limit_fails_and_does_not_run_again(
     assert (job.attempts, run_log.read_text()) == (1, "started\n")
 
 
-def test_a_job_that_never_reports_progress_ends_when_it_is_cancelled(
+def test_10_a_job_that_never_reports_progress_ends_when_it_is_cancelled(
     start_job: Callable[[str], ToolJob], run_log: Path
 ) -> None:
     job = start_job("unlimited")

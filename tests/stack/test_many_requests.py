@@ -26,7 +26,8 @@ def backends() -> int:
     """Return the number of PostgreSQL sessions of other processes and threads."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+            "AND backend_type = 'client backend'"  # autovacuum has processes in the database, too
         )
         return int(cursor.fetchone()[0])
 

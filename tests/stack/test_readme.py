@@ -19,8 +19,8 @@ import httpx
 import pytest
 
 from adk_site.embedded.paths import CHECKOUT
+from tests.free_port import free_port
 from tests.stack.stack import READY, Stack
-from tests.stack.web_process import free_port
 
 pytestmark = pytest.mark.stack
 

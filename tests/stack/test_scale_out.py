@@ -1,4 +1,4 @@
-"""Contract: no state lives in one process only, so any web process can serve any session.
+"""Contract: no state lives in one process only: any web process serves any session, and a killed one loses nothing.
 
 The processes are those of `deploy/run`: two web processes, a worker for each queue and a beat.
 """
@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
+import psycopg
 import pytest
 
+from adk_site.embedded.postgres import postgres_url
 from tests.browser.model import Model
 from tests.model_server import Turn
 from tests.stack.fleet import Fleet
+from tests.stack.receiver import SECONDS, Receiver
 from tests.stack.websocket_tab import Tab
 
 pytestmark = pytest.mark.stack
+
+END_CLAIMS = "UPDATE sessions_app_webhookdelivery SET next_at = now() WHERE next_at IS NOT NULL"
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +34,12 @@ def fleet(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fl
     environment = {**model.environment, "DJANGO_SETTINGS_MODULE": "tests.stack.settings"}
     with Fleet(tmp_path_factory.mktemp("fleet"), environment) as running:
         running.start("web1", "web2", "worker1", "jobs1", "beat")
+        yield running
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as running:
         yield running
 
 
@@ -106,3 +117,26 @@ def test_a_web_process_answers_health_checks(fleet: Fleet) -> None:
     """The check accepts any host name and plain HTTP, because containers and proxies use IP addresses."""
     answer = httpx.get(f"{fleet.url('web1')}/healthz", headers={"Host": "10.0.0.7"})
     assert (answer.status_code, answer.text) == (200, "ok\n")
+
+
+def stage_delivery(fleet: Fleet, url: str) -> str:
+    """Make a webhook and ask for a test delivery; return its id."""
+    _, cookies = fleet.new_chat("web1")
+    token = dict(pair.split("=", 1) for pair in cookies.split("; "))["csrftoken"]
+    headers = {"cookie": cookies, "x-csrftoken": token, "referer": fleet.url("web1")}
+    with httpx.Client(base_url=fleet.url("web1"), headers=headers, timeout=SECONDS) as client:
+        made = client.post("/api/v1/webhooks", json={"url": url, "events": ["run.ended"]})
+        assert made.status_code == 201, made.text
+        return str(client.post(f"/api/v1/webhooks/{made.json()['id']}/test").json()["message_id"])
+
+
+def test_a_killed_worker_loses_no_delivery(fleet: Fleet, receiver: Receiver) -> None:
+    """The delivery is made again, with the same id."""
+    message_id = stage_delivery(fleet, receiver.url)
+    assert receiver.ids.get(timeout=SECONDS) == message_id
+    fleet.kill("worker1")
+    receiver.answer_from_now_on()
+    fleet.start("worker1")
+    with psycopg.connect(postgres_url(fleet.data), autocommit=True) as connection:
+        connection.execute(END_CLAIMS)  # what a minute does
+        assert receiver.ids.get(timeout=SECONDS) == message_id

@@ -10,12 +10,6 @@ START_SECONDS = 180.0
 """Upper bound; a start takes seconds, or most of a minute on a busy machine."""
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
 def web_command(port: int, application: str = "adk_site.asgi:application") -> list[str]:
     """Return the command of a web process that listens on 127.0.0.1 and this port."""
     options = ["-v", "0", "-b", "127.0.0.1", "-p", str(port)]

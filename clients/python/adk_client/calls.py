@@ -23,7 +23,7 @@ def address_part(value: Id) -> str:
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request, and the type of what its response says.
+    """A request, and the type of its response.
 
     A write carries an idempotency key, so that it may be repeated after a broken connection.
 

@@ -142,7 +142,7 @@ class StoredFile(ApiModel):
 
 
 class UploadState(ApiModel):
-    """An upload in chunks; `file` is there once all of it has come."""
+    """An upload in chunks; `file` is set once the last chunk has arrived."""
 
     upload_id: UUID
     length: int

@@ -71,7 +71,7 @@ class ServiceKeyForm(forms.Form):
         self.fields["people"].queryset = Group.objects.filter(within).order_by("name")  # type: ignore[attr-defined]
 
     def properties(self) -> KeyProperties:
-        """Return what the valid form asks for."""
+        """Return the properties of the key, from a valid form."""
         given = self.cleaned_data
         return KeyProperties(
             name=given["name"],

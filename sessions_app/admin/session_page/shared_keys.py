@@ -15,7 +15,7 @@ from runtime.sessions.state import State
 from sessions_app.models import Session
 
 MOST_WRITES = 20_000
-"""Later writes of shared keys, in all sessions, that are looked at."""
+"""Limit on the later writes of shared keys that are read, from all sessions together."""
 
 
 @dataclass(frozen=True)

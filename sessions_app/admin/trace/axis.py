@@ -11,7 +11,7 @@ from sessions_app.history.traces.spans import WAITS, Span, SpanKind
 WIDTH = 1000
 """Units of the whole axis."""
 IDLE_SHARE = 0.05
-"""Longest time in which nothing of the site works, as a share of the time in which something does."""
+"""Longest pause on the axis, as a share of the time in which the site works. Longer pauses are shortened to it."""
 
 
 class Axis:

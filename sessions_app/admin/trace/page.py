@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.links import session_url, step_url
 from sessions_app.admin.trace.axis import Axis
-from sessions_app.admin.trace.step import StepView, load_step
+from sessions_app.admin.trace.step import StepView, load_child_step, load_step, number_in
 from sessions_app.codec import storable
 from sessions_app.conf import Conf, conf
 from sessions_app.history.costs import Usage
@@ -165,16 +165,19 @@ def _step(
     session: Session, entries: Sequence[TraceEntry], steps: Sequence[int], query: QueryDict
 ) -> StepView | None:
     """Load the model call that the query names; without a choice, compare it with the agent's one before."""
-    seq, chosen = _number(query.get("step", "")), _number(query.get("compare", ""))
+    seq, chosen = number_in(query.get("step", "")), number_in(query.get("compare", ""))
+    if "child" in query:
+        is_shown = any(entry.seq == seq and entry.child_calls for entry in entries)
+        return (
+            load_child_step(session, seq, number_in(query.get("child", ""), otherwise=-1))
+            if is_shown
+            else None
+        )
     if seq not in steps:
         return None
     agents = {entry.seq: entry.author for entry in entries}
     before = max((one for one in steps if one < seq and agents[one] == agents[seq]), default=None)
     return load_step(session, seq, chosen if chosen in steps else before)
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _spans(session: Session, invocation: Invocation | None, entries: Sequence[TraceEntry]) -> list[Span]:
@@ -199,7 +202,7 @@ def _rows(
         is_target = span.kind is not SpanKind.AGENT and span.seq not in linked
         anchor = f"span-{span.seq}" if is_target else ""
         has_step = span.kind is SpanKind.MODEL and not span.is_estimated and span.seq is not None
-        url = step_url(session.pk, invocation_id, span.seq) if has_step and span.seq else ""
+        url = step_url(session.pk, invocation_id, span.seq, span.child) if has_step and span.seq else ""
         rows.append(_row(session, span, axis, begin, anchor=anchor, url=url))
         linked |= {span.seq} if is_target else set()
     return rows
@@ -225,9 +228,11 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
 
 
 def _total(spans: Sequence[Span], settings: Conf) -> Total:
-    costs = [(span, span.usage.cost(span.model, settings)) for span in spans if span.usage]
+    # The tokens of agents that ran as tools are those of their tools' spans.
+    counted = [span for span in spans if span.usage and span.child is None]
+    costs = [(span, span.usage.cost(span.model, settings)) for span in counted]
     return Total(
-        usage=sum((span.usage for span in spans), Usage()),
+        usage=sum((span.usage for span in counted), Usage()),
         model_calls=sum(span.kind is SpanKind.MODEL for span in spans),
         cost=sum(cost for _span, cost in costs if cost is not None),
         unpriced=sorted({span.model or _("unnamed") for span, cost in costs if cost is None}),
@@ -236,7 +241,9 @@ def _total(spans: Sequence[Span], settings: Conf) -> Total:
 
 def _first_word(spans: Sequence[Span], begin: float) -> str:
     """Return the time from the message to the first word of a model, where it was recorded."""
-    words = [span.start + span.first_word for span in spans if span.first_word is not None]
+    words = [
+        span.start + span.first_word for span in spans if span.first_word is not None and span.child is None
+    ]
     return _seconds(min(words) - begin) if words else ""
 
 

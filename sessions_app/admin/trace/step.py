@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db.models import TextField
 from django.db.models.functions import Cast, Left, Length
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from runtime.engine.request_record import RebuiltRequest
-from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_request, texts_of
+from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request, texts_of
 from sessions_app.masking import LOOK_AHEAD, mask
 from sessions_app.models import Event, Session
 from sessions_app.rendering.audit_values import TRUNCATE_AT, format_beginning, format_json, truncate
+from sessions_app.rendering.compared_lines import changes_block
 
 BOUNDS = Bounds(events=300, bytes=300_000)
 """Part of the log that the page reads for the contents; the download has all of them."""
 SHOWN_CONTENTS = 30
 SHOWN_TOOLS = 100
-MOST_LINES = 2_000
-"""Lines of an instruction that are compared; the work grows with their square."""
-CONTEXT_LINES = 2
 
 
 @dataclass(frozen=True)
@@ -36,14 +34,6 @@ class ContentView:
 
 
 @dataclass(frozen=True)
-class DiffLine:
-    """A line of two compared texts."""
-
-    kind: Literal["same", "added", "removed", "gap"]
-    text: str
-
-
-@dataclass(frozen=True)
 class StepView:
     """A model call with its request and response.
 
@@ -52,6 +42,7 @@ class StepView:
         left_out: True when the request has earlier contents.
         compared_with: number of the event of the step that the instruction is compared with.
         changes: the changes of the system instruction since that step; None without such a step.
+        child: place of a model call of an agent that ran as a tool, in the record of the event; None for all others.
     """
 
     seq: int
@@ -63,7 +54,20 @@ class StepView:
     left_out: bool
     response: str
     compared_with: int | None
-    changes: list[DiffLine] | None
+    changes: SafeString | None
+    child: int | None = None
+
+
+def load_child_step(session: Session, seq: int, child: int) -> StepView | None:
+    """Return a step of an agent that ran as a tool, whose answer is in an event; None when it was not recorded."""
+    event = Event.objects.filter(session=session, seq=seq).only("model_call").first()
+    rebuilt = event and rebuild_child_request(event, child)
+    if not rebuilt:
+        return None
+    request, answer = rebuilt
+    beginning = answer[: TRUNCATE_AT + LOOK_AHEAD]
+    view = _view(seq, request, format_beginning(beginning, len(answer)) if answer else "")
+    return replace(view, child=child)
 
 
 def load_step(session: Session, seq: int, compared_with: int | None) -> StepView | None:
@@ -78,7 +82,16 @@ def load_step(session: Session, seq: int, compared_with: int | None) -> StepView
     rebuilt = answer and rebuild_request(session, answer, BOUNDS)
     if answer is None or not rebuilt:
         return None
-    request = rebuilt.request
+    view = _view(seq, rebuilt.request, format_beginning(answer.beginning, answer.length))  # type: ignore[attr-defined]
+    return replace(
+        view,
+        left_out=view.left_out or not rebuilt.is_whole,
+        compared_with=other.seq if other else None,
+        changes=_changes(other, rebuilt.request) if other else None,
+    )
+
+
+def _view(seq: int, request: RebuiltRequest, response: str) -> StepView:
     return StepView(
         seq=seq,
         model=request.model or "",
@@ -86,11 +99,16 @@ def load_step(session: Session, seq: int, compared_with: int | None) -> StepView
         instruction=truncate(_instruction_text(request.system_instruction)),
         tools=_tools(request),
         contents=[_content_view(content) for content in request.contents[-SHOWN_CONTENTS:]],
-        left_out=not rebuilt.is_whole or len(request.contents) > SHOWN_CONTENTS,
-        response=format_beginning(answer.beginning, answer.length),  # type: ignore[attr-defined]
-        compared_with=other.seq if other else None,
-        changes=_changes(other, request) if other else None,
+        left_out=len(request.contents) > SHOWN_CONTENTS,
+        response=response,
+        compared_with=None,
+        changes=None,
     )
+
+
+def number_in(text: str, otherwise: int = 0) -> int:
+    """Return the number that a value of a query string is."""
+    return int(text) if text.isdecimal() and len(text) < 10 else otherwise
 
 
 def request_json(request: RebuiltRequest) -> str:
@@ -107,28 +125,13 @@ def request_json(request: RebuiltRequest) -> str:
     return json.dumps(values, ensure_ascii=False, indent=2).encode(errors="replace").decode()
 
 
-def compare_lines(before: str, after: str) -> list[DiffLine]:
-    """Return the changed lines with their neighbours; empty for equal texts."""
-    old, new = before.splitlines()[:MOST_LINES], after.splitlines()[:MOST_LINES]
-    lines: list[DiffLine] = []
-    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES):
-        lines += [DiffLine("gap", "…")] if group[0][1] or group[0][3] else []
-        for kind, old_from, old_to, new_from, new_to in group:
-            if kind == "equal":
-                lines += [DiffLine("same", line) for line in old[old_from:old_to]]
-                continue
-            lines += [DiffLine("removed", line) for line in old[old_from:old_to]]
-            lines += [DiffLine("added", line) for line in new[new_from:new_to]]
-    return lines
-
-
-def _changes(other: Event, request: RebuiltRequest) -> list[DiffLine] | None:
+def _changes(other: Event, request: RebuiltRequest) -> SafeString | None:
     record = other.model_call
     if not isinstance(record, dict):
         return None
     text = texts_of([{"system": record.get("system")}]).get(record.get("system") or "", "null")
     before, after = _instruction_text(json.loads(text)), _instruction_text(request.system_instruction)
-    return compare_lines(truncate(before), truncate(after))
+    return changes_block(truncate(before), truncate(after))
 
 
 def _instruction_text(instruction: Any) -> str:

@@ -102,7 +102,7 @@ def error_frame(message: str) -> str:
 
 @lru_cache(maxsize=512)
 def _partial_start(stream: StreamKey) -> str:
-    """Return the JSON of a partial event up to its text; a text grows by many pieces."""
+    """Return the JSON of a partial event up to its text. Cached, because a text grows by many pieces."""
     names = {"id": stream.event_id, "author": stream.author, "invocationId": stream.invocation_id}
     actions: dict[str, Any] = {name: {} for name in ("stateDelta", "artifactDelta", "requestedAuthConfigs")}
     start = json.dumps({**names, "partial": True, "actions": {**actions, "requestedToolConfirmations": {}}})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import ResolverMatch, register_converter, reverse
 from django.urls.converters import StringConverter
 from ninja import Router
-from ninja.errors import HttpError
+from ninja.errors import ValidationError
 
 from sessions_app.api.adk.names import person_of
 from sessions_app.api.adk.schemas import ArtifactVersion
@@ -105,7 +104,7 @@ def _number(version_id: str) -> int | None:
     if version_id == LATEST:
         return None
     if not version_id.isdecimal() or len(version_id) > 9:
-        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, "A version is a number or “latest”.")
+        raise ValidationError([{"loc": ("path", "version_id"), "msg": "A version is a number or “latest”"}])
     return int(version_id)
 
 

@@ -30,6 +30,9 @@ from sessions_app.programs.run_stream import RunStream
 from sessions_app.services.uploads import FileName
 from sessions_app.statuses import InvocationStatus
 
+FIELDS = {"text": "newMessage", "files": "newMessage", "state_delta": "stateDelta"}
+"""Fields of a run by those of the use case."""
+
 
 @dataclass(frozen=True)
 class RefusedRun:
@@ -111,9 +114,13 @@ async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -
         )
     else:
         files = await _upload(ask.files, user, session, request.caller.network)
-        run_id, _ = await use_cases.send_message(
-            user, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
-        )
+        try:
+            run_id, _ = await use_cases.send_message(
+                user, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
+            )
+        except InvalidInputError as error:
+            error.field = FIELDS.get(error.field, error.field)
+            raise
     return run_id, after if last is None else last
 
 

@@ -65,7 +65,7 @@ class KeySummary(Schema):
 
 
 class KeyWithSecret(KeySummary):
-    """A key that was made just now; `key` is told this once."""
+    """A new key. Only this response has the secret, `key`."""
 
     key: str
 

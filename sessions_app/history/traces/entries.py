@@ -20,6 +20,8 @@ from sessions_app.models import Event, EventKind
 
 MOST_ENTRIES = 500
 """Entries of an invocation that a trace reads."""
+MOST_CHILD_CALLS = 200
+"""Model calls of agents that ran as tools that a trace shows for each event."""
 _NAME_LENGTH = 200
 _CALLS_OF_EVENT = 100
 
@@ -54,6 +56,56 @@ class RecordedTimes:
 
 
 @dataclass(frozen=True)
+class ChildCall:
+    """A model call of an agent that ran as a tool.
+
+    Attributes:
+        number: its place in the record of the event with the tool's answer.
+        call_id: the call that the agent answered.
+        levels: number of tools around it.
+        end: time of its answer; None without one.
+    """
+
+    number: int
+    call_id: str
+    levels: int
+    agent: str
+    model: str
+    at: float
+    end: float | None
+    first_word: float | None
+    failed_attempts: int
+    usage: Usage
+    error: str
+
+    @classmethod
+    def of_record(cls, number: int, record: Any) -> Self | None:
+        """Return the call of one of the records of an event; None for a record of another shape."""
+        match record:
+            case {"inside": [str(call_id), *_] as inside, "at": int() | float() as at}:
+                pass
+            case _:
+                return None
+        return cls(
+            number=number,
+            call_id=call_id,
+            levels=len(inside),
+            agent=str(record.get("agent") or ""),
+            model=str(record.get("version") or record.get("model") or ""),
+            at=at,
+            end=_number(record.get("end")),
+            first_word=_number(record.get("first_word")),
+            failed_attempts=int(_number(record.get("failed_attempts")) or 0),
+            usage=Usage.of_json(record.get("usage")),
+            error=str(record.get("error") or ""),
+        )
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) else None
+
+
+@dataclass(frozen=True)
 class TraceEntry:
     """One event.
 
@@ -64,6 +116,7 @@ class TraceEntry:
         call_seconds: durations of these calls, as far as they were measured.
         pending: ids of the calls that are answered later.
         recorded: times of the model call that ended with the event; None when they were not recorded.
+        child_calls: model calls of agents that ran as tools, whose answers are in the event.
     """
 
     seq: int
@@ -80,6 +133,7 @@ class TraceEntry:
     call_seconds: Mapping[str, float] = field(default_factory=dict)
     pending: frozenset[str] = frozenset()
     recorded: RecordedTimes | None = None
+    child_calls: tuple[ChildCall, ...] = ()
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], at: float) -> Self:
@@ -100,6 +154,11 @@ class TraceEntry:
             call_seconds=facts["seconds"] or {},
             pending=frozenset(facts["pending"] or ()),
             recorded=RecordedTimes(**facts["recorded"]) if facts["recorded"] else None,
+            child_calls=tuple(
+                call
+                for number, record in enumerate(facts["children"] or ())
+                if (call := ChildCall.of_record(number, record))
+            ),
         )
 
     @property
@@ -175,6 +234,7 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
             'failed_attempts', coalesce(model_call -> 'failed_attempts', '0'),
             'model', coalesce(left(model_call ->> 'model', {_NAME_LENGTH}), '')
         ) END,
+        'children', jsonb_path_query_array(model_call, '$.children[0 to {MOST_CHILD_CALLS - 1}]'),
         'pending', jsonb_path_query_array(body, '$.longRunningToolIds[*] ? (@.type() == "string")'),
         'answers', to_jsonb(array_remove(({_ANSWERS}), NULL)),
         'calls', (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from sessions_app.history.costs import Usage
-from sessions_app.history.traces.entries import CallEntry, TraceEntry
+from sessions_app.history.traces.entries import CallEntry, ChildCall, TraceEntry
 
 
 class SpanKind(StrEnum):
@@ -43,6 +43,7 @@ class Span:
         first_word: seconds from the start to the first word of a model's answer.
         failed_attempts: model calls that failed before the one that answered.
         error: error code.
+        child: place of a model call of an agent that ran as a tool, in the record of the event; None for all others.
     """
 
     kind: SpanKind
@@ -58,6 +59,7 @@ class Span:
     first_word: float | None = None
     failed_attempts: int = 0
     error: str = ""
+    child: int | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -87,7 +89,7 @@ def derive_spans(
         spans.append(Span(SpanKind.QUEUE, "", queued_at, started_at))
     for agent in _Walk(entries, started_at, [*entries, *answers], jobs).agent_calls():
         spans.append(agent.span)
-        spans += [replace(span, depth=agent.span.depth + 1) for span in agent.children]
+        spans += [replace(span, depth=agent.span.depth + 1 + span.depth) for span in agent.children]
     return spans
 
 
@@ -164,6 +166,7 @@ class _Walk:
             yield _model_span(entry, start)
         for call_id in sorted(entry.answers):
             yield self._tool_span(entry, call_id)
+            yield from (_child_span(entry, call) for call in entry.child_calls if call.call_id == call_id)
         for call in entry.calls:
             self._calls[call.id] = call, entry
             if call.id in entry.pending and (wait := self._wait_span(entry, call)):
@@ -199,6 +202,25 @@ class _Walk:
         kind = SpanKind.JOB if is_job else SpanKind.PERSON
         seq, end = (answer.seq, answer.at) if answer else (entry.seq, None)
         return Span(kind, call.about or call.name, entry.at, end, seq, agent=entry.author)
+
+
+def _child_span(entry: TraceEntry, call: ChildCall) -> Span:
+    """Return the model call of an agent that ran as a tool, below the span of the tool."""
+    return Span(
+        SpanKind.MODEL,
+        call.model,
+        call.at,
+        entry.at if call.end is None else call.end,
+        entry.seq,
+        depth=call.levels,
+        agent=call.agent,
+        model=call.model,
+        usage=call.usage,
+        first_word=call.first_word,
+        failed_attempts=call.failed_attempts,
+        error=call.error,
+        child=call.number,
+    )
 
 
 def _model_span(entry: TraceEntry, start: float) -> Span:

@@ -30,7 +30,7 @@ YES, NO = {"y", "yes"}, {"n", "no"}
 
 @dataclass(frozen=True)
 class Asker:
-    """A person at a terminal, with ways to ask and to tell."""
+    """Functions that ask a person at a terminal and write to the person."""
 
     ask: Ask
     say: Say

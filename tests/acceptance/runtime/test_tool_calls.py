@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from runtime import types
 from runtime.agents import LlmAgent
-from runtime.events import Event
-from runtime.events.call_times import call_seconds
 from runtime.models import LlmRequest, LlmResponse
-from runtime.run_config import CallEnd, RunConfig, StreamingMode
-from runtime.tools import AgentTool, BaseTool, FunctionTool, ToolContext
+from runtime.tools import BaseTool, FunctionTool, ToolContext
+from tests.acceptance.runtime.clerk import STREAMING, add, answers, clerk, fails, nothing
 from tests.fakes import ScriptedModel, call, parts_of, requests_of, text_content
 from tests.unit.runtime.conversation import Conversation, outline
-
-STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
-
-
-def clerk(*turns: Any, tools: list[Any], **fields: Any) -> LlmAgent:
-    return LlmAgent(name="clerk", model=ScriptedModel(turns=list(turns)), tools=tools, **fields)
-
-
-def answers(event: Event) -> dict[str, Any]:
-    """Return the responses of an event, by the name of the function."""
-    return {response.name or "": response.response for response in event.get_function_responses()}
-
-
-def add(a: int, b: int = 1) -> int:
-    """Add numbers."""
-    return a + b
-
-
-def nothing() -> None:
-    """Return nothing."""
-
-
-def fails() -> None:
-    """Fail."""
-    raise LookupError("lost")
 
 
 async def test_a_turn_with_a_call_has_three_events() -> None:
@@ -144,44 +115,6 @@ async def test_a_state_change_of_one_call_is_visible_to_parallel_calls_immediate
         "go"
     )
     assert answers(events[1])["reader"] == {"result": ["written", "too"]}
-
-
-def add_to_cart(item: str, tool_context: ToolContext) -> str:
-    """Read the cart, wait, and write the cart."""
-    cart = list(tool_context.state.get("cart", []))
-    time.sleep(0.01)
-    tool_context.state["cart"] = [*cart, item]
-    return item
-
-
-def put_into_cart(item: str, tool_context: ToolContext) -> str:
-    """Read the cart, wait, and change the cart in place."""
-    cart = tool_context.state.setdefault("cart", [])
-    time.sleep(0.01)
-    cart.append(item)
-    return item
-
-
-@pytest.mark.parametrize("tool", [add_to_cart, put_into_cart])
-async def test_synchronous_tools_of_a_step_run_one_after_another(tool: Callable[..., str]) -> None:
-    """Contract T2."""
-    items = ["a lamp", "a bulb", "a cable"]
-    calls = [call(tool.__name__, item=item) for item in items]
-    conversation = Conversation(clerk(calls, "bought", tools=[tool]))
-    await conversation.say("all three")
-    assert (await conversation.session()).state["cart"] == items
-
-
-async def test_a_synchronous_tool_may_run_another_one() -> None:
-    """Contract T2."""
-
-    def outer(tool_context: ToolContext) -> Any:
-        return asyncio.run(FunctionTool(add).run_async(args={"a": 2}, tool_context=tool_context))
-
-    conversation = Conversation(clerk(call("outer"), "three", tools=[outer]))
-    async with asyncio.timeout(10):
-        _, answered, _ = await conversation.say("2 + 1?")
-    assert answers(answered) == {"outer": {"result": 3}}
 
 
 async def test_changes_in_place_by_a_tool_are_committed() -> None:
@@ -438,64 +371,3 @@ async def test_a_tool_object_is_used_unchanged() -> None:
     """Contract A2."""
     events = await Conversation(clerk(call("add", a=1), "ok", tools=[FunctionTool(add)])).say("go")
     assert answers(events[1]) == {"add": {"result": 2}}
-
-
-async def test_a_step_of_several_calls_reports_each_end_and_records_the_durations() -> None:
-    """Contract L10: the duration of a synchronous call is without its wait for the call before it."""
-    ends: list[str] = []
-    others_ended = asyncio.Event()
-
-    async def last() -> str:
-        """Wait for the other calls."""
-        await others_ended.wait()
-        return "waited"
-
-    def slow() -> None:
-        """Take some time."""
-        time.sleep(0.05)
-
-    def quick() -> None:
-        """Take no time."""
-
-    def note(end: CallEnd) -> None:
-        ends.append(end.call.name or "")
-        if len(ends) == 3:
-            others_ended.set()
-
-    steps = [call("last", "1"), call("slow", "2"), call("quick", "3"), call("unknown", "4")]
-    agent = clerk(steps, "done", tools=[last, slow, quick])
-    answered = (await Conversation(agent).say("go", run_config=RunConfig(on_call_end=note)))[1]
-    assert sorted(ends[:3]) == ["quick", "slow", "unknown"] and ends[3] == "last"
-    seconds = [call_seconds(answered, call_id) or 0.0 for call_id in ("1", "2", "3")]
-    assert seconds[0] >= seconds[1] > seconds[2]
-    assert call_seconds(answered, "4") is not None
-
-
-@pytest.mark.parametrize("config", [RunConfig(), RunConfig(on_call_end=lambda end: pytest.fail(str(end)))])
-async def test_a_single_call_and_a_caller_who_does_not_ask_have_no_durations(config: RunConfig) -> None:
-    names = ["nothing"] if config.on_call_end else ["nothing", "add"]
-    agent = clerk([call(name) for name in names], "done", tools=[nothing, add])
-    answered = (await Conversation(agent).say("go", run_config=config))[1]
-    assert answered.custom_metadata is None
-
-
-async def test_the_duration_of_an_agent_as_a_tool_contains_that_of_its_tools() -> None:
-    waited: list[float] = []
-
-    async def wait() -> None:
-        """Take some time."""
-        begun = time.monotonic()
-        await asyncio.sleep(0.05)
-        waited.append(time.monotonic() - begun)
-
-    def quick() -> None:
-        """Take no time."""
-
-    expert = LlmAgent(
-        name="expert", model=ScriptedModel(turns=[call("wait"), call("quick"), "ok"]), tools=[wait, quick]
-    )
-    steps = [call("expert", "1", request="x"), call("quick", "2")]
-    agent = clerk(steps, "done", tools=[AgentTool(expert), quick])
-    config = RunConfig(on_call_end=lambda end: None)
-    answered = (await Conversation(agent).say("go", run_config=config))[1]
-    assert (call_seconds(answered, "1") or 0.0) >= waited[0] - 0.001  # rounded

@@ -49,7 +49,12 @@ def sign_in(client: Client, *models: str, rights: Iterable[str] = ("view_text",)
 
 
 def append_event(
-    session: Session, *parts: dict[str, Any], author: str = "agent", before: Any = None, **body: Any
+    session: Session,
+    *parts: dict[str, Any],
+    author: str = "agent",
+    before: Any = None,
+    model_call: Any = None,
+    **body: Any,
 ) -> Event:
     """Append an event to the log and apply its delta to the session state."""
     session.last_seq += 1
@@ -61,7 +66,9 @@ def append_event(
     body = {**names, "timestamp": START + session.last_seq * 2.5, "actions": actions, **body}
     if parts:
         body["content"] = {"role": "user" if author == "user" else "model", "parts": list(parts)}
-    return Event.objects.create(session=session, seq=session.last_seq, body=body, before=before)
+    return Event.objects.create(
+        session=session, seq=session.last_seq, body=body, before=before, model_call=model_call
+    )
 
 
 def page_of(session: Session, query: str = "") -> str:

@@ -53,7 +53,7 @@ def accesses() -> list[tuple[str, str, str]]:
     return list(StaffAccess.objects.order_by("pk").values_list("kind", "subject_kind", "subject_id"))
 
 
-def test_each_way_to_read_leaves_a_row(client: Client, session: Session, person: User) -> None:
+def test_18_each_way_to_read_leaves_a_row(client: Client, session: Session, person: User) -> None:
     append_event(session, {"text": "Hello"}, author="user")
     rows = create_one_of_each(session, person)
     asked = make_request(session)

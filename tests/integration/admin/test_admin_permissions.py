@@ -49,7 +49,7 @@ def test_the_view_permission_is_enough(client: Client, session: Session) -> None
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_nobody_adds_changes_or_deletes_not_even_a_superuser(
+def test_01_nobody_adds_changes_or_deletes_not_even_a_superuser(
     client: Client, session: Session, person: User, model: str
 ) -> None:
     row = create_one_of_each(session, person)[model]

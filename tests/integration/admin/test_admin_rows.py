@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import Invocation, Session
+from sessions_app.models import Artifact, Invocation, Session
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
@@ -60,7 +62,7 @@ def test_the_page_lists_the_invocations_and_jobs_of_the_session(client: Client, 
     assert "/chat/" not in html
 
 
-def test_a_job_and_an_invocation_link_to_their_events(client: Client, session: Session) -> None:
+def test_09_a_job_and_an_invocation_link_to_their_events(client: Client, session: Session) -> None:
     sign_in(client, "tooljob", "invocation")
     append_event(session, {"text": "Hello"})
     append_event(session, {"functionCall": {"id": "c-1", "name": "report"}})
@@ -93,6 +95,39 @@ def test_the_artifacts_of_an_event_can_be_downloaded(client: Client, session: Se
     assert response["Content-Type"] == "application/octet-stream"
     assert response["Content-Disposition"] == 'attachment; filename="page.html"'
     assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_15_the_page_of_a_file_shows_its_text_and_what_changed_since_the_version_before(
+    client: Client, session: Session
+) -> None:
+    sign_in(client, "artifact")
+    texts = ("Lamp: 49 €\nDesk: 99 €\n", f"Lamp: 59 €\nDesk: 99 €\n{HOSTILE}\npassword=hunter2\n\u202e")
+    other = make_artifact(session, "user:prices.html", b"Lamp: 1", version=1)
+    first, _gap, third = (
+        make_artifact(session, name, text.encode(), version=version)
+        for name, text, version in (
+            ("prices.html", texts[0], 0), ("other.html", "Lamp: 2", 1), ("prices.html", texts[1], 2),
+        )
+    )  # fmt: skip
+    html = read(client, reverse("admin:sessions_app_artifact_change", args=[third.pk]))
+    assert "<del>- Lamp: 49 €</del>" in html and "<ins>+ Lamp: 59 €</ins>" in html
+    assert "<span>  Desk: 99 €</span>" in html
+    assert HOSTILE not in html and "hunter2" not in html and "\u202e" not in html and "&lt;script&gt;" in html
+    for row in (first, other):
+        html = read(client, reverse("admin:sessions_app_artifact_change", args=[row.pk]))
+        assert "Lamp: " in html and "<del>" not in html
+    Artifact.objects.filter(pk=third.pk).update(mime_type="application/pdf")
+    assert "No text" in read(client, reverse("admin:sessions_app_artifact_change", args=[third.pk]))
+    third.file.delete(save=False)
+    assert "No text" in read(client, reverse("admin:sessions_app_artifact_change", args=[third.pk]))
+
+
+def test_a_page_of_a_large_file_is_small(client: Client, session: Session) -> None:
+    sign_in(client, "artifact")
+    versions = [make_artifact(session, "log.html", b"line\n" * 1_000_000, version=n) for n in (0, 1)]
+    started = time.process_time()
+    html = read(client, reverse("admin:sessions_app_artifact_change", args=[versions[1].pk]))
+    assert len(html) < 100_000 and time.process_time() - started < 2
 
 
 def test_a_download_needs_the_permission_to_view_artifacts(auditor: Client, session: Session) -> None:

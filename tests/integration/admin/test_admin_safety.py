@@ -22,7 +22,7 @@ from tests.integration.admin.audit_rows import (
 pytestmark = pytest.mark.django_db
 
 
-def test_hostile_text_is_escaped_on_every_page_and_no_style_or_script_is_inline(
+def test_20_hostile_text_is_escaped_on_every_page_and_no_style_or_script_is_inline(
     client: Client, person: User
 ) -> None:
     sign_in(client, *MODELS)

@@ -21,7 +21,7 @@ def listed_keys(client: Client, query: str) -> set[str]:
     return {session.key for session in Session.objects.all() if f"/session/{session.pk}/change/" in html}
 
 
-def test_sessions_are_found_by_title_key_user_text_and_ids(auditor: Client, session: Session) -> None:
+def test_12_sessions_are_found_by_title_key_user_text_and_ids(auditor: Client, session: Session) -> None:
     other = Session.objects.create(
         app_name="shop", user=User.objects.create_user("bob"), key="s-2", title="Order"
     )

@@ -18,7 +18,7 @@ from tests.integration.tampering import tamper
 pytestmark = pytest.mark.django_db
 
 
-def test_each_event_shows_its_state_changes_with_the_values_recorded_at_its_commit(
+def test_03_each_event_shows_its_state_changes_with_the_values_recorded_at_its_commit(
     auditor: Client, session: Session
 ) -> None:
     delta = {"topic": "lamps", "app:total": 2, "user:name": "Ada"}
@@ -34,7 +34,7 @@ def test_each_event_shows_its_state_changes_with_the_values_recorded_at_its_comm
         assert row in table
 
 
-def test_the_state_after_each_event_is_shown(auditor: Client, session: Session) -> None:
+def test_04_the_state_after_each_event_is_shown(auditor: Client, session: Session) -> None:
     session.initial_state = session.state = {"step": 0}
     for step in (1, 2, 3):
         append_event(session, actions={"stateDelta": {"step": step, "user:seen": step}})
@@ -115,7 +115,7 @@ def test_a_missing_event_is_reported(auditor: Client, session: Session) -> None:
     assert "are not numbered from 1 to 3 without a gap" in read(auditor, page_of(session))
 
 
-def test_the_raw_json_equals_the_stored_json_to_the_last_digit(auditor: Client, session: Session) -> None:
+def test_05_the_raw_json_equals_the_stored_json_to_the_last_digit(auditor: Client, session: Session) -> None:
     append_event(session, {"text": "…"})
     stored = (
         '{"text": "ü 💡", "pi": 3.10, "big": 12345678901234567890.123456789012345678901, "nothing": null}'

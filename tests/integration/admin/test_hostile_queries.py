@@ -43,7 +43,7 @@ def root(client: Client) -> Client:
 
 @pytest.mark.parametrize("path", [path for path in LISTS if path != OVERVIEW])
 def test_a_look_up_that_no_filter_offers_is_refused(root: Client, path: str) -> None:
-    """Such a look-up would tell, character by character, what a column holds that no page shows."""
+    """Such look-ups would reveal a column that no page shows, character by character."""
     names = LOOKUPS if "/remit/" in path else LOOKUPS + OWN_COLUMNS
     answers = {name: root.get(f"{path}?{name}=1") for name in names}
     told = {name: answer.status_code for name, answer in answers.items() if answer.status_code != 400}

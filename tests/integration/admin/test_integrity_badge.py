@@ -63,7 +63,7 @@ def test_a_log_as_it_was_written_is_green(client: Client, written: Session) -> N
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_log_that_was_changed_in_sql_is_red_at_its_place(
+def test_21_a_log_that_was_changed_in_sql_is_red_at_its_place(
     client: Client, written: Session, name: str, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     change, words, seq = CHANGES[name]

@@ -51,7 +51,7 @@ def rows(session: Session, person: User) -> dict[str, Any]:
     }
 
 
-def test_no_page_has_a_secret(client: Client, rows: dict[str, Any]) -> None:
+def test_19_no_page_has_a_secret(client: Client, rows: dict[str, Any]) -> None:
     sign_in(client, *MODELS)
     urls = [reverse(f"admin:sessions_app_{model}_changelist") for model in MODELS]
     urls += [

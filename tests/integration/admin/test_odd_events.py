@@ -113,7 +113,7 @@ def staff(client: Client) -> Client:
 
 
 def store(session: Session, *names: str) -> int:
-    """Store an event, those with the bodies of these names, and one more; return its seq."""
+    """Store the odd events of these names between two ordinary events; return the last seq."""
     append_event(session, {"text": "The lamp before"}, author="user")
     for seq, name in enumerate(names, start=2):
         Event.objects.create(session=session, seq=seq, body=Cast(Value(TEXTS[name]), JSONField()))

@@ -59,7 +59,9 @@ def with_remit(
     return client
 
 
-def test_without_the_right_no_page_has_words_of_a_conversation(client: Client, rows: dict[str, Any]) -> None:
+def test_17_without_the_right_no_page_has_words_of_a_conversation(
+    client: Client, rows: dict[str, Any]
+) -> None:
     sign_in(client, *MODELS, rights=())
     for model in MODELS:
         for url in (list_of(model), page(model, rows[model])):

@@ -63,7 +63,7 @@ def entries(html: str) -> list[str]:
     return [text_of(part, "<summary>", "</summary>") for part in html.split('class="audit-entry"')[1:]]
 
 
-def test_a_call_its_approval_and_its_result_are_one_row_with_duration_and_outcome(
+def test_02_a_call_its_approval_and_its_result_are_one_row_with_duration_and_outcome(
     auditor: Client, session: Session
 ) -> None:
     append_refund(session)
@@ -272,7 +272,7 @@ def test_the_page_of_a_file_leads_to_the_event_that_saved_it(client: Client, ses
     assert link not in read(client, reverse("admin:sessions_app_artifact_change", args=[first.pk]))
 
 
-def test_chat_and_audit_lead_to_each_other_for_the_owner_with_the_permission(
+def test_23_chat_and_audit_lead_to_each_other_for_the_owner_with_the_permission(
     client: Client, session: Session, person: User
 ) -> None:
     append_event(session, {"text": "Hello"}, author="user")

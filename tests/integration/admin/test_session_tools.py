@@ -63,7 +63,7 @@ def test_a_record_is_one_inert_page_whose_name_has_its_hash(client: Client, sess
     assert "not as it was written" in html
 
 
-def test_an_erasure_shows_counts_asks_why_and_leaves_a_tombstone(client: Client, session: Session) -> None:
+def test_25_an_erasure_shows_counts_asks_why_and_leaves_a_tombstone(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "erase_data"))
     html = read(client, tool(session, "erase"))
     assert "1 sessions, 1 events" in html and "1 artifacts" in html

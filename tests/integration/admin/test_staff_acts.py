@@ -56,7 +56,9 @@ def url_of(row: Any, page: str) -> str:
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_{page}", args=[row.pk])
 
 
-def test_a_stop_is_recorded_with_actor_time_address_and_reason(client: Client, root: User, row: Any) -> None:
+def test_08_a_stop_is_recorded_with_actor_time_address_and_reason(
+    client: Client, root: User, row: Any
+) -> None:
     client.post(url_of(row, "stop"), {"reason": HOSTILE})
     act = StaffAct.objects.get()
     assert (act.actor_kind, act.actor_id, act.actor_name, act.address) == (

@@ -119,7 +119,7 @@ def test_a_correction_of_all_scopes_is_one_event_with_the_changed_keys_which_age
 
 
 @pytest.mark.parametrize("scope", ["session", "user", "app"])
-def test_a_change_since_the_page_was_loaded_is_a_conflict_and_nothing_is_overwritten(
+def test_22_a_change_since_the_page_was_loaded_is_a_conflict_and_nothing_is_overwritten(
     client: Client, staff: User, session: Session, scope: str
 ) -> None:
     url = url_of(session, "total", "user:name", "app:rate")

@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from sessions_app.models import Event, RequestText, Session
 from tests.integration.admin.audit_rows import HOSTILE, START, append_event, read
-from tests.integration.admin.test_trace_page import trace_of
+from tests.integration.admin.test_trace_page import call, response, rows_of, trace_of
 
 pytestmark = pytest.mark.django_db
 
@@ -82,6 +82,80 @@ def test_13_a_step_shows_the_request_as_it_was_sent_and_the_response(auditor: Cl
     assert "Hello, Ada." in step.split("<h3>Response")[1]
     assert "Hello, Ada." not in step.split("<h3>Contents")[1].split("<h3>Response")[0]
     assert "500 ms" in html
+
+
+@pytest.fixture
+def advised(session: Session) -> Session:
+    """A session whose agent has asked an expert, an agent that runs as a tool, in two model calls."""
+    use = {"modelVersion": "gemini-2.5-flash", "usageMetadata": {"promptTokenCount": 30}}
+    append_event(session, {"text": "Is the lamp broken?"}, author="user")
+    append_event(session, call("expert"), author="clerk")
+    contents = [stored({"role": "user", "parts": [{"text": text}]}) for text in ("Broken?", HOSTILE)]
+    child = {"agent": "expert", "model": "gemini-2.5-flash", "inside": ["c-1"], "system": stored(FIRST)}
+    first = {**child, "at": START + 5.5, "contents": contents[:1], "usage": {"promptTokenCount": 10}}
+    answer = stored({"content": {"parts": [{"text": "It is whole. password=hunter2"}]}})
+    second = {"at": START + 6, "end": START + 7, "contents": [[0, 1], contents[1]], "answer": answer}
+    recorded = {"children": [first, {**child, **second, "error": "SAFETY"}]}
+    append_event(session, response("expert"), author="clerk", model_call=recorded, **use)
+    return session
+
+
+def test_13_the_model_calls_of_an_agent_that_runs_as_a_tool_are_steps_too(
+    auditor: Client, advised: Session
+) -> None:
+    html = read(auditor, trace_of(advised))
+    model = "expert : gemini-2.5-flash"
+    rows = rows_of(html)
+    tool = next(number for number, row in enumerate(rows) if row.startswith("tool expert"))
+    assert rows[tool + 1].startswith(f"model {model} 3.0 s 2.0 s 10 → 0")
+    assert rows[tool + 2].startswith(f"model {model} SAFETY 3.5 s 1.0 s")
+    assert "30 in (0 cached)" in html, "the tokens of the tool are those of its agent, once"
+    url = f"{step_of(advised, 3)}&child=1"
+    assert f'href="{url.replace("&", "&amp;")}#step"' in html
+    step = read(auditor, url).split('id="step"')[1]
+    shown = ("within the tool of event #3", "You sell lamps.", "Broken?", "It is whole.", "&lt;script&gt;")
+    for text in shown:
+        assert text in step, text
+    assert HOSTILE not in step and "hunter2" not in step
+    assert "Broken?" in read(auditor, f"{step_of(advised, 3)}&child=0").split("<h3>Contents")[1]
+    sent = reverse("admin:sessions_app_session_event_request", args=[advised.pk, 3])
+    assert f'href="{sent}?child=1"' in step
+    request = json.loads(auditor.get(f"{sent}?child=1").content)
+    texts = [part["text"] for content in request["contents"] for part in content["parts"]]
+    assert (request["systemInstruction"], texts) == (FIRST, ["Broken?", HOSTILE])
+    for child in ("2", "x", "-1", "", "4" * 30, "%C2%B2"):
+        assert auditor.get(f"{sent}?child={child}").status_code == 404, child
+        assert auditor.get(f"{step_of(advised, 3)}&child={child}").status_code == 404, child
+
+
+@pytest.mark.parametrize(
+    "children",
+    [
+        "x",
+        {"items": 1},
+        [None, 5, "x", [], {}],
+        [{"inside": "c-1", "at": 1}],
+        [{"inside": [], "at": 1}],
+        [{"inside": ["c-1"], "at": "soon"}],
+        [
+            {
+                "inside": ["c-1"],
+                "at": 1,
+                "end": "x",
+                "usage": 5,
+                "failed_attempts": [],
+                "agent": 7,
+                "answer": [],
+            }
+        ],
+    ],
+)
+def test_a_record_of_odd_shape_takes_no_trace_down(auditor: Client, session: Session, children: Any) -> None:
+    append_event(session, {"text": "Is the lamp broken?"}, author="user")
+    append_event(session, call("expert"), author="clerk")
+    append_event(session, response("expert"), author="clerk", model_call={"children": children})
+    assert "tool expert" in " ".join(rows_of(read(auditor, trace_of(session))))
+    assert auditor.get(f"{step_of(session, 3)}&child=0").status_code in (200, 404)
 
 
 def test_what_changed_in_the_instruction_since_another_step_is_shown(auditor: Client, asked: Session) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Event
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
@@ -11,6 +14,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.db.models.functions import Now
 
 from runtime.agents import LlmAgent
@@ -20,6 +24,7 @@ from sessions_app.credential_encryption import decrypt_text
 from sessions_app.models import ApiKey, Artifact, IdempotentRequest, Session, Webhook
 from sessions_app.services.erasing import delete_session_row
 from sessions_app.services.idempotent_requests import delete_old_requests
+from sessions_app.services.uploads import store_upload
 from tests.fakes import ScriptedModel
 from tests.integration.api.conftest import Program, make_key
 from tests.integration.locks import blocked, held
@@ -176,6 +181,46 @@ async def test_a_file_that_is_sent_again_is_stored_once(program: Program, person
     assert first.json() == second.json()
     assert (await upload(b"Other")).status_code == 422
     assert await Artifact.objects.acount() == 1
+
+
+class SlowFile(SimpleUploadedFile):
+    """A file whose bytes come a second time, to be stored, when the test lets them."""
+
+    def __init__(self, begun: Event, released: Event) -> None:
+        super().__init__("a.txt", b"Hello")
+        self._waits = iter([None, (begun, released)])
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        """Yield the bytes."""
+        if events := next(self._waits):
+            events[0].set()
+            assert events[1].wait(20)
+        return super().chunks(chunk_size)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_whose_slow_process_counts_as_dead_is_stored_once(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.objects.create(app_name="echo", user=person, key="s-1")
+    begun, released, upload_id = Event(), Event(), uuid4()
+    deleted: list[str] = []
+    monkeypatch.setattr(Artifact.file.field.storage, "delete", deleted.append)
+
+    def store_slowly() -> Artifact:
+        try:
+            return store_upload(session, SlowFile(begun, released), "text/plain", upload_id)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(store_slowly)
+        assert begun.wait(20)
+        again = store_upload(session, SimpleUploadedFile("a.txt", b"Hello"), "text/plain", upload_id)
+        released.set()
+        assert slow.result().pk == again.pk
+    assert Artifact.objects.get().version == 0
+    assert [path != again.file.name for path in deleted] == [True]
 
 
 async def test_a_stored_response_goes_with_its_session_and_after_a_day(program: Program) -> None:

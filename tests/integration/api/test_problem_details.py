@@ -6,10 +6,26 @@ import json
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry
+from sessions_app.models import Session
+from tests.fakes import ScriptedModel
+from tests.integration.access import APP
 from tests.integration.api.api_stream import open_stream
 from tests.integration.api.conftest import Program
+
+
+def deep(levels: int) -> list[object]:
+    """A list within a list, so many levels."""
+    value: list[object] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
 
 REFUSALS = {
     "GET /api/v1/apps?a=%00": (400, "invalid", "NUL"),
@@ -22,6 +38,12 @@ REFUSALS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def app(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+
+
 @pytest.mark.parametrize("request_line", REFUSALS)
 def test_a_refusal_is_a_problem_for_programs(request_line: str) -> None:
     method, address = request_line.split()
@@ -32,6 +54,47 @@ def test_a_refusal_is_a_problem_for_programs(request_line: str) -> None:
     assert (response.status_code, problem["status"], problem["code"]) == (status, status, code)
     assert words in problem["detail"]
     assert int(response["Content-Length"]) == len(response.content)
+
+
+ODD = "\ud800"
+ADK = f"/adk/apps/{APP}/users/ada/sessions"
+FIELDS = [
+    ("GET /api/v1/apps?a=%00", None, "query"),
+    ("GET /adk/apps/%00/users/ada/sessions", None, "path"),
+    ("POST /api/v1/sessions/{session}/runs", {"text": " "}, "body.text"),
+    ("POST /api/v1/sessions/{session}/runs", {"text": "x" * 40_000}, "body.text"),
+    ("POST /api/v1/sessions/{session}/runs", {"text": 7}, "body.text"),
+    (
+        "POST /api/v1/sessions/{session}/runs",
+        {"text": "a", "state_delta": {"b": deep(900)}},
+        "body.state_delta",
+    ),
+    ("PATCH /api/v1/sessions/{session}", {"title": " "}, "body.title"),
+    (f"POST {ADK}", {"state": {"a": ODD}}, "body.state"),
+    (f"POST {ADK}", {"state": {"a": deep(900)}}, "body.state"),
+    (f"PATCH {ADK}/s1", {"stateDelta": {"a": ODD}}, "body.state_delta"),
+    (f"GET {ADK}/s1/artifacts/a.txt/versions/x", None, "path.version_id"),
+]
+
+
+@pytest.mark.parametrize(("request_line", "body", "field"), FIELDS, ids=lambda value: str(value)[:60])
+async def test_a_refusal_names_the_field(
+    program: Program, person: User, request_line: str, body: object, field: str
+) -> None:
+    session = await Session.objects.acreate(app_name=APP, user=person, key="s1")
+    method, address = request_line.format(session=session.pk).split()
+    response = await program.generic(method, address, json.dumps(body or {}), "application/json")
+    assert response.status_code in (400, 422)
+    assert [error["field"] for error in response.json()["errors"]] == [field]
+
+
+async def test_a_refusal_of_a_run_names_the_field_as_adk_does(program: Program, person: User) -> None:
+    await Session.objects.acreate(app_name=APP, user=person, key="s1")
+    body = {"appName": APP, "userId": "ada", "sessionId": "s1", "newMessage": {"parts": [{"text": " "}]}}
+    sent = {**program.sent, "content-type": "application/json"}
+    async with open_stream("/adk/run", sent, method="POST", body=body) as response:
+        problem = json.loads(await response.rest())
+    assert [error["field"] for error in problem["errors"]] == ["body.newMessage"]
 
 
 NEGOTIATED = ("GET /api/v1/apps", "POST /api/v1/sessions", "GET /api/v1/openapi.json")

@@ -53,7 +53,7 @@ class ForkServer:
     """The process that has imported the site. A context manager: starts on entry, stops on exit."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Take the environment in which the site is imported; that of a command decides nothing in its settings."""
+        """Take the environment in which the site is imported. The environment of a command does not change settings."""
         self._environment = environment
 
     def run(

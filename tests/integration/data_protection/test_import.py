@@ -94,7 +94,9 @@ def changed(source: Path, change: Callable[[dict[str, bytes]], None], *, with_ma
     return target
 
 
-def test_an_imported_session_equals_the_exported_one(session: Session, person: User, tmp_path: Path) -> None:
+def test_16_an_imported_session_equals_the_exported_one(
+    session: Session, person: User, tmp_path: Path
+) -> None:
     make_artifact(session, f"{ODD}.txt", b"\x00\xff" * 1000)
     before = contents(session.pk)
     source = exported(session, tmp_path)

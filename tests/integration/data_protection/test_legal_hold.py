@@ -66,6 +66,36 @@ def test_staff_delete_a_user_with_sessions_in_the_admin(ada: User, client: Clien
     assert (tombstone.by, tombstone.counts["events"]) == (user, 4)
 
 
+def test_tombstones_and_holds_name_staff_whose_account_is_gone(ada: User, client: Client) -> None:
+    grace = User.objects.create_superuser("grace")
+    client.force_login(grace)
+    kept, erased = Session.objects.all()
+    client.post(reverse(ADD), {"session": kept.pk, "reason": "A court asked."})
+    hold = LegalHold.objects.get()
+    client.post(reverse("admin:sessions_app_legalhold_lift", args=[hold.pk]), {"reason": "It is over."})
+    erase = reverse("admin:sessions_app_session_erase", args=[erased.pk])
+    client.post(erase, {"reason": "She asked for it."})
+    grace.delete()
+    tombstone = Tombstone.objects.get(kind="session")
+    assert (tombstone.by, tombstone.by_name) == (None, "grace")
+    hold.refresh_from_db()
+    assert (hold.set_by, hold.set_by_name, hold.lifted_by_name) == (None, "grace", "grace")
+    client.force_login(User.objects.create_superuser("root"))
+    for page, row in (("tombstone", tombstone), ("legalhold", hold)):
+        for url in (
+            reverse(f"admin:sessions_app_{page}_changelist"),
+            reverse(f"admin:sessions_app_{page}_change", args=[row.pk]),
+        ):
+            assert "grace" in client.get(url).content.decode(), url
+
+
+def test_the_tombstone_of_a_session_that_its_person_deleted_has_no_name(ada: User) -> None:
+    session = Session.objects.first()
+    assert session is not None
+    erase_session(session.pk, ErasureOrder(reason="Deleted by its user.", by=ada.pk))
+    assert (Tombstone.objects.get().by, Tombstone.objects.get().by_name) == (ada, "")
+
+
 def test_the_list_of_users_deletes_too(ada: User, client: Client) -> None:
     client.force_login(User.objects.create_superuser("root"))
     chosen = {"action": "delete_selected", "_selected_action": [ada.pk], "post": "yes"}

@@ -1,4 +1,4 @@
-"""Fixtures of the limits: a Redis without counts."""
+"""Fixtures of the limits: a Redis without counts, and the model of the app `words`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
+from runtime.agents import LlmAgent
+from runtime.apps import App
+from sessions_app import agent_registry
 from sessions_app.limits import shared_redis
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.limits.rates import rates
+from tests.fakes import ScriptedModel
 
 
 @pytest.fixture(autouse=True)
@@ -24,3 +28,12 @@ def redis(servers: None) -> Iterator[Redis]:
             client.delete(key)
         yield client
     shared_redis._away_until = 0.0
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    """The model of `words`, the only app."""
+    scripted = ScriptedModel()
+    app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    return scripted

@@ -11,7 +11,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest
@@ -21,21 +20,14 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
-from sessions_app.models import Event, Invocation, PersonUsage, Session
-from tests.fakes import ScriptedModel, call, text_content
+from sessions_app.models import Event, Invocation, PersonUsage
+from tests.fakes import ScriptedModel, call
+from tests.integration.limits.words_app import ask, using
 from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
 TOKENS = "You have used today's 1000 tokens. Try again after midnight (UTC)."
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    scripted = ScriptedModel()
-    app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
-    return scripted
 
 
 class EndlessModel(BaseLlm):
@@ -49,21 +41,6 @@ class EndlessModel(BaseLlm):
         yield using(300).model_copy(update={"partial": True})
         yield using(600).model_copy(update={"partial": True})
         await asyncio.Event().wait()
-
-
-def using(tokens: int) -> LlmResponse:
-    """Return an answer that took so many tokens."""
-    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=tokens, total_token_count=tokens)
-    return LlmResponse(content=text_content("Hm."), usage_metadata=usage, model_version="gemini-9")
-
-
-async def ask(person: User, session: Session | None = None, client_id: str = "m1") -> tuple[str, str]:
-    """Send a message, in a new session unless one is given; return status and error of its invocation."""
-    session = session or await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, client_id, "hello")
-    await worker().wait_until_idle()
-    row = await Invocation.objects.aget(session=session, client_id=client_id)
-    return row.status, row.error_message
 
 
 async def test_a_person_who_has_used_the_tokens_of_the_day_is_told_until_when(

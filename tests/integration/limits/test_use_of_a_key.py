@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,24 +12,14 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from runtime.agents import LlmAgent
-from runtime.apps import App
-from sessions_app import actors, agent_registry, use_cases
+from sessions_app import actors, use_cases
 from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import worker
-from sessions_app.models import ApiKey, Invocation, KeyUsage, PersonUsage, Session
+from sessions_app.models import ApiKey, Invocation, KeyUsage, PersonUsage
 from tests.fakes import ScriptedModel
-from tests.integration.limits.test_use_of_a_day import using
+from tests.integration.limits.words_app import ask, using
 
 pytestmark = pytest.mark.usefixtures("loop_end")
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    scripted = ScriptedModel()
-    app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
-    return scripted
 
 
 @pytest.fixture(autouse=True)
@@ -42,15 +33,6 @@ async def new_key(person: User, tokens_per_day: int) -> ApiKey:
         user=person, name="Laptop", scopes=["run"], tokens_per_day=tokens_per_day
     )
     return made[0]
-
-
-async def ask(person: User, session: Session | None = None, client_id: str = "m1") -> tuple[str, str]:
-    """Send a message, in a new session unless one is given; return status and error of its invocation."""
-    session = session or await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, client_id, "hello")
-    await worker().wait_until_idle()
-    row = await Invocation.objects.aget(session=session, client_id=client_id)
-    return row.status, row.error_message
 
 
 async def test_a_key_that_has_used_its_tokens_is_refused_until_midnight(
@@ -77,26 +59,19 @@ async def test_a_key_that_has_used_its_tokens_is_refused_until_midnight(
 async def test_a_repeated_message_of_a_spent_key_is_told_its_invocation(
     person: User, model: ScriptedModel
 ) -> None:
-    model.turns = [using(1000)]
+    end = asyncio.Event()
+    model.rule = lambda request: using(1000) if "spend" in str(request.contents[-1]) else end
     key = await new_key(person, 1000)
     actors.act_with_key(str(key.pk), key.name)
-    session = await use_cases.create_session(person, "words")
-    assert await ask(person, session) == ("completed", "")
-    assert await ask(person, session) == ("completed", "")
-    assert await Invocation.objects.acount() == 1
-
-
-async def test_a_message_that_waited_while_its_key_spent_the_tokens_is_not_run(
-    person: User, model: ScriptedModel
-) -> None:
-    model.turns = [using(1000)]
-    key = await new_key(person, 1000)
-    actors.act_with_key(str(key.pk), key.name)
-    session = await use_cases.create_session(person, "words")
+    session, other = [await use_cases.create_session(person, "words") for _ in range(2)]
     await use_cases.send_message(person, session.pk, "m1", "hello")
-    await use_cases.send_message(person, session.pk, "m2", "and again")
+    _, status = await use_cases.send_message(person, session.pk, "m2", "and again")
+    assert status == "queued"
+    spending, _ = await use_cases.send_message(person, other.pk, "m1", "spend all")
+    await worker()._running[spending].task
+    end.set()
     await worker().wait_until_idle()
-    rows: list[Any] = [row async for row in Invocation.objects.order_by("pk")]
+    rows: list[Any] = [row async for row in Invocation.objects.filter(session=session).order_by("pk")]
     assert [row.status for row in rows] == ["completed", "failed"]
     assert (
         rows[1].error_message == "The API key has used its tokens of today. Try again after midnight (UTC)."

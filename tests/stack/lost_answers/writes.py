@@ -98,14 +98,7 @@ def session_writes(user: User, http: httpx.Client) -> list[Write]:
         return 1 - Artifact.objects.filter(pk=artifact.pk).count()
 
     return [
-        Write(
-            "session",
-            "POST",
-            "/sessions",
-            created.count,
-            201,
-            {"json": {"app": APP}},
-        ),
+        Write("session", "POST", "/sessions", created.count, 201, {"json": {"app": APP}}),
         Write("run", "POST", f"{of}/runs", empty.invocations.count, 202, HELLO),
         Write(
             "file",

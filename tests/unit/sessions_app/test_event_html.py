@@ -20,7 +20,7 @@ from sessions_app.rendering.event_html import cache, event_html, html_now
 from sessions_app.rendering.session_view import SessionView
 from tests.counted_calls import counted_calls
 from tests.fakes import text_content
-from tests.unit.sessions_app.test_rendering import Tags
+from tests.unit.sessions_app.rendered import Tags
 
 MOST_CALLS_ON_THE_LOOP = 200_000
 """Function calls of about 40 milliseconds: on a machine of 2026 one takes 0.2 microseconds in the renderer."""

@@ -4,105 +4,23 @@ Text of a model or a person is escaped or sanitised: it never becomes active HTM
 """
 
 import re
-from html.parser import HTMLParser
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.utils import translation
 
 from runtime.engine.human_input.confirmation import REJECTED, default_hint
-from runtime.events import Event
 from sessions_app.history.event_marks import INTERRUPTED_CALL
-from sessions_app.models import ToolJob
-from sessions_app.rendering import render_event, render_job, render_markdown
-from sessions_app.rendering.session_view import Reader, SessionView
+from sessions_app.rendering import render_markdown
 from tests.counted_calls import counted_calls
-
-SESSION = UUID("11111111-2222-3333-4444-555555555555")
-VIEW = SessionView(SESSION, "help_desk")
-DETAILS = SessionView(SESSION, "help_desk", Reader(shows_details=True))
-FILES = f"/chat/{SESSION}/artifacts/"
-HOSTILE = [
-    "<img src=x onerror=alert(1)>",
-    "<svg onload=alert(1)><script>alert(1)</script></svg>",
-    "<script>alert(1)</script>",
-    "[click](javascript:alert(1))",
-    "[click](JaVaScRiPt:alert(1))",
-    "[click](data:text/html;base64,PHNjcmlwdD4=)",
-    "<javascript:alert(1)>",
-    "![x](javascript:alert(1))",
-    "![x](data:image/svg+xml;base64,PHN2Zz4=)",
-    '![x](https://evil.example/?"onerror="alert(1))',
-    "![<img src=x onerror=alert(1)>](https://evil.example/x.png)",
-    '```"><img/src=x/onerror=alert(1)>\ncode\n```',
-    "```html\n</code></pre><script>alert(1)</script>\n```",
-    '<a href="https://example.org" style="position:fixed" onclick="alert(1)">x</a>',
-    "<iframe src=https://evil.example></iframe><form action=/accounts/logout/ method=post><button>x</button></form>",
-    "| a |\n|:-:|\n| <img src=x onerror=alert(1)> |",
-]
-EDIT_BUTTON = ("button", {"class": "plain edit", "type": "button", "data-edit": None})
-EDIT_ICON = {"aria-hidden": "true", "viewbox": "0 0 24 24"}
-HARMFUL_TAGS = {
-    "script",
-    "img",
-    "iframe",
-    "form",
-    "button",
-    "object",
-    "embed",
-    "style",
-    "base",
-    "link",
-}
-
-
-class Tags(HTMLParser):
-    """Parses HTML into its tags with attributes and its text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.found if name == tag]
-
-
-def event_html(
-    *parts: dict[str, Any],
-    view: SessionView = VIEW,
-    author: str = "help_desk",
-    actions: dict[str, Any] | None = None,
-    **body: Any,
-) -> str:
-    content = {"content": {"role": "user" if author == "user" else "model", "parts": parts}} if parts else {}
-    given = {
-        "id": "id-7",
-        "invocationId": "e-1",
-        "author": author,
-        "timestamp": 1.5,
-        "actions": actions or {},
-        **content,
-        **body,
-    }
-    return render_event(view, 7, Event.model_validate(given))
-
-
-def assert_harmless(html: str) -> None:
-    for tag, attributes in Tags(html).found:
-        assert tag not in HARMFUL_TAGS or (tag, attributes) == EDIT_BUTTON
-        assert tag != "svg" or attributes == EDIT_ICON
-        assert not [name for name in attributes if name.startswith("on") or name == "style"]
-        href = attributes.get("href") or ""
-        assert href.startswith(("https://", "http://", "mailto:", "/")) or not href
+from tests.unit.sessions_app.rendered import (
+    DETAILS,
+    FILES,
+    HOSTILE,
+    Tags,
+    assert_harmless,
+    event_html,
+)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -405,97 +323,6 @@ def test_code_that_ran_is_shown_with_its_output() -> None:
     )
     assert "print(1 &lt; 2)" in html
     assert html.index("print") < html.index("True")
-
-
-def test_a_job_is_placed_under_its_call() -> None:
-    job = job_row(status="running", progress_done=3, progress_total=7)
-    call = {"functionCall": {"id": "c1", "name": "write_report", "args": {}}}
-    body = {
-        "author": "reports",
-        "content": {"role": "model", "parts": [call]},
-        "longRunningToolIds": ["c1"],
-        "actions": {},
-    }
-    called = Event.model_validate(body)
-    html = render_event(VIEW, 1, called, {"c1": job})
-    assert html.index('data-call-id="c1"') < html.index(f'id="job-{job.id}"')
-    assert 'class="job-place" data-call-id="c1"' in render_event(VIEW, 1, called)
-
-
-def test_a_running_job_shows_its_progress() -> None:
-    html = render_job(
-        job_row(status="running", progress_done=3, progress_total=7, progress_message="Drawing")
-    )
-    (progress,) = Tags(html).all("progress")
-    assert progress["value"] == "43"
-    assert Tags(html).all("section")[0]["data-status"] == "running"
-    assert "Drawing" in html
-
-
-def test_a_job_with_unknown_progress_shows_no_percentage() -> None:
-    html = render_job(job_row(status="running"))
-    assert "value" not in Tags(html).all("progress")[0]
-    assert "%" not in Tags(html).text
-
-
-def test_a_succeeded_job_shows_its_files_and_no_progress() -> None:
-    html = render_job(job_row(status="succeeded", artifacts={"report.md": 0}))
-    assert not Tags(html).all("progress")
-    assert Tags(html).all("a")[0]["href"] == f"{FILES}report.md?version=0"
-
-
-def test_a_failed_job_shows_its_escaped_error() -> None:
-    html = render_job(
-        job_row(status="failed", error="<img src=x onerror=alert(1)>", progress_message="Halfway")
-    )
-    assert_harmless(html)
-    assert "<img src=x onerror=alert(1)>" in Tags(html).text
-    assert "Halfway" not in html
-
-
-def question_row(kind: str, text: str, *options: str, **answer: Any) -> dict[str, Any]:
-    """Return a question as the job's row stores it."""
-    question = {"kind": kind, "text": text, "options": list(options), "asked_at": "2026-11-21T12:00:00+00:00"}
-    return {**question, **answer}
-
-
-@pytest.mark.parametrize(
-    ("question", "controls"),
-    [
-        (question_row("confirm", "Send it?"), ["yes", "no"]),
-        (question_row("choice", "How?", "by post", '"><script>'), ["by post", '"><script>']),
-        (question_row("text", "Signed by whom?"), [None, None]),
-    ],
-)
-def test_a_waiting_job_shows_its_question_with_its_controls(
-    question: Any, controls: list[str | None]
-) -> None:
-    html = render_job(job_row(status="waiting", question=question, answers=[]))
-    tags = Tags(html)
-    form = next(attributes for tag, attributes in tags.found if tag == "form")
-    assert (form["data-kind"], form["data-number"]) == (question["kind"], "0")
-    assert form["method"] == "dialog"  # pressed before its script is loaded, it opens no other page
-    found = [
-        attributes
-        for tag, attributes in tags.found
-        if tag in ("button", "input") and "data-cancel-job" not in attributes
-    ]
-    assert [attributes.get("value") for attributes in found] == controls
-    assert question["text"] in tags.text and "<script>" not in html and "<progress" not in html
-
-
-def test_answers_of_a_job_are_shown_escaped_with_author_and_time() -> None:
-    answers = [
-        question_row("confirm", "Send it?", answer=False, by="ada", at="2026-11-21T13:05:00+00:00"),
-        question_row("text", "Why?", answer="<img src=x>", by="<b>", at="2026-11-21T13:06:00+00:00"),
-    ]
-    html = render_job(job_row(status="running", answers=answers))
-    assert "Send it? Rejected by ada, 13:05" in " ".join(Tags(html).text.split())
-    assert "&lt;img src=x&gt;" in html and "by <bdi>&lt;b&gt;</bdi>" in html
-
-
-def job_row(**fields: Any) -> ToolJob:
-    return ToolJob(session_id=SESSION, call_id="c1", tool_name="write_report", **fields)
 
 
 def test_regions_that_scroll_are_named_in_the_language_of_the_reader() -> None:

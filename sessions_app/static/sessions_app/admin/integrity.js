@@ -10,7 +10,7 @@ export async function checkLog() {
 }
 
 function markFlaw(badge) {
-  // Of a log that was cut off, the last event that is left is marked.
+  // In a log that was cut off, mark the last event that is left.
   const rows = [...document.querySelectorAll("[id^='event-']")];
   const number = (row) => Number(row.id.slice("event-".length));
   const row = badge && rows.filter((shown) => number(shown) <= Number(badge.dataset.flaw)).pop();

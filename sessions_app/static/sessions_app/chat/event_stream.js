@@ -59,7 +59,7 @@ class EventStream {
     else this.#end();
   }
 
-  // The stream may have been faster than the reply to a message, and tell more.
+  // A notice that came over the stream first is newer than the reply to the message.
   #receive(frame) {
     if (frame.type !== "invocation" || !this.#told.has(frame.id)) this.onmessage?.({ data: JSON.stringify(frame) });
   }

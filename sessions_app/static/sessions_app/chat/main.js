@@ -158,23 +158,18 @@ const handlers = {
     await showJob(frame);
     if (conversation.find(ACTIVE_JOBS)) offerNotifications();
   },
-  schedule(frame) {
-    loadSchedules().then((panel) => panel.update(frame));
-  },
+  schedule: (frame) => loadSchedules().then((panel) => panel.update(frame)),
   call({ id, state, seconds }) {
     const card = conversation.find(`.tool[data-call-id="${CSS.escape(id)}"]`);
     if (card && !("longRunning" in card.dataset)) showEnd(card, state, seconds);
   },
-  sessions() {
-    chats?.refresh();
-  },
+  sessions: () => chats?.refresh(),
   error(frame) {
     composer.enableStop();
     enableConfirmations(conversation);
     outcomes?.enableRetry();
     if (!outbox.refuse(frame.in_reply_to, frame.message)) showNotice(frame.message);
   },
-  pong() {},
 };
 
 function onFrame(frame) {

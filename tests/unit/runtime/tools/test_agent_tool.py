@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.context import AgentProtocol, Context, InvocationContext
+from runtime.context import AgentProtocol, Context
 from runtime.events import Event, EventActions
 from runtime.tools import AgentTool
 from tests.fakes import parts_of
@@ -29,7 +29,7 @@ class FakeRun:
         context.invocation.run_child = self.play
 
     async def play(
-        self, parent: InvocationContext, agent: AgentProtocol, content: types.Content, state: dict[str, Any]
+        self, parent: Context, agent: AgentProtocol, content: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
         self.messages.append("".join(part.text or "" for part in parts_of(content)))
         self.states.append(state)

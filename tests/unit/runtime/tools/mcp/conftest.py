@@ -8,7 +8,8 @@ import pytest
 
 from runtime.tools.mcp_tool import McpToolset
 from runtime.tools.mcp_tool.connection_params import ConnectionParams
-from tests.mcp_process import free_port, http_params, running_server, sse_params, stdio_params
+from tests.free_port import free_port
+from tests.mcp_process import http_params, running_server, sse_params, stdio_params
 
 
 @pytest.fixture(scope="module", params=["stdio", "sse", "http", "http with sessions"])

@@ -22,7 +22,8 @@ from runtime.tools.mcp_tool import (
 from runtime.tools.mcp_tool import connections as open_connections
 from runtime.tools.mcp_tool.connection import McpConnectionError
 from tests.echo_server import EchoServer, Reply
-from tests.mcp_process import STDIO, free_port, http_params, running_server, stdio_params
+from tests.free_port import free_port
+from tests.mcp_process import STDIO, http_params, running_server, stdio_params
 from tests.unit.runtime.tools.mcp.calls import call, text_of, tool_of
 
 

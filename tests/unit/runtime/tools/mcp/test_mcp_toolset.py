@@ -24,7 +24,8 @@ from runtime.tools.mcp_tool.connection_params import StreamableHTTPConnectionPar
 from runtime.tools.mcp_tool.headers import credential_headers
 from runtime.tools.progress import receiving_progress
 from tests.fakes import ScriptedModel, requests_of
-from tests.mcp_process import free_port, http_params, running_server, stdio_params
+from tests.free_port import free_port
+from tests.mcp_process import http_params, running_server, stdio_params
 from tests.mcp_server import PNG
 from tests.unit.runtime.tools.mcp.calls import call, text_of, tool_of
 

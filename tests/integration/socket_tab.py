@@ -1,0 +1,66 @@
+"""The browser's end of a chat's websocket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from channels.routing import URLRouter
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
+
+from sessions_app.models import Session
+from sessions_app.routing import websocket_urlpatterns
+
+
+class Tab:
+    """The browser's end of a socket."""
+
+    def __init__(self, user: Any, session: Session) -> None:
+        self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+        self.socket.scope["user"] = user
+
+    async def open(self, after: int = 0) -> dict[str, Any]:
+        """Connect and send `hello`; return the `ready` frame."""
+        connected, _ = await self.socket.connect()
+        assert connected
+        await self.send(type="hello", after=after)
+        return await self.receive()
+
+    async def send(self, **frame: Any) -> None:
+        await self.socket.send_to(text_data=json.dumps({"v": 1, **frame}))
+
+    async def receive(self) -> dict[str, Any]:
+        frame: dict[str, Any] = json.loads(await self.socket.receive_from(timeout=5))
+        return frame
+
+    async def until_done(self) -> list[dict[str, Any]]:
+        """Return the frames up to the end of an invocation."""
+        frames: list[dict[str, Any]] = []
+        while not frames or frames[-1].get("status") not in ("completed", "failed", "cancelled"):
+            frames.append(await self.receive())
+        return frames
+
+    async def close_code(self) -> int:
+        message = await self.socket.receive_output(timeout=5)
+        assert message["type"] == "websocket.close"
+        return int(message["code"])
+
+    async def leave(self) -> None:
+        """Disconnect, unless a timeout has ended the socket."""
+        if not self.socket.future.cancelled():
+            await self.socket.disconnect()
+
+
+@asynccontextmanager
+async def open_tab(
+    person: User, session: Session, after: int = 0
+) -> AsyncIterator[tuple[Tab, dict[str, Any]]]:
+    """Open a tab; yield it with its `ready` frame."""
+    tab = Tab(person, session)
+    try:
+        yield tab, await tab.open(after)
+    finally:
+        await tab.leave()

@@ -1,0 +1,101 @@
+"""Contract: a job's card shows its state, progress, files, question and answers, escaped."""
+
+from typing import Any
+
+import pytest
+
+from runtime.events import Event
+from sessions_app.models import ToolJob
+from sessions_app.rendering import render_event, render_job
+from tests.unit.sessions_app.rendered import FILES, SESSION, VIEW, Tags, assert_harmless
+
+
+def test_a_job_is_placed_under_its_call() -> None:
+    job = job_row(status="running", progress_done=3, progress_total=7)
+    call = {"functionCall": {"id": "c1", "name": "write_report", "args": {}}}
+    body = {
+        "author": "reports",
+        "content": {"role": "model", "parts": [call]},
+        "longRunningToolIds": ["c1"],
+        "actions": {},
+    }
+    called = Event.model_validate(body)
+    html = render_event(VIEW, 1, called, {"c1": job})
+    assert html.index('data-call-id="c1"') < html.index(f'id="job-{job.id}"')
+    assert 'class="job-place" data-call-id="c1"' in render_event(VIEW, 1, called)
+
+
+def test_a_running_job_shows_its_progress() -> None:
+    html = render_job(
+        job_row(status="running", progress_done=3, progress_total=7, progress_message="Drawing")
+    )
+    (progress,) = Tags(html).all("progress")
+    assert progress["value"] == "43"
+    assert Tags(html).all("section")[0]["data-status"] == "running"
+    assert "Drawing" in html
+
+
+def test_a_job_with_unknown_progress_shows_no_percentage() -> None:
+    html = render_job(job_row(status="running"))
+    assert "value" not in Tags(html).all("progress")[0]
+    assert "%" not in Tags(html).text
+
+
+def test_a_succeeded_job_shows_its_files_and_no_progress() -> None:
+    html = render_job(job_row(status="succeeded", artifacts={"report.md": 0}))
+    assert not Tags(html).all("progress")
+    assert Tags(html).all("a")[0]["href"] == f"{FILES}report.md?version=0"
+
+
+def test_a_failed_job_shows_its_escaped_error() -> None:
+    html = render_job(
+        job_row(status="failed", error="<img src=x onerror=alert(1)>", progress_message="Halfway")
+    )
+    assert_harmless(html)
+    assert "<img src=x onerror=alert(1)>" in Tags(html).text
+    assert "Halfway" not in html
+
+
+def question_row(kind: str, text: str, *options: str, **answer: Any) -> dict[str, Any]:
+    """Return a question as the job's row stores it."""
+    question = {"kind": kind, "text": text, "options": list(options), "asked_at": "2026-11-21T12:00:00+00:00"}
+    return {**question, **answer}
+
+
+@pytest.mark.parametrize(
+    ("question", "controls"),
+    [
+        (question_row("confirm", "Send it?"), ["yes", "no"]),
+        (question_row("choice", "How?", "by post", '"><script>'), ["by post", '"><script>']),
+        (question_row("text", "Signed by whom?"), [None, None]),
+    ],
+)
+def test_a_waiting_job_shows_its_question_with_its_controls(
+    question: Any, controls: list[str | None]
+) -> None:
+    html = render_job(job_row(status="waiting", question=question, answers=[]))
+    tags = Tags(html)
+    form = next(attributes for tag, attributes in tags.found if tag == "form")
+    assert (form["data-kind"], form["data-number"]) == (question["kind"], "0")
+    assert form["method"] == "dialog"  # pressed before its script is loaded, it opens no other page
+    found = [
+        attributes
+        for tag, attributes in tags.found
+        if tag in ("button", "input") and "data-cancel-job" not in attributes
+    ]
+    assert [attributes.get("value") for attributes in found] == controls
+    assert question["text"] in tags.text and "<script>" not in html and "<progress" not in html
+
+
+def test_answers_of_a_job_are_shown_escaped_with_author_and_time() -> None:
+    answers = [
+        question_row("confirm", "Send it?", answer=False, by="ada", at="2026-11-21T13:05:00+00:00"),
+        question_row("text", "Why?", answer="<img src=x>", by="<b>", at="2026-11-21T13:06:00+00:00"),
+    ]
+    html = render_job(job_row(status="running", answers=answers))
+    assert "Send it? Rejected by ada, 13:05" in " ".join(Tags(html).text.split())
+    assert "&lt;img src=x&gt;" in html and "by <bdi>&lt;b&gt;</bdi>" in html
+
+
+def job_row(**fields: Any) -> ToolJob:
+    return ToolJob(session_id=SESSION, call_id="c1", tool_name="write_report", **fields)
