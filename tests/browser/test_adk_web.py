@@ -158,9 +158,8 @@ def test_a_session_is_renamed_and_what_is_exported_can_be_imported(
     page.get_by_role("button", name="Edit").click()
     name = page.locator("app-inline-edit input")
     name.fill("Cold room")
-    with page.expect_response(
-        lambda response: response.request.method == "PATCH"
-    ):  # the page shows it before
+    # The page shows the new name before it has sent it.
+    with page.expect_response(lambda response: response.request.method == "PATCH"):
         name.press("Enter")
     expect(page.get_by_role("button", name="Cold room").first).to_be_visible()
     with page.expect_download() as download:

@@ -12,6 +12,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 MOST_BYTES = 100_000
 COUNTED = {"script", "stylesheet"}
+TASK = Call(name="schedule_task", args={"task": "Check order 7.", "every": "0 9 * * 1-5"})
+SCHEDULE_RULES = {
+    r'"status": "scheduled"': Turn(text=["I will check it."]),
+    "Check order": Turn(calls=[TASK]),
+}
 
 
 def first_load(tab: ChatPage, address: str) -> dict[str, int]:
@@ -55,15 +60,15 @@ def test_a_chat_with_a_job_and_a_scheduled_task_loads_little(
     report = Call(name="write_report", args={"topic": "sales", "group_by": "region", "precise": True})
     model.play(
         rules={
+            **SCHEDULE_RULES,
             r'"status": "queued"': Turn(text=["I have started the report."]),
             r'"status": "cancelled"': Turn(text=["As you wish."]),
-            "report": Turn(calls=[report]),
+            "A report": Turn(calls=[report]),
         }
     )
     chat.send("A report")
     chat.wait_for_answer("I have started the report.")
     chat.wait_until_idle()
-    play_schedule(model)
     chat.send("Check order 7 every weekday")
     chat.wait_for_answer("I will check it.")
     chat.wait_until_idle()
@@ -73,15 +78,15 @@ def test_a_chat_with_a_job_and_a_scheduled_task_loads_little(
     expect(tab.schedules).to_be_visible()
     assert_small(sizes)
     assert {"jobs.css", "schedules.css"} <= sizes.keys() and "on_demand.css" not in sizes
-    model.play(rules={r'"status": "cancelled"': Turn(text=["As you wish."])})
     tab.job("Write report").get_by_role("button", name="Cancel").click()
+    expect(tab.job("Write report")).to_contain_text("Cancelled")
     chat.wait_for_answer("As you wish.")
 
 
 def test_a_chat_of_staff_who_see_details_loads_little(
     staff_chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
-    play_schedule(model)
+    model.play(rules=SCHEDULE_RULES)
     staff_chat.send("Check order 7 every weekday")
     staff_chat.wait_for_answer("I will check it.")
     staff_chat.wait_until_idle()
@@ -94,10 +99,3 @@ def test_a_chat_of_staff_who_see_details_loads_little(
 
 def assert_small(sizes: dict[str, int]) -> None:
     assert sum(sizes.values()) <= MOST_BYTES, sizes
-
-
-def play_schedule(model: Model) -> None:
-    """Script a model that schedules a task."""
-    task = Call(name="schedule_task", args={"task": "Check order 7.", "every": "0 9 * * 1-5"})
-    scheduled = Turn(text=["I will check it."])
-    model.play(rules={r'"status": "scheduled"': scheduled, "Check order": Turn(calls=[task])})
