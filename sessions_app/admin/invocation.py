@@ -13,11 +13,11 @@ from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_SESSION_IN_WORDS
-from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url, trace_url
+from sessions_app.admin.live_page import LivePageAdmin
 from sessions_app.admin.search import cleaned, find_invocations
 from sessions_app.admin.session_acts import actor_in_words, acts_on
-from sessions_app.admin.stoppable import StoppableAdmin, badge_of, stop_wording
+from sessions_app.admin.stoppable import badge_of, stop_wording
 from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
@@ -25,7 +25,7 @@ from sessions_app.rendering.audit_values import elapsed_time, excerpt, json_bloc
 
 
 @admin.register(Invocation)
-class InvocationAdmin(AttemptsMixin, StoppableAdmin, KeysetAdmin):
+class InvocationAdmin(AttemptsMixin, LivePageAdmin):
     """Invocations, newest first."""
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
@@ -46,6 +46,10 @@ class InvocationAdmin(AttemptsMixin, StoppableAdmin, KeysetAdmin):
         "cancel_reason", "error_code", "error_message",
         "error_detail", "earlier_attempts", "earlier_details", "content",
     )  # fmt: skip
+    live_fields = (("badge", "attempts"), "took")
+
+    def version(self, row: Invocation) -> str:
+        return f"{row.status} {row.attempts} {row.cancel_requested_at}"
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Invocation], search_term: str

@@ -18,10 +18,11 @@ from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter, ToolFilter
 from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, CallRowMixin
-from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.live_page import LivePageAdmin
 from sessions_app.admin.search import cleaned, find_jobs
 from sessions_app.admin.session_acts import acts_on
-from sessions_app.admin.stoppable import StoppableAdmin, badge_of, stop_wording
+from sessions_app.admin.stoppable import badge_of, stop_wording
+from sessions_app.admin.worker_lost_filter import WorkerLostFilter
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
 from sessions_app.rendering.audit_values import (
@@ -29,11 +30,12 @@ from sessions_app.rendering.audit_values import (
     excerpt,
     format_duration,
     json_block,
+    status_badge,
 )
 
 
 @admin.register(ToolJob)
-class ToolJobAdmin(AttemptsMixin, CallRowMixin, StoppableAdmin, KeysetAdmin):
+class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
     """Jobs, newest first."""
 
     wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
@@ -48,18 +50,23 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, StoppableAdmin, KeysetAdmin):
     large_fields = ("args", "result", "answers", "error_detail", "past_attempts")
     list_filter = (
         "status", AppFilter,
-        ToolFilter, "created_at",
+        ToolFilter, WorkerLostFilter, "created_at",
     )  # fmt: skip
     ordering = ("-created_at", "-id")
     search_fields = ("error",)  # the search box needs one
     search_help_text = _("Whole words of the error or of the session's title, a tool, a key, or an id.")
     fields = (
-        ("badge", "attempts"), "progress", "of_session", "call", "invocation", "tool_name", "task_name",
-        "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "heartbeat", "finished_at", "took",
-        "delivered_at", "cancel_requested_at", "cancelled_by_name", "cancel_reason", "acts", "error", "error_detail",
-        "earlier_attempts", "earlier_details", "arguments",
+        ("badge", "attempts", "lost_attempts"), "progress", "of_session", "call", "invocation", "tool_name",
+        "task_name", "agent_name", "worker", "created_at", "run_at", "sent_at", "started_at", "heartbeat",
+        "finished_at", "took", "delivered_at", "cancel_requested_at", "cancelled_by_name", "cancel_reason", "acts",
+        "error", "error_detail", "earlier_attempts", "earlier_details", "arguments",
         "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
+    live_fields = (("badge", "attempts", "lost_attempts"), "progress", "worker", "heartbeat", "took")
+
+    def version(self, row: ToolJob) -> str:
+        question = row.question and row.question["asked_at"]
+        return f"{row.status} {row.attempts} {row.cancel_requested_at} {question}"
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ToolJob], search_term: str
@@ -72,7 +79,8 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, StoppableAdmin, KeysetAdmin):
 
     @admin.display(description=_("Status"), ordering="status")
     def badge(self, job: ToolJob) -> SafeString:
-        return badge_of(job)
+        lost = status_badge("worker lost") if job.lost_attempts else ""
+        return format_html("{} {}", badge_of(job), lost)
 
     @admin.display(description=_("Acts"))
     def acts(self, job: ToolJob) -> SafeString:

@@ -62,13 +62,14 @@ def _recover(job: ToolJob) -> None:
 
 def _recovery_values(job: ToolJob) -> dict[str, Any]:
     """Return the new column values. A job marked as delivered belongs to a rewound call and is cancelled."""
+    lost = {"lost_attempts": F("lost_attempts") + 1}
     if job.delivered_at is not None:
-        return {"status": JobStatus.CANCELLED, "finished_at": Now(), "error": CANCELLED}
+        return {**lost, "status": JobStatus.CANCELLED, "finished_at": Now(), "error": CANCELLED}
     if job.attempts < MAX_ATTEMPTS:
         error = "The worker died; the job will be retried."
-        return {"status": JobStatus.QUEUED, "sent_at": None, "error": error}
+        return {**lost, "status": JobStatus.QUEUED, "sent_at": None, "error": error}
     error = f"The worker died in attempt {job.attempts}; the job will not be retried."
-    return {"status": JobStatus.FAILED, "finished_at": Now(), "error": error}
+    return {**lost, "status": JobStatus.FAILED, "finished_at": Now(), "error": error}
 
 
 def _cancelled() -> ToolJobQuerySet:

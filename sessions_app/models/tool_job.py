@@ -52,6 +52,7 @@ class ToolJob(models.Model):
             jobs without it, and jobs that did not start long after it.
         worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
         past_attempts: the attempts that left an error before another one began.
+        lost_attempts: number of attempts whose worker died.
         heartbeat_at: time of the worker's last heartbeat.
         error: reason of a failure, for people and the model; `error_detail` is for staff with the permission
             `view_error_detail`.
@@ -74,6 +75,7 @@ class ToolJob(models.Model):
     status = models.CharField(max_length=16, choices=JobStatus.choices, db_default="queued")
     attempts = models.PositiveIntegerField(default=0, db_default=0)
     past_attempts = PastAttemptsField()
+    lost_attempts = models.PositiveIntegerField(default=0, db_default=0)
     progress_done = models.FloatField(default=0, db_default=0)
     progress_total = models.FloatField(default=0, db_default=0)
     progress_message = models.CharField(max_length=500, blank=True, default="", db_default="")
@@ -116,6 +118,9 @@ class ToolJob(models.Model):
             models.Index(fields=["-created_at", "-id"], name="tool_job_by_age"),
             models.Index(fields=["tool_name", "-created_at"], name="tool_job_of_tool"),
             models.Index(fields=["status", "-created_at"], name="tool_job_of_status"),
+            models.Index(
+                fields=["-created_at", "-id"], condition=Q(lost_attempts__gt=0), name="tool_job_lost"
+            ),
             models.Index(fields=["call_id"], name="tool_job_by_call"),
             models.Index(fields=["invocation_id"], name="tool_job_by_invocation"),
             GinIndex(

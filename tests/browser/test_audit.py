@@ -91,6 +91,38 @@ def test_24_staff_follow_a_session_and_pause(chat: ChatPage, open_tab: OpenTab, 
     expect(audit).to_have_url(re.compile(r"at=4#state"))
 
 
+def test_09_staff_follow_a_job_in_the_list_and_on_its_page(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_report(model, "returns", then=Turn(text=["Done."]), precise=True)
+    audit = open_tab(STAFF).page
+    audit.goto(f"{chat.base_url}/admin/sessions_app/tooljob/")
+    audit.get_by_role("button", name="Follow changes").click()
+    audit.evaluate("window.isSameLoad = true")
+    chat.send("A precise report on returns")
+    row = audit.locator("#result_list tbody tr", has_text="A precise report on returns")
+    expect(row.locator(".field-badge")).to_have_text("waiting")
+    assert audit.evaluate("window.isSameLoad")
+
+    row.locator("th a").click()
+    follow = audit.get_by_role("button", name="Follow changes")
+    expect(follow).to_have_attribute("aria-pressed", "true")
+    audit.evaluate("window.isSameLoad = true")
+    audit.get_by_role("link", name="Stop…").focus()
+    age = audit.locator(".field-heartbeat .readonly")
+    expect(age).not_to_have_text(age.inner_text())
+    expect(audit.get_by_role("link", name="Stop…")).to_be_focused()
+    chat.job("Write report").get_by_role("button", name="Approve").click()
+    expect(audit.locator(".field-badge .readonly").first).to_have_text("succeeded")
+    expect(audit.locator(".field-files")).to_contain_text("returns-by-region.png")
+    expect(audit.locator(".field-answered_questions")).to_contain_text("Go ahead?")
+    expect(audit.locator("[data-followed]")).to_contain_text("succeeded")
+    expect(follow).to_be_hidden()
+    expect(audit.get_by_role("link", name="Stop…")).to_have_count(0)
+    assert audit.evaluate("window.isSameLoad")
+    chat.wait_for_answer("Done.")
+
+
 def test_staff_see_the_job_and_cannot_change_anything(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:

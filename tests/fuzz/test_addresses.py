@@ -95,6 +95,7 @@ PATHS = [
     "/admin/sessions_app/session/{odd}/history/",
     "/admin/sessions_app/session/{session}/event/{odd}/raw.json",
     "/admin/sessions_app/invocation/{odd}/stop/",
+    "/admin/sessions_app/tooljob/{odd}/live/",
     "/admin/sessions_app/tooljob/{odd}/stop/",
     "/admin/sessions_app/legalhold/{odd}/lift/",
     "/admin/sessions_app/artifact/{odd}/download/",

@@ -330,7 +330,7 @@ def test_11_the_sweep_queues_the_job_of_a_dead_worker_again(
     assert broker == [(str(job.pk), job.task_name)]
     run_task(job)
     job.refresh_from_db()
-    assert (job.status, job.attempts) == (JobStatus.SUCCEEDED, 2)
+    assert (job.status, job.attempts, job.lost_attempts) == (JobStatus.SUCCEEDED, 2, 1)
     assert len(responses(session)) == 0  # queued, not yet run
     run_invocations(session, model)
     assert len(responses(session)) == 1

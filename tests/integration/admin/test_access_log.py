@@ -118,6 +118,10 @@ def test_what_is_refused_or_has_no_words_leaves_no_row(
     client.force_login(User.objects.create_superuser("root"))
     for name in ("news", "integrity"):
         assert client.get(tool(rows["session"], name)).status_code == 200
+    for model in ("tooljob", "invocation"):
+        assert (
+            client.get(reverse(f"admin:sessions_app_{model}_live", args=[rows[model].pk])).status_code == 200
+        )
     assert accesses() == []
 
 

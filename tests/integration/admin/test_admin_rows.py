@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import Artifact, Invocation, Session
+from sessions_app.models import Artifact, Invocation, Session, ToolJob
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
@@ -62,7 +62,38 @@ def test_the_page_lists_the_invocations_and_jobs_of_the_session(client: Client, 
     assert "/chat/" not in html
 
 
-def test_09_a_job_and_an_invocation_link_to_their_events(client: Client, session: Session) -> None:
+def test_jobs_whose_worker_died_are_marked_and_found_by_a_filter(client: Client, session: Session) -> None:
+    sign_in(client, "tooljob")
+    lost = make_job(session, call_id="c-1", lost_attempts=2, status="running")
+    make_job(session, call_id="c-2")
+    changelist = reverse("admin:sessions_app_tooljob_changelist")
+    assert read(client, changelist).count('data-status="worker lost"') == 1
+    found = read(client, changelist + "?worker_lost=yes")
+    assert reverse("admin:sessions_app_tooljob_change", args=[lost.pk]) in found
+    assert text_of(found, 'id="result_list"', "</table>").count("/change/") == 2  # the row and its session
+
+
+def test_the_live_fields_of_a_job_are_those_of_its_page_without_words_of_the_conversation(
+    client: Client, session: Session
+) -> None:
+    sign_in(client, "tooljob", rights=())
+    values = {"status": "running", "progress_done": 1, "progress_total": 4, "progress_message": HOSTILE}
+    job = make_job(session, args={"topic": "lamps"}, attempts=1, worker="w@1", **values)
+    live = reverse("admin:sessions_app_tooljob_live", args=[job.pk])
+    page = read(client, reverse("admin:sessions_app_tooljob_change", args=[job.pk]))
+    first = read(client, live)
+    assert f'data-live="{live}"' in page and "w@1" in first
+    assert 'value="25"' in first and HOSTILE not in first and "lamps" not in first
+    version = text_of(first, "data-version", ">")
+    assert version in page
+    ToolJob.objects.update(progress_done=2)
+    assert version in read(client, live)
+    ToolJob.objects.update(status="succeeded")
+    assert version not in read(client, live)
+    assert "data-live" not in read(client, reverse("admin:sessions_app_tooljob_change", args=[job.pk]))
+
+
+def test_a_job_and_an_invocation_link_to_their_events(client: Client, session: Session) -> None:
     sign_in(client, "tooljob", "invocation")
     append_event(session, {"text": "Hello"})
     append_event(session, {"functionCall": {"id": "c-1", "name": "report"}})

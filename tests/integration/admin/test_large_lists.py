@@ -87,6 +87,7 @@ def queries() -> list[str]:
         list_url("tooljob"),
         list_url("tooljob", "?tool_name=write_report"),
         list_url("tooljob", "?status__exact=failed"),
+        list_url("tooljob", "?worker_lost=yes"),
         list_url("answerrequest"),
         list_url("failure"),
         list_url("dayfigure"),

@@ -1,0 +1,64 @@
+// Live refresh of a list, or of a row's page, while "Follow changes" is pressed and the page is visible.
+
+const SECONDS = 2;
+const LIST_PARTS = ["#live-rows", ".audit-pages"];
+const button = document.querySelector("[data-live]");
+
+async function load(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${address} answered ${response.status}`); // the next one may succeed
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+const isSelecting = (part) => !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
+
+/** Replace a part of the page. The reader keeps the focus, the place in a wide list, and a text being selected. */
+function replace(part, fresh) {
+  if (!part || !fresh || part.innerHTML === fresh.innerHTML || isSelecting(part)) return;
+  const focused = part.contains(document.activeElement) ? document.activeElement.outerHTML : null;
+  const scrolled = part.querySelector(".results")?.scrollLeft;
+  part.replaceWith(document.adoptNode(fresh));
+  if (scrolled) fresh.querySelector(".results").scrollLeft = scrolled;
+  if (focused) [...fresh.querySelectorAll("a, button")].find((link) => link.outerHTML === focused)?.focus();
+}
+
+async function refreshList() {
+  const page = await load(location.href);
+  for (const selector of LIST_PARTS) replace(document.querySelector(selector), page.querySelector(selector));
+}
+
+/** Refresh the live fields; the whole row when more than they has changed. */
+async function refreshRow() {
+  const fields = await load(button.dataset.live);
+  const { version } = fields.querySelector("[data-version]").dataset;
+  if (version !== button.dataset.version) return takeRow(version);
+  for (const line of fields.querySelectorAll(".form-row")) {
+    const name = [...line.classList].find((token) => token.startsWith("field-"));
+    replace(document.querySelector(`.form-row.${name}`), line);
+  }
+}
+
+async function takeRow(version) {
+  const page = await load(location.href);
+  replace(document.getElementById("content-main"), page.getElementById("content-main"));
+  button.dataset.version = version;
+  button.hidden = !page.querySelector("[data-live]"); // a row that has ended does not change
+  document.querySelector("[data-followed]").textContent = document.querySelector(".field-badge .readonly").textContent;
+}
+
+async function tick() {
+  try {
+    const isFollowing = !button.hidden && button.getAttribute("aria-pressed") === "true" && !document.hidden;
+    if (isFollowing) await (button.dataset.live ? refreshRow() : refreshList());
+  } finally {
+    setTimeout(tick, SECONDS * 1000);
+  }
+}
+
+if (button) {
+  button.closest(".audit-tools").hidden = false;
+  button.addEventListener("click", () => {
+    button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") === "false"));
+  });
+  setTimeout(tick, SECONDS * 1000);
+}
