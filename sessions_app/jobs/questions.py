@@ -93,12 +93,13 @@ def _validated(question: Mapping[str, Any], answer: JobAnswer) -> JobAnswer:
         raise InvalidInputError(
             gettext_noop("Answer this question with yes or no.")
             if kind == "confirm"
-            else gettext_noop("Answer this question with text.")
+            else gettext_noop("Answer this question with text."),
+            field="answer",
         )
     if isinstance(answer, bool):
         return answer
     if kind == "choice" and answer not in question["options"]:
-        raise InvalidInputError(f"Choose one of these: {', '.join(question['options'])}.")
+        raise InvalidInputError(f"Choose one of these: {', '.join(question['options'])}.", field="answer")
     if not answer.strip() or len(answer) > conf().message_limit:
-        raise InvalidInputError(f"Answer with 1 to {conf().message_limit} characters.")
+        raise InvalidInputError(f"Answer with 1 to {conf().message_limit} characters.", field="answer")
     return storable(answer)

@@ -101,7 +101,8 @@ class DjangoSessionService(BaseSessionService):
         key = (session_id or "").strip() or str(uuid4())
         if len(key) > KEY_LENGTH or not is_storable(key):
             raise InvalidInputError(
-                f"Session id {key[:80]!r} cannot be stored: use at most {KEY_LENGTH} characters and no NUL."
+                f"Session id {key[:80]!r} cannot be stored: use at most {KEY_LENGTH} characters and no NUL.",
+                field="session_id",
             )
         await in_thread(_create, app_name, user_pk(user_id), key, scoped, pk or uuid4())
         session = await self.get_session(app_name=app_name, user_id=user_id, session_id=key)

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 
+from sessions_app.errors import InvalidInputError
 from sessions_app.models import Scope, Session
 from sessions_app.ownership import own_session_by_key
 from sessions_app.programs.callers import caller_of
+
+
+@contextmanager
+def fields_named(**names: str) -> Iterator[None]:
+    """Name the field of an invalid input as the body has it.
+
+    Args:
+        names: names in the body by those of the use case; empty for what is not in the body.
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        error.field = names.get(error.field, error.field)
+        raise
 
 
 async def person_of(request: HttpRequest, scope: Scope, user_id: str) -> AbstractBaseUser:

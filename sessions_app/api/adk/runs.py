@@ -15,6 +15,7 @@ from runtime import types
 from runtime.errors import AdkError
 from sessions_app import client_ids, use_cases
 from sessions_app.api.adk.adk_form import AdkForm, AdkListForm, error_frame
+from sessions_app.api.adk.names import fields_named
 from sessions_app.api.adk.run_request import RunRequest
 from sessions_app.api.stream_server import ApiStream, StreamRequest, respond_with_list
 from sessions_app.codec import storable
@@ -29,9 +30,6 @@ from sessions_app.programs.connections import Stream
 from sessions_app.programs.run_stream import RunStream
 from sessions_app.services.uploads import FileName
 from sessions_app.statuses import InvocationStatus
-
-FIELDS = {"text": "newMessage", "files": "newMessage", "state_delta": "stateDelta"}
-"""Fields of a run by those of the use case."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +112,10 @@ async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -
         )
     else:
         files = await _upload(ask.files, user, session, request.caller.network)
-        try:
+        with fields_named(text="newMessage", files="newMessage", state_delta="stateDelta"):
             run_id, _ = await use_cases.send_message(
                 user, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
             )
-        except InvalidInputError as error:
-            error.field = FIELDS.get(error.field, error.field)
-            raise
     return run_id, after if last is None else last
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Body, Router
 
-from sessions_app.api.adk.names import person_of, session_of
+from sessions_app.api.adk.names import fields_named, person_of, session_of
 from sessions_app.api.adk.schemas import NewSession, SessionJson, StateChange
 from sessions_app.client_sessions import change_client_state, create_client_session, delete_client_session
 from sessions_app.models import Scope
@@ -32,7 +32,8 @@ async def create_session(
     request: HttpRequest, app_name: str, user_id: str, new: Body[NewSession | None] = None
 ) -> StreamingHttpResponse:
     """Create a session, and with `events` restore a conversation in it."""
-    return await _create(request, app_name, user_id, new or NewSession())
+    with fields_named(session_id="sessionId"):
+        return await _create(request, app_name, user_id, new or NewSession())
 
 
 @router.post(SESSION, response=SessionJson)
@@ -44,7 +45,8 @@ async def create_session_with_id(
     state: Body[dict[str, Any] | None] = None,
 ) -> StreamingHttpResponse:
     """Create a session with this id. The body is its state."""
-    return await _create(request, app_name, user_id, NewSession(session_id=session_id, state=state))
+    with fields_named(session_id="", state=""):
+        return await _create(request, app_name, user_id, NewSession(session_id=session_id, state=state))
 
 
 @router.get(SESSION, response=SessionJson)
@@ -63,7 +65,8 @@ async def update_session(
     """Change the state of the session, by an event."""
     session = await session_of(request, Scope.READ, app_name, user_id, session_id)
     person = await person_of(request, Scope.MANAGE, user_id)
-    changed = await change_client_state(person, session, change.state_delta)
+    with fields_named(state_delta="stateDelta"):
+        changed = await change_client_state(person, session, change.state_delta)
     return _streamed(stream_session(changed, user_id))
 
 

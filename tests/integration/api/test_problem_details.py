@@ -12,7 +12,7 @@ from django.test import Client
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry
-from sessions_app.models import Session
+from sessions_app.models import Session, ToolJob
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP
 from tests.integration.api.api_stream import open_stream
@@ -72,7 +72,8 @@ FIELDS = [
     ("PATCH /api/v1/sessions/{session}", {"title": " "}, "body.title"),
     (f"POST {ADK}", {"state": {"a": ODD}}, "body.state"),
     (f"POST {ADK}", {"state": {"a": deep(900)}}, "body.state"),
-    (f"PATCH {ADK}/s1", {"stateDelta": {"a": ODD}}, "body.state_delta"),
+    (f"POST {ADK}", {"sessionId": "s" * 500}, "body.sessionId"),
+    (f"PATCH {ADK}/s1", {"stateDelta": {"a": ODD}}, "body.stateDelta"),
     (f"GET {ADK}/s1/artifacts/a.txt/versions/x", None, "path.version_id"),
 ]
 
@@ -125,3 +126,25 @@ async def test_a_stream_is_refused_to_a_program_that_does_not_accept_it(program:
 def test_a_host_that_is_not_the_sites_is_a_problem_for_programs_and_a_page_for_people() -> None:
     kinds = [Client().get(path, headers={"host": "a.b"})["Content-Type"] for path in ("/api/v1/me", "/")]
     assert kinds == ["application/problem+json", "text/html; charset=utf-8"]
+
+
+async def test_a_refusal_of_an_answer_to_a_job_names_the_field(program: Program, person: User) -> None:
+    session = await Session.objects.acreate(app_name=APP, user=person, key="s1")
+    question = {
+        "text": "Which?",
+        "kind": "choice",
+        "options": ["red", "blue"],
+        "asked_at": "2026-01-01T00:00:00Z",
+    }
+    names = {
+        "invocation_id": "e-1",
+        "call_id": "c-1",
+        "tool_name": "paint",
+        "task_name": "t",
+        "agent_name": "a",
+    }
+    job = await ToolJob.objects.acreate(session=session, **names, status="waiting", question=question)
+    body = json.dumps({"number": 0, "answer": "green"})
+    response = await program.post(f"/api/v1/jobs/{job.pk}/answer", body, content_type="application/json")
+    assert response.status_code == 400
+    assert [error["field"] for error in response.json()["errors"]] == ["body.answer"]
