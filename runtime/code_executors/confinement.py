@@ -50,7 +50,7 @@ _CLONE_THREAD = 0x10000
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessLimits:
     """Limits of a process; `isolate` takes network, files, processes and signals away."""
 
     cpu_seconds: int | None
@@ -167,11 +167,11 @@ def main() -> None:
     source = sys.stdin.buffer.read().decode("utf-8", "replace")
     del sys.argv[1:]
     if given:
-        confine(Limits(**given))
+        confine(ProcessLimits(**given))
     run(source)
 
 
-def confine(limits: Limits) -> None:
+def confine(limits: ProcessLimits) -> None:
     """Restrict this process for good."""
     set_limits(limits)
     if not limits.isolate:
@@ -183,7 +183,7 @@ def confine(limits: Limits) -> None:
     _deny_calls(calls)
 
 
-def set_limits(limits: Limits) -> None:
+def set_limits(limits: ProcessLimits) -> None:
     """Limit time, memory and files of this process."""
     wanted = {
         resource.RLIMIT_CPU: limits.cpu_seconds,

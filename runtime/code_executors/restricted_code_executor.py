@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from runtime.code_executors.child_python import ChildPython
-from runtime.code_executors.confinement import SCRIPT, Limits, missing_protection
+from runtime.code_executors.confinement import SCRIPT, ProcessLimits, missing_protection
 from runtime.code_executors.local_code_executor import LocalCodeExecutor
 
 
@@ -51,7 +51,7 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
 
     def new_process(self) -> ChildPython:
         """Return a process that restricts itself before it runs the code."""
-        limits = Limits(
+        limits = ProcessLimits(
             cpu_seconds=math.ceil(self.timeout_seconds) + 1 if self.timeout_seconds else None,
             memory_bytes=self.max_memory_bytes,
             file_bytes=self.max_file_bytes,

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from runtime import types
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
-from runtime.engine.contents_cache import CachedPrefix, ContentsCache
+from runtime.engine.contents_cache import ContentsCache, ContentsPrefix
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.pairing import drop_text_before_latest_response, pair_responses_with_calls
 from runtime.engine.referenced_artifacts import positions_of_files
@@ -83,7 +83,9 @@ def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) ->
     return _paired_contents(drop_text_before_latest_response(shown))
 
 
-async def _extend(prefix: CachedPrefix, events: Sequence[Event], agent_name: str, branch: str | None) -> None:
+async def _extend(
+    prefix: ContentsPrefix, events: Sequence[Event], agent_name: str, branch: str | None
+) -> None:
     """Append the following events and their contents. Other tasks run in between."""
     shown: list[Event] = []
     async for piece in in_slices(_effective(events)):

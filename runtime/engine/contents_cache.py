@@ -24,7 +24,7 @@ CacheKey = tuple[str, str, str, str, str | None]
 
 
 @dataclass
-class CachedPrefix:
+class ContentsPrefix:
     """Contents of the first `count` events of a session, as one agent on one branch sees them.
 
     Attributes:
@@ -83,18 +83,18 @@ class ContentsCache:
     """
 
     def __init__(self) -> None:
-        self._prefixes: OrderedDict[CacheKey, CachedPrefix] = OrderedDict()
+        self._prefixes: OrderedDict[CacheKey, ContentsPrefix] = OrderedDict()
         self._size = 0
 
-    def take(self, key: CacheKey) -> CachedPrefix:
+    def take(self, key: CacheKey) -> ContentsPrefix:
         """Remove and return the cached prefix, or return an empty one. `put` it back after changing it."""
         prefix = self._prefixes.pop(key, None)
         if prefix is None:
-            return CachedPrefix()
+            return ContentsPrefix()
         self._size -= prefix.size
         return prefix
 
-    def put(self, key: CacheKey, prefix: CachedPrefix) -> None:
+    def put(self, key: CacheKey, prefix: ContentsPrefix) -> None:
         """Cache the prefix. An empty one, as in the first invocation of a session, is not cached."""
         last = prefix.last() if prefix.last else None
         if last is None:

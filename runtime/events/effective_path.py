@@ -33,7 +33,7 @@ class Rewind:
 
 
 @dataclass(frozen=True)
-class Step:
+class RewindStep:
     """A rewind with the effective positions before and after it."""
 
     rewind: Rewind
@@ -65,7 +65,7 @@ class EffectivePath:
         steps: the rewinds, in order.
     """
 
-    steps: Sequence[Step]
+    steps: Sequence[RewindStep]
     spans: Spans
 
     def __contains__(self, position: int) -> bool:
@@ -90,7 +90,7 @@ def find_path(
         first: position of the first event.
         end: position after the last event.
     """
-    steps: list[Step] = []
+    steps: list[RewindStep] = []
     spans_before: dict[str, Spans] = {}
     spans: Spans = ()
     start = first
@@ -99,7 +99,7 @@ def find_path(
         spans_before[rewind.event_id] = spans
         undone = spans_before.get(rewind.undoes) if rewind.undoes else None
         after = _until(spans, positions.get(rewind.invocation_id, ())) if undone is None else undone
-        steps.append(Step(rewind, spans, after))
+        steps.append(RewindStep(rewind, spans, after))
         spans, start = after, rewind.position + 1
     return EffectivePath(steps, _with(spans, range(start, end)))
 

@@ -22,7 +22,7 @@ NO = frozenset({"no", "n", "false", "reject", "rejected", "deny", "denied", "can
 
 
 @dataclass(frozen=True)
-class File:
+class MessageFile:
     """A file of a message."""
 
     name: str
@@ -30,7 +30,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class CallAnswer:
+class AnswerToCall:
     """An answer to a call that waits."""
 
     call_id: str
@@ -52,16 +52,16 @@ def text_of(message: Message) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def files_of(message: Message) -> list[File]:
+def files_of(message: Message) -> list[MessageFile]:
     """Return the files of a message."""
     return [
-        File(part.filename or f"file-{index + 1}", part.raw)
+        MessageFile(part.filename or f"file-{index + 1}", part.raw)
         for index, part in enumerate(message.parts)
         if part.WhichOneof("content") == "raw"
     ]
 
 
-def answers_in(message: Message, task: SiteTask) -> Sequence[CallAnswer | QuestionAnswer]:
+def answers_in(message: Message, task: SiteTask) -> Sequence[AnswerToCall | QuestionAnswer]:
     """Return the answers of a message to what the task waits for: to each call by its id, or to the only question.
 
     Raises:
@@ -86,19 +86,19 @@ def answers_in(message: Message, task: SiteTask) -> Sequence[CallAnswer | Questi
 
 def _named_answer(
     response: types.FunctionResponse, waiting: dict[str | None, types.FunctionCall]
-) -> CallAnswer:
+) -> AnswerToCall:
     call = waiting.get(response.id)
     if call is None:
         raise InvalidParamsError(f"No call {response.id!r} of this task waits for an answer.")
-    return CallAnswer(call.id or "", response.name or "", response.response or {})
+    return AnswerToCall(call.id or "", response.name or "", response.response or {})
 
 
-def _call_answer(call: types.FunctionCall, text: str, data: dict[str, Any] | None) -> CallAnswer:
+def _call_answer(call: types.FunctionCall, text: str, data: dict[str, Any] | None) -> AnswerToCall:
     name, call_id = call.name or "", call.id or ""
     if data is not None:
-        return CallAnswer(call_id, name, data)
+        return AnswerToCall(call_id, name, data)
     if call.name == REQUEST_CONFIRMATION:
-        return CallAnswer(call_id, name, {"confirmed": _yes_or_no(text)})
+        return AnswerToCall(call_id, name, {"confirmed": _yes_or_no(text)})
     if call.name == REQUEST_CREDENTIAL:
         raise InvalidParamsError("A credential is needed: send it as the function response of the call.")
     options = options_of(call)
@@ -106,8 +106,8 @@ def _call_answer(call: types.FunctionCall, text: str, data: dict[str, Any] | Non
         chosen = [option for option in options if str(option) == text]
         if not chosen:
             raise InvalidParamsError(f"Choose one of these: {', '.join(map(str, options))}.")
-        return CallAnswer(call_id, name, {"result": chosen[0]})
-    return CallAnswer(call_id, name, {"result": text})
+        return AnswerToCall(call_id, name, {"result": chosen[0]})
+    return AnswerToCall(call_id, name, {"result": text})
 
 
 def _question_answer(job: ToolJob, text: str) -> QuestionAnswer:

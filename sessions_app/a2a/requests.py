@@ -15,7 +15,7 @@ from a2a.utils.errors import (
 from django.utils.crypto import salted_hmac
 
 from sessions_app import job_use_cases, use_cases
-from sessions_app.a2a.incoming import CallAnswer, answers_in, files_of, text_of
+from sessions_app.a2a.incoming import AnswerToCall, answers_in, files_of, text_of
 from sessions_app.a2a.task_list import TaskPage, find_tasks
 from sessions_app.a2a.tasks import SiteTask, find_task, load_task
 from sessions_app.db.threads import in_thread
@@ -115,7 +115,7 @@ class AgentOfCaller:
             raise UnsupportedOperationError("The task waits for no answer. Wait until it has ended.")
         user, session_id = self.caller.user, task.session.pk
         for answer in answers_in(message, task):
-            if isinstance(answer, CallAnswer):
+            if isinstance(answer, AnswerToCall):
                 await use_cases.answer_call(user, session_id, answer.call_id, answer.name, answer.response)
             else:
                 number = len(answer.job.answers)

@@ -24,7 +24,7 @@ RECENT = timedelta(days=90)
 """Time from which the choices of agents and tools are."""
 
 
-class LabelFilter(admin.SimpleListFilter):
+class FigureLabelFilter(admin.SimpleListFilter):
     """Filter of sessions by a label of one kind."""
 
     kind: ClassVar[str]
@@ -46,13 +46,13 @@ def recent_names(request: HttpRequest, metric: Metric) -> list[tuple[str, str]]:
     return [(name, name) for name in names[:MOST_CHOICES]]
 
 
-class AgentFilter(LabelFilter):
+class AgentFilter(FigureLabelFilter):
     """Filter by an agent that has written in the session."""
 
     title, parameter_name, kind, metric = _("agent"), "agent", AGENT, Metric.TOKENS
 
 
-class ToolFilter(LabelFilter):
+class SessionToolFilter(FigureLabelFilter):
     """Filter by a tool that has answered in the session."""
 
     title, parameter_name, kind, metric = _("tool"), "tool", TOOL, Metric.CALLS

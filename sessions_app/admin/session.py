@@ -27,7 +27,7 @@ from runtime.engine.request_record import RebuiltRequest
 from sessions_app.admin.annotation import SessionLabelFilter, annotations_of
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import require_read_request
-from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, ToolFilter
+from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OWN, Right, require
 from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
@@ -66,7 +66,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         SessionAppFilter,
         OutcomeFilter,
         AgentFilter,
-        ToolFilter,
+        SessionToolFilter,
         SessionLabelFilter,
     )
     list_select_related = ("user", "figures")

@@ -35,7 +35,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Form:
+class ExportFormat:
     """Form of a file: its type, its first line, and the writer of some records."""
 
     content_type: str
@@ -93,7 +93,7 @@ class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         )
 
 
-async def _stream(changelist: KeysetChangeList, form: Form, *, with_text: bool) -> AsyncIterator[str]:
+async def _stream(changelist: KeysetChangeList, form: ExportFormat, *, with_text: bool) -> AsyncIterator[str]:
     yield form.head
     position = ""
     while True:
@@ -146,7 +146,7 @@ def _as_json_lines(records: Iterable[Record]) -> str:
 
 
 FORMS = {
-    "csv": Form("text/csv; charset=utf-8", f"{','.join(COLUMNS)}\r\n", _as_csv),
-    "jsonl": Form("application/jsonl", "", _as_json_lines),
+    "csv": ExportFormat("text/csv; charset=utf-8", f"{','.join(COLUMNS)}\r\n", _as_csv),
+    "jsonl": ExportFormat("application/jsonl", "", _as_json_lines),
 }
 """Forms by the ending of the file's name."""

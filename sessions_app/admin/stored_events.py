@@ -26,7 +26,7 @@ LINE_CHARACTERS = 640
 
 
 @dataclass(frozen=True)
-class StoredEvent:
+class AuditEvent:
     """JSON of an event and of the values before it, as far as they were loaded, with secrets masked.
 
     Attributes:

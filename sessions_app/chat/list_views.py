@@ -19,7 +19,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.ownership import User
 from sessions_app.session_list.activity import activity_of
-from sessions_app.session_list.listing import SessionPage, list_sessions
+from sessions_app.session_list.listing import SessionListPage, list_sessions
 from sessions_app.session_list.search import search_sessions
 
 
@@ -36,7 +36,7 @@ async def session_list(request: HttpRequest) -> HttpResponse:
     return render(request, "chat/session_list.html", context)
 
 
-async def session_page_of(person: User, request: HttpRequest) -> SessionPage:
+async def session_page_of(person: User, request: HttpRequest) -> SessionListPage:
     """Return the part of the person's list that the address asks for.
 
     Raises:
@@ -44,7 +44,7 @@ async def session_page_of(person: User, request: HttpRequest) -> SessionPage:
     """
     query = request.GET.get("q", "")
     if query:
-        return SessionPage(await in_thread(search_sessions, person, query), is_search=True)
+        return SessionListPage(await in_thread(search_sessions, person, query), is_search=True)
     before, rows = request.GET.get("before", ""), request.GET.get("rows", "")
     is_archive = "archived" in request.GET
     return await in_thread(list_sessions, person, before=before, archived=is_archive, rows=rows)

@@ -14,7 +14,7 @@ from sessions_app.db.pool import fetch_one, fetch_one_under_locks
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConcurrencyLimits:
     """Limits on what runs and waits; 0 is no limit.
 
     Attributes:
@@ -31,15 +31,15 @@ class Limits:
     tokens: int = 0
     cost: float = 0.0
 
-    def without_numbers(self) -> Limits:
+    def without_numbers(self) -> ConcurrencyLimits:
         """Return the limits on use alone, for what must not be lost: an answer, a job's result, a scheduled task."""
-        return Limits(tokens=self.tokens, cost=self.cost)
+        return ConcurrencyLimits(tokens=self.tokens, cost=self.cost)
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = ConcurrencyLimits()
 
 
-async def fetch_one_counted(query: str, params: dict[str, Any], limits: Limits) -> TupleRow | None:
+async def fetch_one_counted(query: str, params: dict[str, Any], limits: ConcurrencyLimits) -> TupleRow | None:
     """Run a statement that contains `EXCESS` and `EXCESS_OF_DAY` and return its first row.
 
     Advisory locks let only one such statement count the same app or user at a time. Without limits no lock is taken.

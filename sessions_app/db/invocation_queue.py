@@ -16,7 +16,7 @@ from sessions_app.db.concurrency_limits import (
     EXCESS,
     EXCESS_OF_DAY,
     NO_LIMITS,
-    Limits,
+    ConcurrencyLimits,
     fetch_one_counted,
     key_has_spent,
 )
@@ -51,7 +51,7 @@ class AdmissionRules:
     """
 
     policies: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = NO_LIMITS
+    limits: ConcurrencyLimits = NO_LIMITS
 
 
 @dataclass(frozen=True)

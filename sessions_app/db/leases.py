@@ -16,7 +16,7 @@ from sessions_app.db.concurrency_limits import (
     EXCESS_OF_DAY,
     NO_LIMITS,
     TODAY,
-    Limits,
+    ConcurrencyLimits,
     fetch_one_counted,
     key_has_spent,
 )
@@ -64,7 +64,7 @@ class Claim:
 
 
 async def claim_next(
-    session_id: UUID, *, owner: str, lease_seconds: float, limits: Limits = NO_LIMITS
+    session_id: UUID, *, owner: str, lease_seconds: float, limits: ConcurrencyLimits = NO_LIMITS
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
 

@@ -40,7 +40,7 @@ M = TypeVar("M", bound=BaseModel)
 NOT_COMPARED = "No criterion could compare the case with anything: it expects no final response."
 
 
-class Attempt:
+class CaseAttempt:
     """One attempt at a case, with its invocations and results so far."""
 
     def __init__(self, app_name: str, case: EvalCase, config: EvalConfig) -> None:
@@ -85,7 +85,7 @@ def evaluate(case_id: int) -> None:
     values: dict[str, Any] = {}
     try:
         case, config = EvalCase.model_validate(row.case), EvalConfig.model_validate(row.evaluation.config)
-        attempt = Attempt(row.evaluation.app_name, case, config)
+        attempt = CaseAttempt(row.evaluation.app_name, case, config)
         future = asyncio.run_coroutine_threadsafe(attempt.run(), background_loop())
         try:
             _wait_with_heartbeats(future, lambda: _beat(row))

@@ -22,7 +22,7 @@ from sessions_app.conf import conf
 from sessions_app.figures import log_facts
 from sessions_app.figures.day_amounts import add_amounts
 from sessions_app.figures.log_facts import uncounted_facts
-from sessions_app.figures.session_counts import Amounts, Outcomes, SessionCounter
+from sessions_app.figures.session_counts import BatchAmounts, Outcomes, SessionCounter
 from sessions_app.models import FiguresProgress, Invocation, InvocationStatus, Session, SessionFigures
 from sessions_app.models.scheduled_task import END_OF_CALENDAR
 
@@ -111,7 +111,7 @@ def _count(ids: Iterable[UUID]) -> None:
     facts = uncounted_facts(ids)
     is_all = len(facts) < log_facts.MOST_EVENTS
     events = {pk: list(group) for pk, group in groupby(facts, lambda event: event.session_id)}
-    amounts = Amounts()
+    amounts = BatchAmounts()
     for session in sessions:
         counter = SessionCounter(session, session.figures, amounts, conf())
         counter.add_events(events.get(session.pk, ()))

@@ -8,14 +8,14 @@ from typing import Any
 from django.db import connection
 
 from sessions_app.figures.days import local_day
-from sessions_app.figures.session_counts import Amounts, DayKey
+from sessions_app.figures.session_counts import BatchAmounts, DayKey
 from sessions_app.models import ActiveDay, DayFigure, Failure, Metric
 
 DAYS_KEPT = 400
 ACTIVE_DAYS_KEPT = 60
 
 
-def add_amounts(amounts: Amounts) -> None:
+def add_amounts(amounts: BatchAmounts) -> None:
     """Add the amounts of a batch; a person is counted once a day."""
     people = _newly_active(amounts.active)
     for day in people:

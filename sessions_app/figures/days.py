@@ -17,7 +17,7 @@ Key = tuple[str, str]
 
 
 @dataclass
-class Amounts:
+class DayAmounts:
     """Amounts of one or more days."""
 
     by_metric: dict[str, Counter[Key]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Amounts:
         return found
 
     @classmethod
-    def sum(cls, several: Iterable[Amounts]) -> Amounts:
+    def sum(cls, several: Iterable[DayAmounts]) -> DayAmounts:
         found = cls()
         for one in several:
             for metric, amounts in one.by_metric.items():
@@ -54,9 +54,9 @@ def local_day(moment: datetime | None = None) -> date:
     return timezone.localdate(moment, timezone.get_default_timezone())
 
 
-def load_days(figures: QuerySet[DayFigure], last: date, days: int) -> dict[date, Amounts]:
+def load_days(figures: QuerySet[DayFigure], last: date, days: int) -> dict[date, DayAmounts]:
     """Return the amounts of each of so many days, the last one included, the oldest first."""
-    found = {last - timedelta(days=age): Amounts() for age in reversed(range(days))}
+    found = {last - timedelta(days=age): DayAmounts() for age in reversed(range(days))}
     rows = figures.filter(day__in=list(found)).values_list("day", "metric", "name", "detail")
     for day, metric, name, detail, amount in rows.annotate(sum=Sum("amount")):
         found[day].add(metric, (name, detail), amount)

@@ -24,7 +24,7 @@ Outcomes = dict[tuple[str, str], tuple[int, float]]
 
 
 @dataclass
-class Amounts:
+class BatchAmounts:
     """Amounts that the sessions of a batch add to the days, with their failures and active people."""
 
     days: Counter[DayKey] = field(default_factory=Counter)
@@ -35,7 +35,7 @@ class Amounts:
 class SessionCounter:
     """Adds facts of a session's events, and its invocations, to its figures and to the amounts of days."""
 
-    def __init__(self, session: Session, figures: SessionFigures, amounts: Amounts, conf: Conf) -> None:
+    def __init__(self, session: Session, figures: SessionFigures, amounts: BatchAmounts, conf: Conf) -> None:
         self._session = session
         self._figures = figures
         self._amounts = amounts

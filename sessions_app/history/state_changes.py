@@ -10,7 +10,7 @@ from typing import Any
 from runtime.sessions.state import State
 
 
-class Scope(StrEnum):
+class StateScope(StrEnum):
     """Scope of a state key: the session, all sessions of the user, or all sessions of the app."""
 
     SESSION = "session"
@@ -28,7 +28,7 @@ class StateChange:
     """
 
     key: str
-    scope: Scope
+    scope: StateScope
     is_new: bool
     before: Any
     after: Any
@@ -39,13 +39,13 @@ class StateChange:
         return not self.is_new and self.before == self.after
 
 
-def scope_of(key: str) -> Scope | None:
+def scope_of(key: str) -> StateScope | None:
     """Return the scope of a key; None for `temp:`, which is never stored."""
     if key.startswith(State.APP_PREFIX):
-        return Scope.APP
+        return StateScope.APP
     if key.startswith(State.USER_PREFIX):
-        return Scope.USER
-    return None if key.startswith(State.TEMP_PREFIX) else Scope.SESSION
+        return StateScope.USER
+    return None if key.startswith(State.TEMP_PREFIX) else StateScope.SESSION
 
 
 def state_changes(delta: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[StateChange]:

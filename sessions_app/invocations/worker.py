@@ -233,10 +233,10 @@ async def close_worker() -> None:
         await closing.close()
 
 
-def _limits() -> concurrency_limits.Limits:
+def _limits() -> concurrency_limits.ConcurrencyLimits:
     """Return the site's limits on invocations that run or wait, and on the use of a day."""
     site = conf()
-    return concurrency_limits.Limits(
+    return concurrency_limits.ConcurrencyLimits(
         site.by_app("invocations_of_app"),
         site.invocations_of_person,
         queued=site.queued_messages_per_person,

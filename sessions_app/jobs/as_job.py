@@ -13,7 +13,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.long_running_tool import with_pending_note
 from sessions_app.celery_dispatch import RUN_TOOL_JOB
-from sessions_app.jobs.run import RetryPolicy
+from sessions_app.jobs.run import JobRetries
 from sessions_app.jobs.staging import stage_call
 
 
@@ -30,7 +30,7 @@ class ToolAsJob(BaseTool):
         ConfigurationError: The tool cannot run in a job.
     """
 
-    def __init__(self, tool: BaseTool, policy: RetryPolicy) -> None:
+    def __init__(self, tool: BaseTool, policy: JobRetries) -> None:
         if not can_run_in_job(tool):
             raise ConfigurationError(
                 f"Tool {tool.name!r} cannot be a job: it works on the running invocation, its answer comes from "
@@ -68,7 +68,7 @@ class ToolsetAsJobs(BaseToolset):
         policy: retries after exceptions of the tools, and of the toolset when a worker asks for them.
     """
 
-    def __init__(self, toolset: BaseToolset, policy: RetryPolicy) -> None:
+    def __init__(self, toolset: BaseToolset, policy: JobRetries) -> None:
         super().__init__()
         self.toolset = toolset
         self.policy = policy
@@ -117,5 +117,5 @@ def as_job(
     Raises:
         ConfigurationError: The tool cannot run in a job.
     """
-    policy = RetryPolicy(retry_on, max_retries)
+    policy = JobRetries(retry_on, max_retries)
     return ToolsetAsJobs(tool, policy) if isinstance(tool, BaseToolset) else ToolAsJob(tool, policy)

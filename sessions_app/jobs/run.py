@@ -44,7 +44,7 @@ TIMED_OUT = gettext_noop("The job exceeded its time limit.")
 
 
 @dataclass(frozen=True)
-class RetryPolicy:
+class JobRetries:
     """Retries of a job: the exceptions that cause a retry, and the limit."""
 
     on: tuple[type[Exception], ...] = ()
@@ -71,7 +71,7 @@ class JobOutcome:
 
 def run_job(
     run: Callable[[dict[str, Any]], Any],
-    policy: Callable[[], RetryPolicy],
+    policy: Callable[[], JobRetries],
     task: Task[Any, None],
     job_id: UUID,
 ) -> None:
@@ -89,7 +89,7 @@ def run_job(
 
 def _run_job(
     call: Callable[[ToolJob], JobOutcome | JobQuestion],
-    policy: Callable[[], RetryPolicy],
+    policy: Callable[[], JobRetries],
     task: Task[Any, None],
     job_id: UUID,
 ) -> None:

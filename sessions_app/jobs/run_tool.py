@@ -20,7 +20,7 @@ from sessions_app import agent_registry
 from sessions_app.db.threads import background_loop
 from sessions_app.jobs.api import JobCancelled, JobError, current_job
 from sessions_app.jobs.as_job import ToolAsJob, ToolsetAsJobs
-from sessions_app.jobs.run import RetryPolicy, run_job
+from sessions_app.jobs.run import JobRetries, run_job
 from sessions_app.jobs.tool_context import JobContext, open_context
 from sessions_app.models import ToolJob
 from sessions_app.toolset_use import using
@@ -71,7 +71,7 @@ def run_tool_job(task: Task[Any, None], job_id: UUID) -> None:
     asked: list[Source] = []
     run_job(
         partial(_run_call, job, _find_candidates(job), asked.append),
-        lambda: asked[-1].policy if asked else RetryPolicy(),
+        lambda: asked[-1].policy if asked else JobRetries(),
         task,
         job_id,
     )

@@ -20,7 +20,7 @@ from runtime.tools.tool_result import ToolError
 from sessions_app.conf import conf
 from sessions_app.db.clock import database_now
 from sessions_app.errors import InvalidInputError
-from sessions_app.jobs.run import RetryPolicy, run_job
+from sessions_app.jobs.run import JobRetries, run_job
 from sessions_app.jobs.staging import stage_call
 from sessions_app.timing import parse_moment, zone_of
 
@@ -51,7 +51,7 @@ class JobTool(LongRunningFunctionTool):
     """
 
     def __init__(
-        self, func: Callable[..., Any], policy: RetryPolicy, limits: dict[str, float], *, is_delayable: bool
+        self, func: Callable[..., Any], policy: JobRetries, limits: dict[str, float], *, is_delayable: bool
     ) -> None:
         super().__init__(func)
         if self._signature.context_names:
@@ -151,7 +151,7 @@ def job_tool(
     set_limits = {name: limit for name, limit in limits.items() if limit is not None}
 
     def make(function: Callable[..., Any]) -> JobTool:
-        tool = JobTool(function, RetryPolicy(retry_on, max_retries), set_limits, is_delayable=delayable)
+        tool = JobTool(function, JobRetries(retry_on, max_retries), set_limits, is_delayable=delayable)
         tool.title = title
         return tool
 

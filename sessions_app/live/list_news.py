@@ -20,7 +20,7 @@ WINDOW_SECONDS = 0.5
 Tell = Callable[[], None]
 
 
-class Outbox(Protocol):
+class ListOutbox(Protocol):
     """Messages to other processes."""
 
     def send_list_change(self, user_id: str) -> None:
@@ -39,7 +39,7 @@ class Outbox(Protocol):
 class ListNews:
     """Watchers by user. A notice of a session changes the list of the session's owner."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: ListOutbox) -> None:
         self._outbox = outbox
         self._watchers: defaultdict[str, set[Tell]] = defaultdict(set)
         self._changed: set[UUID] = set()

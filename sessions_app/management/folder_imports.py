@@ -14,7 +14,7 @@ from runtime.google_adk import runtime_name
 
 
 @dataclass(frozen=True)
-class Flaw:
+class ImportFlaw:
     """A line of a folder's file that cannot work here."""
 
     file: Path
@@ -25,7 +25,7 @@ class Flaw:
         return f"{self.problem}  (line {self.line} of {self.file})"
 
 
-def flaws_of(folder: Path) -> Iterator[Flaw]:
+def flaws_of(folder: Path) -> Iterator[ImportFlaw]:
     """Yield missing imports and files that are not Python. Imports that may fail are left out."""
     for file in sorted(folder.rglob("*.py")):
         if any(part.startswith(".") or part == "site-packages" for part in file.parts[len(folder.parts) :]):
@@ -33,11 +33,11 @@ def flaws_of(folder: Path) -> Iterator[Flaw]:
         try:
             tree = ast.parse(file.read_bytes(), str(file))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            yield Flaw(file, getattr(error, "lineno", None) or 1, f"not Python: {error.args[0]}")
+            yield ImportFlaw(file, getattr(error, "lineno", None) or 1, f"not Python: {error.args[0]}")
             continue
         for node in _required(tree):
             yield from (
-                Flaw(file, node.lineno, problem) for problem in dict.fromkeys(_problems(node, folder))
+                ImportFlaw(file, node.lineno, problem) for problem in dict.fromkeys(_problems(node, folder))
             )
 
 

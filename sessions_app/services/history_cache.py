@@ -24,7 +24,7 @@ SessionName = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class StoredEvent:
+class CachedEvent:
     """An event that was read from its JSON.
 
     Attributes:
@@ -35,20 +35,20 @@ class StoredEvent:
     bytes: int
 
     @classmethod
-    def read(cls, body: str) -> StoredEvent:
+    def read(cls, body: str) -> CachedEvent:
         """Return the event of a stored body."""
         return cls(event_from_json(body), BYTES_OF_EVENT + sys.getsizeof(body))
 
 
-async def read_events(bodies: Sequence[str]) -> list[StoredEvent]:
+async def read_events(bodies: Sequence[str]) -> list[CachedEvent]:
     """Return the events of stored bodies. Reading a long history lets other tasks run after each slice."""
-    events: list[StoredEvent] = []
+    events: list[CachedEvent] = []
     slice_events = slice_characters = 0
     for body in bodies:
         if slice_events == SLICE_EVENTS or slice_characters > SLICE_CHARACTERS:
             await asyncio.sleep(0)
             slice_events = slice_characters = 0
-        events.append(StoredEvent.read(body))
+        events.append(CachedEvent.read(body))
         slice_events += 1
         slice_characters += len(body)
     return events
@@ -77,7 +77,7 @@ class History:
         """Sequence number of the last event."""
         return self.skipped + len(self.events)
 
-    def add(self, after: int, stored: Sequence[StoredEvent]) -> int:
+    def add(self, after: int, stored: Sequence[CachedEvent]) -> int:
         """Append the events that follow `after`, unless there is a gap; return their memory."""
         new = stored[self.last_seq - after :] if after <= self.last_seq else []
         events = [one.event for one in new]
@@ -113,7 +113,7 @@ class HistoryCache:
         self._size += history.bytes
         self._evict_least_recently_used()
 
-    def extend(self, name: SessionName, session_id: UUID, after: int, stored: Iterable[StoredEvent]) -> None:
+    def extend(self, name: SessionName, session_id: UUID, after: int, stored: Iterable[CachedEvent]) -> None:
         """Append the events that follow `after`.
 
         A summary drops the history instead: few of the cached events are still in effect, so the next load is cheaper.

@@ -26,7 +26,7 @@ from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
 from sessions_app.services.erasing import delete_session_row
-from sessions_app.services.history_cache import History, SessionName, StoredEvent, cache, read_events
+from sessions_app.services.history_cache import CachedEvent, History, SessionName, cache, read_events
 from sessions_app.services.model_calls import ModelCallLog
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
@@ -199,7 +199,7 @@ class DjangoSessionService(BaseSessionService):
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
         # Cache a copy: later changes of the writer's event object are not in the log.
-        cache.extend(name, committed.session_id, committed.seq - 1, map(StoredEvent.read, [body]))
+        cache.extend(name, committed.session_id, committed.seq - 1, map(CachedEvent.read, [body]))
         session.last_seq = committed.seq
         if self._on_commit:
             self._on_commit(

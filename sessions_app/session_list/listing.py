@@ -35,7 +35,7 @@ BROKEN = "The address of this page is broken. Go back to your chats."
 
 
 @dataclass(frozen=True)
-class SessionPage:
+class SessionListPage:
     """A part of the list.
 
     Attributes:
@@ -48,7 +48,9 @@ class SessionPage:
     is_search: bool = False
 
 
-def list_sessions(person: User, *, before: str = "", archived: bool = False, rows: str = "") -> SessionPage:
+def list_sessions(
+    person: User, *, before: str = "", archived: bool = False, rows: str = ""
+) -> SessionListPage:
     """Return the page of the person's sessions that follows the cursor, the first page without one.
 
     Args:
@@ -65,7 +67,7 @@ def list_sessions(person: User, *, before: str = "", archived: bool = False, row
         rest = rest.filter(_follows(before))
     found = list(rest.newest_first()[: length + 1])
     shown = found[:length]
-    return SessionPage(pinned + shown, _cursor(shown[-1]) if len(found) > length else "")
+    return SessionListPage(pinned + shown, _cursor(shown[-1]) if len(found) > length else "")
 
 
 def _length(rows: str) -> int:

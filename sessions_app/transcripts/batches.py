@@ -14,7 +14,7 @@ EVENTS_AHEAD = 10
 
 
 @dataclass(frozen=True)
-class Batch:
+class EventBatch:
     """Consecutive events, oldest first.
 
     Attributes:
@@ -25,13 +25,13 @@ class Batch:
     ahead: list[Event]
 
 
-async def batches_of(session: Session) -> AsyncIterator[Batch]:
+async def batches_of(session: Session) -> AsyncIterator[EventBatch]:
     """Yield the events up to `session.last_seq`, without rewound ones, as the chat page shows them (contract R3)."""
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     events = without_rewound(session.events.filter(seq__lte=session.last_seq), rewinds)
     seq = 0
     wanted = EVENTS_OF_BATCH + EVENTS_AHEAD
     while rows := await fetch_rows(events.after(seq).only("seq", "body", "session_id")[:wanted]):
-        batch = Batch(rows[:EVENTS_OF_BATCH], rows[EVENTS_OF_BATCH:])
+        batch = EventBatch(rows[:EVENTS_OF_BATCH], rows[EVENTS_OF_BATCH:])
         yield batch
         seq = batch.events[-1].seq

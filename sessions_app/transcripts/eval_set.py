@@ -16,7 +16,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.masking import mask
 from sessions_app.models import Session
 from sessions_app.thread_pools import download_threads
-from sessions_app.transcripts.batches import Batch, batches_of
+from sessions_app.transcripts.batches import EventBatch, batches_of
 
 
 async def stream_eval_set(name: str, session_ids: Iterable[UUID]) -> AsyncIterator[bytes]:
@@ -64,6 +64,6 @@ async def _case_of(session: Session) -> EvalCase:
     )
 
 
-def _add_batch(recording: SessionRecording, batch: Batch) -> None:
+def _add_batch(recording: SessionRecording, batch: EventBatch) -> None:
     for row in batch.events:
         recording.add(event_to_show(mask(row.body)))

@@ -19,7 +19,7 @@ from sessions_app.models import Session, ToolJob
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.thread_pools import download_threads
-from sessions_app.transcripts.batches import Batch, batches_of
+from sessions_app.transcripts.batches import EventBatch, batches_of
 from sessions_app.transcripts.entries import Entry, EntryContext, Piece, entry_of
 from sessions_app.transcripts.markdown_file import markdown_head, write_markdown
 
@@ -66,7 +66,7 @@ async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
     return {job.call_id: job for job in rows}
 
 
-def _read_batch(batch: Batch) -> tuple[list[Event], set[str]]:
+def _read_batch(batch: EventBatch) -> tuple[list[Event], set[str]]:
     """Return the events of the batch without secrets, and the ids of the calls that have a response."""
     events = [event_to_show(mask_keys(row.body)) for row in batch.events]
     ahead = [event_to_show(row.body) for row in batch.ahead]
@@ -74,7 +74,7 @@ def _read_batch(batch: Batch) -> tuple[list[Event], set[str]]:
     return events, {response.id for response in responses if response.id}
 
 
-def _write_batch(batch: Batch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
+def _write_batch(batch: EventBatch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
     rows = zip(batch.events, events, strict=True)
     with context.view.reader.reading():  # This runs in a thread.
         return storable("".join([_write(row.seq, event, context, write) for row, event in rows]))
@@ -90,5 +90,5 @@ def _write(seq: int, event: Event, context: EntryContext, write: WriteEntry) -> 
         return write(Entry("", "quiet", datetime.now(UTC), [notice]))
 
 
-def _json_of(batch: Batch) -> bytes:
+def _json_of(batch: EventBatch) -> bytes:
     return b",\n".join(as_json(mask_keys(without_app_state(row.body))) for row in batch.events)

@@ -40,7 +40,7 @@ _rounds: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True)
-class Attempt:
+class DeliveryAttempt:
     """Outcome of one attempt.
 
     Attributes:
@@ -120,7 +120,7 @@ def _signed(delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
     return signed_headers(secret, str(delivery.message_id), int(time.time()), body)
 
 
-async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str, str]) -> Attempt:
+async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str, str]) -> DeliveryAttempt:
     """Send the delivery. The body of the response is not read, and a redirect is a failure."""
     hook = delivery.webhook
     headers = [("content-type", "application/json"), ("user-agent", "adk-webhooks"), *own_headers.items()]
@@ -132,14 +132,14 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
         ):
             status = int(response.status)
     except TimeoutError:
-        return Attempt(None, f"There was no response within {ATTEMPT_SECONDS:g} seconds.")
+        return DeliveryAttempt(None, f"There was no response within {ATTEMPT_SECONDS:g} seconds.")
     except ForbiddenTargetError as error:
-        return Attempt(None, str(error))
+        return DeliveryAttempt(None, str(error))
     except Exception as error:  # noqa: BLE001 - whatever a foreign server and its name lead to
-        return Attempt(None, f"The server could not be reached ({type(error).__name__}).")
+        return DeliveryAttempt(None, f"The server could not be reached ({type(error).__name__}).")
     if 200 <= status < 300:
-        return Attempt(status)
-    return Attempt(status, f"The server answered with status {status}.")
+        return DeliveryAttempt(status)
+    return DeliveryAttempt(status, f"The server answered with status {status}.")
 
 
 def _claim_due() -> list[WebhookDelivery]:
@@ -175,7 +175,7 @@ def _end(delivery: WebhookDelivery, reason: str) -> bool:
     return False
 
 
-def _record(delivery: WebhookDelivery, attempt: Attempt) -> None:
+def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
     """Store the outcome; disable a webhook that is gone, or has taken nothing since the first attempt."""
     row = WebhookDelivery.objects.filter(pk=delivery.pk)
     told = {"response_status": attempt.status, "error": attempt.error}

@@ -23,7 +23,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.staging import stage_job, staged_jobs, staging
 from sessions_app.services import DjangoArtifactService, DjangoSessionService, history_cache
-from sessions_app.services.history_cache import History, HistoryCache, StoredEvent
+from sessions_app.services.history_cache import CachedEvent, History, HistoryCache
 from sessions_app.services.session_service import CommittedEvent
 from tests.fakes import text_content
 from tests.integration.session_helpers import (
@@ -289,8 +289,8 @@ def _uuid(name: str) -> UUID:
     return UUID(int=ord(name))
 
 
-def _stored(*texts: str) -> list[StoredEvent]:
-    return [StoredEvent.read(event_to_json(text_event(text))) for text in texts]
+def _stored(*texts: str) -> list[CachedEvent]:
+    return [CachedEvent.read(event_to_json(text_event(text))) for text in texts]
 
 
 def _history(name: str, *texts: str) -> History:

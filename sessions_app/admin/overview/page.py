@@ -19,7 +19,7 @@ from sessions_app.admin.overview.now import Tile, load_tiles
 from sessions_app.admin.permissions import OF_APP, RemitPaths, remits_of, within_remits
 from sessions_app.conf import conf
 from sessions_app.figures.buckets import percentile
-from sessions_app.figures.days import Amounts, load_days, local_day
+from sessions_app.figures.days import DayAmounts, load_days, local_day
 from sessions_app.models import DayFigure, InvocationStatus, Metric, PersonUsage
 from sessions_app.rendering.audit_values import format_cost, format_duration
 from sessions_app.rendering.plots import Draw, Series, lines, stacked_bars
@@ -49,7 +49,7 @@ def load_overview(request: HttpRequest) -> Overview:
     figures = within_remits(request, DayFigure.objects.all(), OF_APP)
     last = local_day()
     days = load_days(figures, last, DAYS)
-    today, all_days = days[last], Amounts.sum(days.values())
+    today, all_days = days[last], DayAmounts.sum(days.values())
     return Overview(
         tiles=_tiles_of(today, last, with_people=not remits_of(request)),
         outcomes=_outcomes_of(today, last),
@@ -63,7 +63,7 @@ def load_overview(request: HttpRequest) -> Overview:
     )
 
 
-def _tiles_of(today: Amounts, day: date, *, with_people: bool) -> list[Tile]:
+def _tiles_of(today: DayAmounts, day: date, *, with_people: bool) -> list[Tile]:
     """Return the tiles of a day. People are counted in all apps together, so not for staff of some apps."""
     url = sessions_of(day, day)
     people = Tile(_("Active people"), _number(today.total(Metric.PEOPLE)), url)
@@ -82,7 +82,7 @@ def _tiles_of(today: Amounts, day: date, *, with_people: bool) -> list[Tile]:
     ]  # fmt: skip
 
 
-def _outcomes_of(today: Amounts, day: date) -> list[Tile]:
+def _outcomes_of(today: DayAmounts, day: date) -> list[Tile]:
     counted = today.by_name(Metric.INVOCATIONS)
     shown = (*InvocationStatus.ended(), InvocationStatus.WAITING)
     return [
@@ -91,7 +91,7 @@ def _outcomes_of(today: Amounts, day: date) -> list[Tile]:
     ]
 
 
-def _tools(today: Amounts, all_days: Amounts, day: date) -> list[dict[str, Any]]:
+def _tools(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str, Any]]:
     """Return the tools that failed most, today's first."""
     now, before = today.by_name(Metric.FAILURES), all_days.by_name(Metric.FAILURES)
     calls, all_calls = today.by_name(Metric.CALLS), all_days.by_name(Metric.CALLS)
@@ -107,7 +107,7 @@ def _tools(today: Amounts, all_days: Amounts, day: date) -> list[dict[str, Any]]
     ]  # fmt: skip
 
 
-def _models(today: Amounts, all_days: Amounts, day: date) -> list[dict[str, Any]]:
+def _models(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str, Any]]:
     """Return tokens and cost by agent and model, those with the most tokens first."""
     tokens, cost = all_days.of(Metric.TOKENS), all_days.of(Metric.COST)
     return [
@@ -144,7 +144,7 @@ def _share(row: PersonUsage, tokens: int, cost: float) -> int:
     return round(100 * max(shares))
 
 
-def _plots(days: Mapping[date, Amounts]) -> list[tuple[str, SafeString]]:
+def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
     labels = [date_format(day, "j M") for day in days]
     several = list(days.values())
     outcomes = {
@@ -164,16 +164,18 @@ def _plots(days: Mapping[date, Amounts]) -> list[tuple[str, SafeString]]:
     return [(title, draw(title, labels, series)) for draw, title, series in plots]
 
 
-def _series(days: list[Amounts], metric: Metric) -> dict[str, list[float]]:
+def _series(days: list[DayAmounts], metric: Metric) -> dict[str, list[float]]:
     """Return the largest series of a metric by name, and the sum of the others; errors without a tool have no name."""
     by_day = [Counter({name: n for name, n in one.by_name(metric).items() if name}) for one in days]
-    largest = [name for name, _amount in Amounts.sum(days).by_name(metric).most_common(MOST_SERIES) if name]
+    largest = [
+        name for name, _amount in DayAmounts.sum(days).by_name(metric).most_common(MOST_SERIES) if name
+    ]
     series: dict[str, list[float]] = {name: [one[name] for one in by_day] for name in largest}
     others: list[float] = [sum(one.values()) - sum(one[name] for name in largest) for one in by_day]
     return {**series, _("others"): others} if any(others) else series
 
 
-def _day_row(day: date, amounts: Amounts) -> dict[str, Any]:
+def _day_row(day: date, amounts: DayAmounts) -> dict[str, Any]:
     outcomes = amounts.by_name(Metric.INVOCATIONS)
     failed = InvocationStatus.FAILED
     return {
@@ -188,16 +190,16 @@ def _day_row(day: date, amounts: Amounts) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tool_failures(amounts: Amounts) -> float:
+def _tool_failures(amounts: DayAmounts) -> float:
     failures: Counter[str] = amounts.by_name(Metric.FAILURES)
     return sum(number for name, number in failures.items() if name)
 
 
-def _percentile(amounts: Amounts, share: float) -> float | None:
+def _percentile(amounts: DayAmounts, share: float) -> float | None:
     return percentile(amounts.by_name(Metric.FIRST_WORD), share)
 
 
-def _first_word(amounts: Amounts, share: float) -> str:
+def _first_word(amounts: DayAmounts, share: float) -> str:
     seconds = _percentile(amounts, share)
     return "-" if seconds is None else format_duration(timedelta(seconds=seconds))
 

@@ -20,7 +20,7 @@ PartName = Literal["functionCall", "functionResponse"]
 
 
 @dataclass(frozen=True)
-class CallAnswer:
+class CallResponse:
     """One response to a call.
 
     Attributes:
@@ -50,25 +50,25 @@ class CallView:
 
     title: str
     made_at: datetime | None
-    answers: Sequence[CallAnswer]
-    approvals: Sequence[CallAnswer] | None
+    answers: Sequence[CallResponse]
+    approvals: Sequence[CallResponse] | None
     job: ToolJob | None
     approver: ActorColumns | None = None
 
     @property
-    def approval(self) -> CallAnswer | None:
+    def approval(self) -> CallResponse | None:
         """The last answer to the confirmation request."""
         return self.approvals[-1] if self.approvals else None
 
     @property
-    def outcome(self) -> CallAnswer | None:
+    def outcome(self) -> CallResponse | None:
         """The last response, unless another one follows."""
         last = self.answers[-1] if self.answers else None
         return last if last and last.state != "pending" else None
 
     @property
     def state(self) -> str:
-        """Outcome in a word: a state of `CallAnswer` or a status of a job."""
+        """Outcome in a word: a state of `CallResponse` or a status of a job."""
         if self.outcome:
             return self.outcome.state
         if self.job:
@@ -123,7 +123,7 @@ def asking_call_id(call: Mapping[str, Any]) -> str | None:
     return call_id if call_id and isinstance(call_id, str) else None
 
 
-def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallAnswer]]:
+def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]:
     """Yield the answers that an event has, with the ids of their calls."""
     durations = mapping(mapping(mapping(body).get("customMetadata")).get(SECONDS_KEY))
     for part in parts_of(body):
@@ -133,7 +133,7 @@ def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallAnswer]]:
             seconds = durations.get(call_id)
             yield (
                 call_id,
-                CallAnswer(
+                CallResponse(
                     event.seq,
                     event.happened_at,
                     _on_one_line(given),
@@ -151,7 +151,7 @@ def _on_one_line(response: object) -> str:
 
 
 def answer_state(name: object, response: object) -> str:
-    """Return the state of a response: see `CallAnswer`."""
+    """Return the state of a response: see `CallResponse`."""
     given = mapping(response)
     if name == REQUEST_CONFIRMATION:
         return "approved" if given.get("confirmed") is True else "rejected"

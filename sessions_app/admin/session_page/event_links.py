@@ -15,7 +15,7 @@ from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.effective_path import EffectivePath
 from sessions_app.admin.session_page.calls import (
-    CallAnswer,
+    CallResponse,
     CallView,
     PartName,
     answer_state,
@@ -52,7 +52,7 @@ class EventLinks:
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
-    answers: Mapping[str, list[CallAnswer]] = field(default_factory=dict)
+    answers: Mapping[str, list[CallResponse]] = field(default_factory=dict)
     requests: Mapping[str, str] = field(default_factory=dict)
     jobs: Mapping[str, ToolJob] = field(default_factory=dict)
     artifacts: Mapping[tuple[str, int], Artifact] = field(default_factory=dict)
@@ -130,14 +130,14 @@ def _seqs_by_id(found: Iterable[tuple[int, Iterable[str]]]) -> SeqsByCallId:
     return seqs
 
 
-def _by_call_id(found: Iterable[tuple[str, CallAnswer]]) -> dict[str, list[CallAnswer]]:
-    answers: dict[str, list[CallAnswer]] = {}
+def _by_call_id(found: Iterable[tuple[str, CallResponse]]) -> dict[str, list[CallResponse]]:
+    answers: dict[str, list[CallResponse]] = {}
     for call_id, answer in found:
         answers.setdefault(call_id, []).append(answer)
     return answers
 
 
-def _is_answered(answers: Sequence[CallAnswer]) -> bool:
+def _is_answered(answers: Sequence[CallResponse]) -> bool:
     return bool(answers) and answers[-1].state != "pending"
 
 
@@ -147,13 +147,13 @@ def _later_requests(session: Session, seq: int, ids: set[str]) -> dict[str, str]
     return {call_id: request for request, call_id in rows if request}
 
 
-def find_later_answers(session: Session, seq: int, ids: set[str]) -> Iterator[tuple[str, CallAnswer]]:
+def find_later_answers(session: Session, seq: int, ids: set[str]) -> Iterator[tuple[str, CallResponse]]:
     """Yield the answers to these calls in the events after the event `seq`, oldest first."""
     for call_id, found, at, result, name, status, error, is_confirmed, seconds in _later_parts(
         _LATER_ANSWERS, session, seq, ids
     ):
         state = answer_state(name, {"status": status, "error": error, "confirmed": is_confirmed})
-        yield call_id, CallAnswer(found, at, excerpt(mask_json(result or "")), state, seconds)
+        yield call_id, CallResponse(found, at, excerpt(mask_json(result or "")), state, seconds)
 
 
 def _later_parts(statement: str, session: Session, seq: int, ids: set[str]) -> list[tuple[Any, ...]]:

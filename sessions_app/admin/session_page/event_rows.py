@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from sessions_app.admin.session_page.calls import CallView, asking_call_id, mapping, parts_of
 from sessions_app.admin.session_page.event_links import EventLinks
-from sessions_app.admin.stored_events import StoredEvent
+from sessions_app.admin.stored_events import AuditEvent
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
@@ -118,17 +118,17 @@ class Row:
         return [change.key for change in self.changes]
 
 
-def read_stored_or_none(event: Event) -> StoredEvent | None:
+def read_stored_or_none(event: Event) -> AuditEvent | None:
     """Return the event's JSON; None, logged once, when it cannot be parsed."""
     try:
-        return StoredEvent.of(event)
+        return AuditEvent.of(event)
     except (ValueError, RecursionError):  # Too many digits, too deep: PostgreSQL stores what Python refuses.
         logger.exception(UNREADABLE, event.seq, event.session_id)
         return None
 
 
 def build_row_or_none(
-    event: Event, stored: StoredEvent | None, *, gap: timedelta | None, links: EventLinks
+    event: Event, stored: AuditEvent | None, *, gap: timedelta | None, links: EventLinks
 ) -> Row | None:
     """Build the row of an event; None, logged once, for an event that cannot be shown."""
     if stored is None:
@@ -140,7 +140,7 @@ def build_row_or_none(
         return None
 
 
-def build_row(event: Event, stored: StoredEvent, *, gap: timedelta | None, links: EventLinks) -> Row:
+def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links: EventLinks) -> Row:
     """Build the row of an event; `gap` is the time since the previous event, None for the first.
 
     Raises:

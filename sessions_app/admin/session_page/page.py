@@ -13,7 +13,7 @@ from django.http import QueryDict
 from sessions_app.admin.session_page.event_links import EventLinks, load_event_links
 from sessions_app.admin.session_page.event_rows import build_row_or_none, read_stored_or_none
 from sessions_app.admin.session_page.facets import Facets
-from sessions_app.admin.session_page.page_query import LAST_PAGE, VIEWS, PageQuery
+from sessions_app.admin.session_page.page_query import LAST_PAGE, VIEWS, SessionPageQuery
 from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
 from sessions_app.admin.session_page.related_rows import LARGE_COLUMNS, RelatedRows, load_related_rows
 from sessions_app.admin.session_page.state_snapshot import StateSnapshot, load_state_snapshot
@@ -46,7 +46,7 @@ class SessionPage:
     authors: list[str]
     facets: Facets
     related: RelatedRows
-    query: PageQuery
+    query: SessionPageQuery
     page: Page[Event]
     highlighted: int | None
     at: int | None
@@ -79,7 +79,7 @@ class SessionPage:
 
 def load_session_page(session: Session, query: QueryDict) -> SessionPage:
     """Load the page that the query string asks for."""
-    parsed = PageQuery.of(query)
+    parsed = SessionPageQuery.of(query)
     events: EventQuerySet = Event.objects.filter(session=session).order_by("seq")
     at = parsed.event_number("at", session.last_seq)
     highlighted = parsed.event_number("event", session.last_seq) or at

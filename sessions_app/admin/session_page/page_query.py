@@ -32,7 +32,7 @@ _HAS_FAILED_RESPONSE = Func(
 )
 
 
-class PageQuery(forms.Form):
+class SessionPageQuery(forms.Form):
     """View, filters and position. Invalid values are reported on the page and not applied.
 
     Fields:

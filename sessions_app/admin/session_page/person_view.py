@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sessions_app.admin.session_page.calls import CallAnswer, answers_in, call_ids
+from sessions_app.admin.session_page.calls import CallResponse, answers_in, call_ids
 from sessions_app.admin.session_page.event_links import find_later_answers
 from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.codec import event_to_show
@@ -48,7 +48,7 @@ def load_seen_events(session: Session, events: Sequence[Event]) -> list[SeenEven
     return [seen for seen in found if seen]
 
 
-def _answered(answers: Iterable[tuple[str, CallAnswer]]) -> set[str]:
+def _answered(answers: Iterable[tuple[str, CallResponse]]) -> set[str]:
     return {call_id for call_id, answer in answers if answer.state != "pending"}
 
 

@@ -9,7 +9,7 @@ from django.db import connection
 
 from runtime.sessions.state import State
 from sessions_app.admin.session_page.shared_keys import SharedKeys, load_shared_keys
-from sessions_app.history.state_changes import Scope, scope_of
+from sessions_app.history.state_changes import StateScope, scope_of
 from sessions_app.models import Event, Session
 from sessions_app.rendering.audit_values import format_member
 
@@ -27,7 +27,7 @@ class StateLine:
     """
 
     key: str
-    scope: Scope
+    scope: StateScope
     value: str
     seq: int | None
 
@@ -78,14 +78,14 @@ def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
     shared = SharedKeys() if seq is None else load_shared_keys(session, seq, MOST_KEYS, MOST_CHARACTERS)
     for key, (value, length) in shared.values.items():
         own, line = lines.get(key), _line(key, value, length, None)
-        if own is None or (own.scope is not Scope.SESSION and own.value != line.value):
+        if own is None or (own.scope is not StateScope.SESSION and own.value != line.value):
             lines[key] = line
     changes = Event.objects.filter(session=session).with_state_delta()
     here = session.last_seq + 1 if seq is None else seq
     return StateSnapshot(
         seq=seq,
         last_seq=session.last_seq,
-        lines=sorted(lines.values(), key=lambda line: (list(Scope).index(line.scope), line.key)),
+        lines=sorted(lines.values(), key=lambda line: (list(StateScope).index(line.scope), line.key)),
         left_out=left_out + shared.left_out,
         equals_live=rows[0][5] if seq == session.last_seq else None,
         is_exact=shared.is_exact,
@@ -96,7 +96,7 @@ def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
 
 def _line(key: str, value: str, length: int, written: int | None) -> StateLine:
     # All keys of the initial state are the session's own.
-    scope = Scope.SESSION if written == 0 else scope_of(key) or Scope.SESSION
+    scope = StateScope.SESSION if written == 0 else scope_of(key) or StateScope.SESSION
     return StateLine(key, scope, format_member(key, value, length), written)
 
 

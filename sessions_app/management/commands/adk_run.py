@@ -12,7 +12,7 @@ from typing import Any
 
 from sessions_app.history.public_event import without_app_state
 from sessions_app.management.terminal.conversation import Conversation
-from sessions_app.management.terminal.script import Ending, run_message
+from sessions_app.management.terminal.script import ScriptEnd, run_message
 from sessions_app.management.terminal.session_command import SessionCommand
 from sessions_app.management.terminal.session_news import NewEvent
 from sessions_app.models import InvocationStatus
@@ -56,7 +56,7 @@ class Command(SessionCommand):
             return TIMED_OUT
         return self._report(ending, conversation, writes_answer=not options["json"])
 
-    def _report(self, ending: Ending, conversation: Conversation, *, writes_answer: bool) -> int:
+    def _report(self, ending: ScriptEnd, conversation: Conversation, *, writes_answer: bool) -> int:
         if writes_answer and ending.answer:
             self.stdout.write(ending.answer)
         if ending.status == InvocationStatus.COMPLETED:

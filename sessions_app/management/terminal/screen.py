@@ -12,7 +12,7 @@ from django.utils.termcolors import make_style
 from sessions_app.rendering.hidden_characters import escape_hidden
 
 
-class Output(Protocol):
+class TextOutput(Protocol):
     """A stream that tells whether it is a terminal, such as `BaseCommand.stdout`."""
 
     def write(self, text: str, *, ending: str) -> None:
@@ -32,7 +32,7 @@ class Screen:
         has_colour: False to use no colour in any case.
     """
 
-    def __init__(self, output: Output, *, has_colour: bool = True) -> None:
+    def __init__(self, output: TextOutput, *, has_colour: bool = True) -> None:
         self._output = output
         self._column_is_first = True
         self.has_colour = has_colour and output.isatty() and not os.environ.get("NO_COLOR")

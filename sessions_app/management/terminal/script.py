@@ -14,7 +14,7 @@ from sessions_app.models import InvocationStatus, JobStatus
 
 
 @dataclass(frozen=True)
-class Ending:
+class ScriptEnd:
     """End of a message's work.
 
     Attributes:
@@ -34,7 +34,7 @@ async def run_message(
     *,
     on_event: Callable[[NewEvent], Awaitable[None]],
     seconds: float | None = None,
-) -> Ending:
+) -> ScriptEnd:
     """Send a message; return when no invocation and no job of the session is queued or runs.
 
     Raises:
@@ -59,9 +59,9 @@ def _answer_in(event: Event) -> str:
     return event.text() if event.author != "user" and event.is_final_response() else ""
 
 
-async def _ending(conversation: Conversation, answer: str) -> Ending:
+async def _ending(conversation: Conversation, answer: str) -> ScriptEnd:
     session = await conversation.session()
     last = await in_thread(session.invocations.order_by("-pk").first)
     is_asking = await in_thread(session.jobs.filter(status=JobStatus.WAITING).exists)
     status = InvocationStatus.WAITING if is_asking else last.status if last else InvocationStatus.COMPLETED
-    return Ending(str(status), answer, last.error_message if last else "")
+    return ScriptEnd(str(status), answer, last.error_message if last else "")
