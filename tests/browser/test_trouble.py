@@ -133,3 +133,22 @@ def test_a_late_response_with_outcomes_does_not_replace_newer_ones(chat: ChatPag
     chat.page.evaluate("new Promise((done) => setTimeout(done))")
     expect(chat.retry_button).to_have_count(0)
     expect(chat.errors_shown).to_have_count(1)
+
+
+def test_a_retry_button_keeps_the_focus_when_outcomes_are_read_again(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(block_reason="SAFETY"), Turn(block_reason="SAFETY"), Turn(text=["Fine."]))
+    for number, text in enumerate(["One", "Two"], 1):
+        chat.send(text)
+        expect(chat.errors_shown).to_have_count(number)
+    held: list[Route] = []
+    chat.page.route("**/events/?before=*", lambda route: held.append(route))
+    with chat.page.expect_request("**/events/?before=*"):
+        chat.reload()
+    chat.retry_button.focus()
+    with chat.page.expect_response("**/events/?before=*") as late:
+        held[0].continue_()
+    late.value.finished()
+    chat.page.evaluate("new Promise((done) => setTimeout(done))")
+    chat.page.keyboard.press("Enter")
+    chat.wait_for_answer("Fine.")
+    expect(chat.retry_button).to_have_count(0)

@@ -256,7 +256,7 @@ async function readOutcomes(seq) {
   const frames = await readInvocations(eventsUrl, seq);
   if (updated !== updatedSinceReady) return;
   // Frames that arrived during the request are newer than the response.
-  for (const frame of frames) if (!updated.has(frame.id)) handleInvocation(frame, { isEarlier: updated.size > 0 });
+  for (const frame of frames) if (!updated.has(frame.id)) handleInvocation(frame, { isEarlier: frame.isEarlier || updated.size > 0 });
 }
 
 function send(text, replaces, files) {

@@ -30,20 +30,22 @@ export class Outcomes {
    * Invocations arrive in order, except that `isEarlier` marks one that precedes all others.
    */
   show({ id, client_id: clientId, status, error, text, at, isEarlier = false }) {
-    this.#findRow(id)?.remove();
+    const shown = this.#findRow(id);
     if (clientId?.startsWith(SENT_AGAIN)) this.#quiet(clientId.slice(SENT_AGAIN.length));
     if (!isEarlier && id !== this.#latestId) {
       this.#button?.remove(); // only the last invocation can be retried
       this.#latestId = id;
     }
     this.#shown.delete(id);
-    if (status !== "failed" && status !== "cancelled") return;
+    if (status !== "failed" && status !== "cancelled") return shown?.remove();
     const outcome = { id, status, error: error ?? "", text: text ?? "", at: at ?? Date.now() / 1000 };
     this.#shown.set(id, outcome);
     const articles = this.conversation.articlesOf(id);
     const row = this.#makeRow(outcome, articles);
+    const isInPlace = !articles.length || articles.at(-1).nextElementSibling === shown;
+    if (isInPlace && row?.isEqualNode(shown)) return; // a button that has the focus keeps it
+    shown?.remove();
     if (!row) return;
-    row.id = `outcome-${id}`;
     if (articles.length) articles.at(-1).after(row);
     else this.#placeByTime(row, outcome.at);
     if (this.#sentAgain.has(id)) this.#quiet(id);
@@ -85,6 +87,7 @@ export class Outcomes {
 
   #makeRow(outcome, articles) {
     const row = make("div", "outcome");
+    row.id = `outcome-${outcome.id}`;
     if (!articles.length && outcome.text) {
       const article = make("article", "event person");
       article.append(makeAuto("div", "said", outcome.text));
