@@ -115,7 +115,7 @@ class RunConfig(_IgnoredSettings):
             records the failure.
         save_input_blobs_as_artifacts: Store files of the user's message as artifacts; the message keeps their names.
         on_call_end: Callback at the end of each call, if a step has several: one event answers them all when the last
-            one has ended. That event keeps the durations (`runtime.events.call_times`). A call that waits for a
+            call has ended. The event keeps the durations (`runtime.events.call_times`). A call that waits for a
             person has not ended.
         on_tool_error: Callback with the exception of each tool that raises, by the id of its call and the tool's name,
             also when a hook answers the call in its place. It must not raise.

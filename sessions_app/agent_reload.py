@@ -133,7 +133,10 @@ def _newer_registry(present: Registry, change: _Change) -> tuple[Registry, Reloa
 
 
 def _problem(name: str, error: Exception, *, is_served: bool) -> str:
-    """Return the sentence for an agent that cannot be loaded. That of a folder is complete when nothing is served."""
+    """Return the sentence for an agent that cannot be loaded.
+
+    An `AgentFolderError` is such a sentence already, except when an earlier version stays served.
+    """
     cause: BaseException = error
     if isinstance(error, AgentFolderError):
         if not is_served:

@@ -27,7 +27,7 @@ MASKED_PATTERNS = tuple(
         r"[Bb](?:earer ([\w.~+/=-]+)|asic ([\w+/=]{8,}))",  # Authorization headers
         # A look-behind after the first letters: a search for letters is fast.
         r"(?:AIza|sk-(?<!\wsk-)|gh[pousr]_|xox[a-z]-)[\w-]{16,}|A[KS]IA[A-Z0-9]{16}|adk_[\w-]{43}|whsec_[\w+/-]{24,}",
-        # JSON web tokens. What only begins like one is passed over at once: the search stays linear.
+        # JSON web tokens. The search stays linear: a text that only begins like a token is passed over at once.
         r"eyJ(?<!\weyJ)(?:([\w-]++\.[\w-]++\.[\w-]*)|[\w-]*+)",
     )
 )

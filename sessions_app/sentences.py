@@ -1,8 +1,8 @@
 """Sentences for people that are made far from their readers: errors, and outcomes that are stored.
 
-They are English where they are made, in the log and in the database. Where a person reads them, `in_language` finds
-their translation: that of the sentence itself, or of the pattern that it was made from, such as "The frame is larger
-than {0} characters.". `tests/catalogues/extract.py` reads the patterns from the f-strings of the sources.
+Sentences are English in the code that makes them, in the log and in the database. For a reader, `in_language` finds the
+translation of the sentence itself, or of the pattern that it was made from, such as "The frame is larger than {0}
+characters.". `tests/catalogues/extract.py` reads the patterns from the f-strings of the sources.
 """
 
 from __future__ import annotations

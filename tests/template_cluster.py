@@ -1,8 +1,8 @@
 """Template of the tests' PostgreSQL clusters, in which every database has all tables already.
 
 The migrations take four seconds of CPU time, and each test process and each site of a test makes a cluster of its own.
-They copy this one and find nothing to migrate. That the migrations work on an empty cluster is shown here, whenever the
-template is made, and by the tests of `tests/stack/test_readme.py`, which do not know of it.
+They copy this one and find nothing to migrate. Making the template shows that the migrations work on an empty cluster,
+and so do the tests of `tests/stack/test_readme.py`, which do not use the template.
 """
 
 from __future__ import annotations

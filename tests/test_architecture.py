@@ -324,21 +324,51 @@ def test_coroutines_query_the_orm_through_in_thread_only() -> None:
 
 
 QUESTION_WORDS = frozenset("What Whether Who Whoever Whom Those Where Which How That".split())
+PARAGRAPH_BEGIN = re.compile(r"\n+ *(?:[-*]|\d+\.) |\n\n")
+SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z])")
 
 
-def docstrings() -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of every docstring, in tests too."""
-    for package in EVERYWHERE:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(parsed(path)):
-                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                    if text := ast.get_docstring(node):
-                        yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", text
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each docstring, and of each text below a constant or a field."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for statement in node.body:
+                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                    if isinstance(text := statement.value.value, str):
+                        yield statement.lineno, text
 
 
-def test_a_docstring_begins_with_a_verb_or_names_its_subject() -> None:
-    first_words = ((place, text.split(maxsplit=1)[0].strip(",.:;")) for place, text in docstrings())
-    assert [f"{place}: {word}" for place, word in first_words if word in QUESTION_WORDS] == []
+def comments(source: str, mark: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each comment; the lines of one comment as one text."""
+    for found in re.finditer(rf"^ *{mark}.*(?:\n *{mark}.*)*|(?<=  ){mark} .*", source, re.MULTILINE):
+        yield source.count("\n", 0, found.start()) + 1, re.sub(rf"(^|\n) *{mark}", " ", found[0])
+
+
+def prose() -> Iterator[tuple[str, str]]:
+    """Yield place and text of all docstrings and comments, in tests too, and of the paragraphs of the documentation."""
+    for path in written_files(".py", ".js"):
+        source = path.read_text()
+        texts = list(comments(source, "#" if path.suffix == ".py" else "//"))
+        if path.suffix == ".py":
+            texts += docstrings(parsed(path))
+        yield from ((f"{path.relative_to(ROOT)}:{line}", text) for line, text in texts)
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        without_code_and_tables = re.sub(r"^```.*?^```|^\|[^\n]*", "", path.read_text(), flags=re.M | re.S)
+        yield from ((path.name, text) for text in PARAGRAPH_BEGIN.split(without_code_and_tables))
+
+
+def sentences(text: str) -> list[str]:
+    return SENTENCE_END.split(" ".join(text.split()))
+
+
+def test_a_sentence_begins_with_a_verb_or_names_its_subject() -> None:
+    found = [
+        f"{place}: {sentence}"
+        for place, text in prose()
+        for sentence in sentences(text)
+        if sentence.split(" ", 1)[0].strip(",.:;") in QUESTION_WORDS and not sentence.endswith("?")
+    ]
+    assert found == []
 
 
 def test_a_source_that_is_cited_is_in_the_repository() -> None:

@@ -1,7 +1,7 @@
 """Lifetime of the embedded servers: from the first process that needs them to the last.
 
-Who needs them holds a shared lock on a file, which the kernel takes back even from a killed process; so
-there are no lists of pids to go stale. They are POSIX record locks: a forked child does not inherit them.
+Each of these processes holds a shared lock on a file. The kernel takes the lock back even from a killed process, so no
+list of pids can go stale. They are POSIX record locks: a forked child does not inherit them.
 """
 
 import fcntl

@@ -52,7 +52,7 @@ def _check(name: str, owner: str) -> None:
 def _owners(found: Any) -> list[str]:
     """Return the modules that define a module, a class or a callable; none for other values.
 
-    A generic type such as `Popen[bytes]` is called like its class. Those that describe a schema have no owner.
+    A generic type such as `Popen[bytes]` is called like its class. A type that describes a schema has no owner.
     """
     if isinstance(found, ModuleType):
         return [found.__name__]

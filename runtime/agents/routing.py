@@ -44,7 +44,7 @@ def latest_agent(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
     """Yield the names of the agents that wrote the events, the latest first.
 
-    What an invocation wrote before it failed does not count.
+    Events that an invocation wrote before it failed do not count.
     """
     failed: set[str] = set()
     for event in reversed(events):

@@ -53,7 +53,7 @@ class RebuiltRequest:
 def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
     """Return the record of a request as JSON, and the texts that it refers to by hash.
 
-    That of an agent that runs as a tool has its answer, too, as the agent's events are not in the log.
+    The record of an agent that runs as a tool also has the model's answer: the agent's events are not in the log.
     """
     texts: dict[str, str] = {}
 

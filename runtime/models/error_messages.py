@@ -1,4 +1,4 @@
-"""Sentences for people, by the code of a model error. What the provider says may name projects, hosts and limits."""
+"""Sentences for people, by the code of a model error. The provider's own text may name projects, hosts and limits."""
 
 from __future__ import annotations
 

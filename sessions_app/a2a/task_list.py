@@ -43,7 +43,7 @@ class TaskPage:
 
     Attributes:
         next_token: token of the next page; empty on the last one.
-        count: number of tasks on all pages. Those that the filters by state and time leave out are counted, too.
+        count: number of tasks on all pages. The filters by state and time do not change it.
     """
 
     tasks: Sequence[SiteTask]

@@ -62,7 +62,7 @@ class TaskForm:
 
 
 class TaskStream:
-    """Yields the updates of a task. What is not known from the news is read from the tables.
+    """Yields the updates of a task. The tables tell what the news of the stream do not.
 
     Attributes:
         task: the task as it was read last.

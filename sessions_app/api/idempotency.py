@@ -1,9 +1,9 @@
 """Idempotency keys (draft-ietf-httpapi-idempotency-key-header): a write that is sent again is answered, not repeated.
 
 A response is repeated for a day to the same caller. Until the first request is answered, a second one gets 409. A
-request that was refused has changed nothing, so its key is free again. That of a process that died is handled once more
-after a minute. Its operation gives what it creates the id `id_of_key`, and finds it there the second time; nobody has
-seen a secret of it, so a new one takes its place. A response is stored before it is sent.
+refused request has changed nothing, so its key is free again. A request whose process died is handled once more after a
+minute. The operation gives a row that it creates the id `id_of_key`, and finds this row at the second time. Nobody has
+seen a secret in the row, so a new secret takes its place. A response is stored before it is sent.
 """
 
 from __future__ import annotations

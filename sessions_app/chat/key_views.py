@@ -44,7 +44,7 @@ RIGHTS = {
 }
 """Words for people, by scope."""
 PROPOSED = {"scopes": ["read", "run"], "days": "90"}
-"""What the page proposes for a new key."""
+"""Choices that the page proposes for a new key."""
 
 
 class KeyForm(forms.Form):

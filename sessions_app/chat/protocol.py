@@ -62,7 +62,7 @@ class Message(ClientFrame):
     Attributes:
         text: may be empty when there are files.
         files: uploads of the session. Their bytes came by HTTP.
-        replaces: id of the invocation whose message this one replaces. That invocation and all after it are rewound
+        replaces: id of the invocation whose message this one replaces. It and all invocations after it are rewound
             (contract R3). Refused with `conflict` while an invocation runs or is queued.
     """
 

@@ -207,7 +207,7 @@ class Viewer:
     async def fail(self, error: Exception) -> None:
         """Log an unexpected error under a reference, tell the browser the reference, and close: it connects again.
 
-        That PostgreSQL is away is told to nobody: the browser connects until it is back.
+        The browser gets no reference when PostgreSQL is away: it connects again until PostgreSQL is back.
         """
         if isinstance(error, UNAVAILABLE):
             logger.warning("Closing a viewer of session %s: PostgreSQL is away (%s)", self._session_id, error)

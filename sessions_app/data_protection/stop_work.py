@@ -27,7 +27,7 @@ FENCE_SECONDS = 60
 def stop_work(session_pk: UUID, *, by: Any) -> None:
     """Cancel the session's invocations, jobs and scheduled tasks, and take its lease from the process that has it.
 
-    That process can no longer write, whether or not the message reaches it. The model is not told: no response of a
+    The process can no longer write, even if the message does not reach it. The model is not told: no response of a
     cancelled job is delivered. After a crash the lease expires like any other.
     """
     with transaction.atomic():

@@ -94,8 +94,8 @@ async def check_may_answer(
 ) -> None:
     """Check that the tool of the call lets this user give this answer.
 
-    Where staff decide, the session's own person does not, also with the permission (four eyes), but may withdraw the
-    question by a no. Nobody gives a credential in the place of the person.
+    If the tool asks staff, the session's own person cannot approve, even with the permission (four eyes), but may
+    withdraw the question by a no. Nobody gives a credential in the place of the person.
 
     Args:
         for_site: the answer comes from a system that the site trusts, which answers the site's calls as well.

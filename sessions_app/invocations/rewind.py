@@ -48,9 +48,9 @@ async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None
 async def switch_to(session: Session, seq: int, by: Actor) -> None:
     """Bring back the alternative that the event `seq` is part of, as it was left. Idempotent.
 
-    What follows the fork now becomes an alternative. The title of another first message comes back, too. Jobs, answers
-    and scheduled tasks of the way that is left are cancelled, as by a rewind. Questions that waited on the way that
-    comes back wait again.
+    The events that follow the fork now become an alternative. The title of another first message comes back, too.
+    Jobs, answers and scheduled tasks of the way that is left are cancelled, as by a rewind. Questions that waited on
+    the way that comes back wait again.
 
     Raises:
         NotFoundError: no alternative has such an event.

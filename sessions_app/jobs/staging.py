@@ -1,7 +1,7 @@
 """Jobs on their way into the database: created in the transaction of the event that records their call.
 
 A tool runs before its response event is committed. It leaves its job here under the call's id; the session service
-takes it from here into the append's one statement. What is left at the end of the run was never called in the log.
+takes it from here into the append's one statement. A job that is left at the end of the run has no call in the log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _staged: ContextVar[Staged | None] = ContextVar("staged jobs", default=None)
 
 @contextmanager
 def staging() -> Iterator[None]:
-    """Lets tools that run within stage jobs. What no event has taken at the end is dropped."""
+    """Lets tools that run within stage jobs. Jobs that no event has taken at the end are dropped."""
     token = _staged.set({})
     try:
         yield

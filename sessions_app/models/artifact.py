@@ -18,7 +18,7 @@ FOLDER = "artifacts/"
 def storage_path(artifact: Artifact, filename: str) -> str:
     """Return a random path: a file name from a user or a model never reaches the file system.
 
-    That of an artifact with an upload id begins with `path_of_upload`.
+    The path of an artifact with an upload id begins with `path_of_upload`.
     """
     beginning = path_of_upload(artifact.upload_id) if artifact.upload_id else FOLDER
     return f"{beginning}{uuid.uuid4().hex}"

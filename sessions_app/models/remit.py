@@ -63,8 +63,8 @@ class Remit(models.Model):
     def covers(self, app: str, user: str) -> Q | None:
         """Return a filter for the rows of the remit, by the paths to the app's name and to the user.
 
-        Rows that belong to no app, with an empty path, are not of a remit of one app: None. Those that belong to no
-        user are of all remits of their app.
+        None when the remit is of one app and the rows belong to no app (their path is empty). Rows that belong to no
+        user are in all remits of their app.
         """
         if self.app_name and not app:
             return None

@@ -1,7 +1,7 @@
 """Requests of the API under keys of their clients: claimed by one process, answered again for a day.
 
-A request whose process has died is handled once more. What it creates has the id `id_of_created`, by which the second
-attempt finds what the first one has created.
+A request whose process has died is handled once more. A row that it creates has the id `id_of_created`, by which the
+second attempt finds the row of the first.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
 
 
 def _claim_due() -> list[WebhookDelivery]:
-    """Claim deliveries for this process. Those of webhooks that are not in force end here."""
+    """Claim deliveries for this process. Deliveries of webhooks that are not in force end here."""
     with transaction.atomic():
         due = WebhookDelivery.objects.due().order_by("next_at").select_for_update(skip_locked=True)
         ids = list(due.values_list("pk", flat=True)[:BATCH_SIZE])

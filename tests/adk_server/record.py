@@ -1,6 +1,6 @@
 """Send all requests to google-adk's server and write its answers to `recorded.json`: see CONTRIBUTING.md.
 
-What it offers is written to `offers.json`, in the same directory.
+The list of its addresses goes to `offers.json`, in the same directory.
 """
 
 from __future__ import annotations

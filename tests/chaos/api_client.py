@@ -18,7 +18,7 @@ ALIVE_SECONDS = 30.0
 
 
 class ApiClient(StreamedFrames):
-    """Reads the stream of a session. What it receives is turned into the frames of a tab, which the checks read."""
+    """Reads the stream of a session. Turns its events into the frames of a tab, which the checks read."""
 
     def __init__(self, client: httpx.AsyncClient, runs: str, after: int) -> None:
         super().__init__()

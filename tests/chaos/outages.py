@@ -9,7 +9,7 @@ from sessions_app.models import Invocation, ToolJob
 from tests.chaos.processes import Outage
 
 RECONNECTION = timedelta(seconds=5)
-"""What was begun in an outage may fail this much later."""
+"""Time after an outage in which work that began during the outage may fail."""
 ERRORS = ("OperationalError", "InterfaceError")
 
 

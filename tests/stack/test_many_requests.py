@@ -43,7 +43,9 @@ async def most_backends_during(requests: asyncio.Future[list[int]]) -> int:
         while not requests.done():
             most = max(most, await loop.run_in_executor(counter, backends))
             await asyncio.wait([requests], timeout=0.05)
-        await loop.run_in_executor(counter, lambda: connection.close())  # That thread has its own.
+        await loop.run_in_executor(
+            counter, lambda: connection.close()
+        )  # Django has a connection for each thread.
     return most
 
 

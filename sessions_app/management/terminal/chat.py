@@ -93,7 +93,7 @@ class TerminalChat:
         await self._settle()
 
     async def _next_message(self) -> str:
-        """Return what the person enters. What happens meanwhile is shown above it."""
+        """Return what the person enters. News of the session are shown above the prompt meanwhile."""
         draft = ""
         while True:
             reading = asyncio.create_task(self._prompt.ask(PROMPT, draft))

@@ -13,7 +13,7 @@ from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from tests.fakes import text_content
 
 PLAIN = ("answer", 0.02, 50)
-"""What a message of another benchmark asks for: no call, seconds of the model for each word, number of words."""
+"""Plan of a message of another benchmark: no call, seconds of the model for each word, number of words."""
 CALL = types.Part(function_call=types.FunctionCall(name="look_up", args={"word": "x"}))
 
 

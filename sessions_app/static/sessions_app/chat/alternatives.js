@@ -134,7 +134,7 @@ export class Alternatives {
   }
 }
 
-// Where a button is, for its successor after a refresh; undefined for another element.
+// Place of a button, for its successor after a refresh; undefined for another element.
 function placeOf(button) {
   const control = button.closest(".versions");
   return control ? { fork: control.dataset.fork, index: [...control.querySelectorAll("button")].indexOf(button) } : undefined;

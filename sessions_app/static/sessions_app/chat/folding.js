@@ -65,7 +65,7 @@ export class Folding {
     this.#folded.set(chunk, content);
   }
 
-  // The height may have changed since: the width of the window, or what is shown. What is in view stays in place.
+  // The window's width or other content may have changed the height since. The rows in view stay in place.
   #unfold(chunk) {
     const content = this.#folded.get(chunk);
     if (!content) return;

@@ -358,7 +358,7 @@ listenForConfirmations(conversation.log, (answer) => socket.send("confirm", answ
 loadAnswers();
 if (!byId("earlier").hidden) loadEarlier();
 if ("rewound" in byId("alternatives").dataset) loadAlternatives();
-// What is pressed before the module of its form has loaded is handled once it has.
+// A form that is submitted before its module has loaded is handled once the module has loaded.
 conversation.log.addEventListener("submit", async ({ target, submitter }) => {
   const load = "job" in target.dataset ? loadJobs : "callId" in target.dataset ? answersOnce : null;
   const handler = await load?.();

@@ -1,5 +1,5 @@
-// Reconnecting websocket: exponential backoff, and a heartbeat that detects a silent connection. Where websockets are
-// blocked, an event stream takes its place.
+// Reconnecting websocket: exponential backoff, and a heartbeat that detects a silent connection. An event stream takes
+// its place if websockets are blocked.
 
 const VERSION = 1;
 const FIRST_RETRY_DELAY = 500;

@@ -1,4 +1,4 @@
-// What the browser keeps: text that is not sent yet, for each person and chat until the person signs out.
+// The browser's storage: text that is not sent yet, for each person and chat until the person signs out.
 
 const PREFIX = "chat:";
 let isFrozen = false;

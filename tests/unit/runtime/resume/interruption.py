@@ -19,7 +19,7 @@ from tests.fakes import ScriptedModel, Turn, say
 from tests.unit.runtime.conversation import outline
 
 Message = Callable[[Sequence[Event]], types.Content]
-"""What the person sends, given the log."""
+"""Next message of the person, given the log."""
 
 IDS: dict[str, Any] = {"user_id": "ada", "session_id": "s1"}
 NOTE = {"note": "taken up again"}
