@@ -17,11 +17,11 @@ from django.apps import apps as django_apps
 from runtime.agents.base_agent import BaseAgent
 from runtime.apps.app import App
 from runtime.errors import ConfigurationError
-from sessions_app.agent_folders import agent_folders, load_folder
-from sessions_app.agent_sources import agent_dirs, source_files
+from sessions_app.agent_loading.folders import agent_folders, load_folder
+from sessions_app.agent_loading.sources import agent_dirs, source_files
+from sessions_app.agent_loading.starters import starters_of
 from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError, NotFoundError
-from sessions_app.starters import starters_of
 
 logger = logging.getLogger(__name__)
 

@@ -15,11 +15,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runtime.apps.app import App
-from sessions_app.agent_modules import RemovedModules, imported_files, modules_of, remove_modules
+from sessions_app.agent_loading.imported_modules import (
+    RemovedModules,
+    imported_files,
+    modules_of,
+    remove_modules,
+)
+from sessions_app.agent_loading.load_errors import line_of, reason_of
+from sessions_app.agent_loading.sources import (
+    folder_directories,
+    package_directories,
+    source_files,
+    watched_dirs,
+)
 from sessions_app.agent_registry import Registry, discover, first_imports, registry, replace_registry
-from sessions_app.agent_sources import folder_directories, package_directories, source_files, watched_dirs
 from sessions_app.errors import AgentFolderError
-from sessions_app.load_errors import line_of, reason_of
 
 _lock = threading.Lock()
 

@@ -14,14 +14,14 @@ from a2a.utils.errors import (
 )
 from django.utils.crypto import salted_hmac
 
-from sessions_app import job_use_cases, use_cases
+from sessions_app import use_cases
 from sessions_app.a2a.incoming import AnswerToCall, answers_in, files_of, text_of
 from sessions_app.a2a.task_list import TaskPage, find_tasks
 from sessions_app.a2a.tasks import SiteTask, find_task, load_task
 from sessions_app.db.threads import in_thread
-from sessions_app.file_use_cases import upload_bytes
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Scope, Session
 from sessions_app.programs.callers import Caller
+from sessions_app.use_cases import upload_bytes
 
 LONGEST_MESSAGE_ID = 1_000
 
@@ -75,7 +75,7 @@ class AgentOfCaller:
         for row in active:
             await use_cases.cancel(user, session_id, row.invocation_id)
         for job in jobs:
-            await job_use_cases.cancel_job(user, session_id, job.pk)
+            await use_cases.cancel_job(user, session_id, job.pk)
         return await load_task(task.invocations[0])
 
     async def _begin(self, message: Message) -> SiteTask:
@@ -119,7 +119,7 @@ class AgentOfCaller:
                 await use_cases.answer_call(user, session_id, answer.call_id, answer.name, answer.response)
             else:
                 number = len(answer.job.answers)
-                await job_use_cases.answer_job(user, session_id, answer.job.pk, number, answer.answer)
+                await use_cases.answer_job(user, session_id, answer.job.pk, number, answer.answer)
         return await load_task(task.invocations[0])
 
     async def _session(self, context_id: str) -> Session:

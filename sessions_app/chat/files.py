@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runtime.errors import AdkError
-from sessions_app import file_use_cases
+from sessions_app import use_cases
 from sessions_app.chat.error_responses import error_response
 from sessions_app.client_address import client_network
 from sessions_app.db.threads import fetch_rows
@@ -49,7 +49,7 @@ async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
     number = int(version) if version.isdecimal() and len(version) < 10 else -1
     try:
         file = (request.POST.get("name", ""), number)
-        await file_use_cases.remove_upload(await request.auser(), session_id, file)
+        await use_cases.remove_upload(await request.auser(), session_id, file)
     except AdkError as error:
         return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
@@ -82,7 +82,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
                 await own_session_or_404(person, session_id)
             raise InvalidInputError("The request has no file, or a file without a name. Choose a file.")
         network = client_network(request)
-        row = await file_use_cases.upload_file(person, session_id, upload, network, new_app=new_app)
+        row = await use_cases.upload_file(person, session_id, upload, network, new_app=new_app)
     except AdkError as error:
         return error_response(error)
     link = file_link(session_id, row.filename, row.version)

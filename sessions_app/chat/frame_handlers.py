@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app import job_use_cases, use_cases
+from sessions_app import use_cases
 from sessions_app.chat.protocol import (
     AnswerJob,
     Cancel,
@@ -85,17 +85,17 @@ async def _retry(frame: Retry, user: User, session_id: UUID) -> None:
 
 @handle_frame.register
 async def _cancel_job(frame: CancelJob, user: User, session_id: UUID) -> None:
-    await job_use_cases.cancel_job(user, session_id, frame.id)
+    await use_cases.cancel_job(user, session_id, frame.id)
 
 
 @handle_frame.register
 async def _cancel_schedule(frame: CancelSchedule, user: User, session_id: UUID) -> None:
-    await job_use_cases.cancel_schedule(user, session_id, frame.id)
+    await use_cases.cancel_schedule(user, session_id, frame.id)
 
 
 @handle_frame.register
 async def _answer_job(frame: AnswerJob, user: User, session_id: UUID) -> None:
-    await job_use_cases.answer_job(user, session_id, frame.id, frame.number, frame.answer)
+    await use_cases.answer_job(user, session_id, frame.id, frame.number, frame.answer)
 
 
 @handle_frame.register

@@ -8,8 +8,8 @@ from runtime.errors import EvaluationError
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import MOST_CASES, config_beside
+from sessions_app.agent_loading.sources import folder_directories, package_directories
 from sessions_app.agent_registry import registry
-from sessions_app.agent_sources import folder_directories, package_directories
 from sessions_app.codec import storable
 from sessions_app.db import threads
 from sessions_app.models import Annotation, Session

@@ -18,7 +18,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import LlmResponse
 from runtime.tools import LongRunningFunctionTool
-from sessions_app import actors, agent_registry, job_use_cases, use_cases
+from sessions_app import actors, agent_registry, use_cases
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import session_head
 from sessions_app.db import threads
@@ -161,7 +161,7 @@ def test_results_of_jobs_and_wake_ups_do_not_look_like_messages_of_the_person(
     say(person, session, model, "pack", call("pack", boxes=3), "It is being packed.")
     job = ToolJob.objects.get()
     run_task(job)
-    do(lambda: job_use_cases.answer_job(person, session.pk, job.pk, 0, True))
+    do(lambda: use_cases.answer_job(person, session.pk, job.pk, 0, True))
     run_task(job)
     model.turns = ["It is packed."]
     run_queue(session.pk)
@@ -206,7 +206,7 @@ def test_a_refused_rewind_and_a_refused_answer_are_no_acts(
     first = say(person, session, model, "pack", call("pack", boxes=3), "It is being packed.")
     job = ToolJob.objects.get()
     with pytest.raises(ConflictError):
-        do(lambda: job_use_cases.answer_job(person, session.pk, job.pk, 0, True))
+        do(lambda: use_cases.answer_job(person, session.pk, job.pk, 0, True))
     Session.objects.filter(pk=session.pk).update(lease_owner="another")
     with pytest.raises(ConflictError):
         do(lambda: use_cases.edit_message(person, session.pk, "edit", "two", first))

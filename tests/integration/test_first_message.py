@@ -19,7 +19,7 @@ from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, file_use_cases, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.conf import conf
 from sessions_app.db.event_log import SessionStatus, session_statuses
 from sessions_app.live import status_checks
@@ -180,7 +180,7 @@ async def test_a_first_message_has_the_file_that_created_its_session(person: Use
     session_id, file = uuid4(), SimpleUploadedFile("a.txt", b"a")
     tab = NewTab(person, session_id)
     await tab.open()
-    await file_use_cases.upload_file(person, session_id, file, new_app="echo")
+    await use_cases.upload_file(person, session_id, file, new_app="echo")
     await tab.send(type="message", id="m1", text="", files=[{"name": "a.txt", "version": 0}])
     await tab.receive("invocation", status="completed")
     await tab.close()

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runtime.errors import ConfigurationError
-from sessions_app import celery_dispatch, job_use_cases, use_cases
+from sessions_app import celery_dispatch, use_cases
 from sessions_app.db import threads
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.jobs import ask, confirm, job_tool, progress
@@ -76,7 +76,7 @@ def open_question(job: ToolJob) -> dict[str, Any]:
 
 def answer(person: User, job: ToolJob, number: int, said: bool | str) -> None:
     """Answer question `number` as the user."""
-    threads.run(job_use_cases.answer_job(person, job.session_id, job.pk, number, said))
+    threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
     job.refresh_from_db()
 
 
@@ -131,9 +131,7 @@ def test_the_function_is_run_again_with_all_answers_and_the_call_is_answered_onc
 
 def test_an_answer_from_two_tabs_counts_once(person: User, job: ToolJob) -> None:
     async def answer_in_all_tabs() -> list[Any]:
-        tabs = (
-            job_use_cases.answer_job(person, job.session_id, job.pk, 0, said) for said in (True, False) * 3
-        )
+        tabs = (use_cases.answer_job(person, job.session_id, job.pk, 0, said) for said in (True, False) * 3)
         return await asyncio.gather(*tabs, return_exceptions=True)
 
     refused = [error for error in threads.run(answer_in_all_tabs()) if error is not None]
@@ -211,7 +209,7 @@ def test_questions_do_not_count_as_attempts(person: User, job: ToolJob) -> None:
 def test_a_waiting_job_can_be_cancelled_and_the_model_receives_a_response(
     person: User, job: ToolJob, model: ScriptedModel
 ) -> None:
-    threads.run(job_use_cases.cancel_job(person, job.session_id, job.pk))
+    threads.run(use_cases.cancel_job(person, job.session_id, job.pk))
     with pytest.raises(ConflictError, match="has ended"):
         answer(person, job, 0, True)
     model.turns = ["As you wish."]

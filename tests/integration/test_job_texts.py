@@ -10,7 +10,7 @@ from celery.exceptions import Retry
 from django.contrib.auth.models import User
 
 from runtime import types
-from sessions_app import job_use_cases
+from sessions_app import use_cases
 from sessions_app.db import threads
 from sessions_app.jobs import ask, confirm, job_tool, progress, save_artifact
 from sessions_app.models import JobStatus, ToolJob
@@ -142,7 +142,7 @@ def test_questions_and_answers_are_stored_and_matched(person: User, model: Scrip
     dialogue: list[tuple[str, bool | str]] = [(STORED, True), ("Which?", STORED), ("What?", UNSTORABLE)]
     for number, (text, answer) in enumerate(dialogue):
         assert job.question is not None and job.question["text"] == text
-        threads.run(job_use_cases.answer_job(person, job.session_id, job.pk, number, answer))
+        threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, answer))
         run_task(job)
         job.refresh_from_db()
     assert job.result == {"agreed": True, "chosen": STORED, "said": STORED}

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, file_use_cases, use_cases
+from sessions_app import agent_registry, use_cases
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Event, Invocation, Session
@@ -34,7 +34,7 @@ def model(monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path) -
 
 
 async def upload(person: User, session: Session, name: str, data: bytes = b"text") -> tuple[str, int]:
-    row = await file_use_cases.upload_file(person, session.pk, SimpleUploadedFile(name, data))
+    row = await use_cases.upload_file(person, session.pk, SimpleUploadedFile(name, data))
     return row.filename, row.version
 
 

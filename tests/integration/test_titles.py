@@ -16,10 +16,10 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.models.base_llm import BaseLlm
 from runtime.models.registry import LLMRegistry
 from sessions_app import agent_registry, use_cases
-from sessions_app.conf_checks import check_settings
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, PersonUsage, Session
 from sessions_app.session_list.changes import RENAME
+from sessions_app.system_checks.settings import check_settings
 from tests.fakes import ScriptedModel, text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")

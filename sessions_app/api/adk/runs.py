@@ -21,7 +21,6 @@ from sessions_app.api.stream_server import ApiStream, StreamRequest, respond_wit
 from sessions_app.codec import storable
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
-from sessions_app.file_use_cases import upload_bytes
 from sessions_app.history.invocation_events import log_position_before
 from sessions_app.models import Invocation, Scope
 from sessions_app.ownership import OwnSession, find_own_session
@@ -30,6 +29,7 @@ from sessions_app.programs.connections import Stream
 from sessions_app.programs.run_stream import RunStream
 from sessions_app.services.uploads import FileName
 from sessions_app.statuses import InvocationStatus
+from sessions_app.use_cases import upload_bytes
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from runtime.events.answer_rules import PERSON
-from sessions_app import job_use_cases, use_cases
+from sessions_app import use_cases
 from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, read_page
 from sessions_app.api.reachable import LARGE_OF_SESSION, reach, reachable_approval
 from sessions_app.api.v1.answers import CallAnswer
@@ -94,7 +94,7 @@ async def answer(request: HttpRequest, approval_id: Number, body: ApprovalAnswer
             else "This is a call: send response, confirmed or option."
         )
     if job is not None and body.answer is not None:
-        await job_use_cases.answer_job(person, waiting.session_id, job.pk, len(job.answers), body.answer)
+        await use_cases.answer_job(person, waiting.session_id, job.pk, len(job.answers), body.answer)
     else:
         name, response = body.as_response()
         await use_cases.answer_call(person, waiting.session_id, waiting.call_id, name, response)

@@ -13,7 +13,7 @@ from ninja import File, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
-from sessions_app import file_use_cases
+from sessions_app import use_cases
 from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
@@ -73,7 +73,7 @@ async def upload(request: HttpRequest, session_id: UUID, file: File[UploadedFile
     """Store a file, for the next message to refer to. A name that exists gets a new version."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
     network, upload_id = caller_of(request).network, id_of_key(request)
-    stored = await file_use_cases.upload_file(session.user, session.pk, file, network, upload_id=upload_id)
+    stored = await use_cases.upload_file(session.user, session.pk, file, network, upload_id=upload_id)
     return Status(201, StoredFile.of(stored))
 
 
@@ -96,5 +96,5 @@ async def remove(
 ) -> Status[None]:
     """Delete an upload that no message refers to yet; nothing when it is gone already."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
-    await file_use_cases.remove_upload(session.user, session.pk, (name, version))
+    await use_cases.remove_upload(session.user, session.pk, (name, version))
     return Status(204, None)

@@ -17,7 +17,7 @@ from ninja import Query, Router, Schema, Status
 from ninja.errors import HttpError
 from pydantic import Field
 
-from sessions_app import client_sessions, use_cases
+from sessions_app import use_cases
 from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import BY_LAST_USE, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
@@ -227,7 +227,7 @@ async def change_session(
     if body.is_archived is not None:
         wanted.append("archive" if body.is_archived else "unarchive")
     check = partial(_refuse_changed, request.headers.get("If-Match", "*"))
-    await client_sessions.edit_session(session.user, session.pk, wanted, body.title or "", check)
+    await use_cases.edit_session(session.user, session.pk, wanted, body.title or "", check)
     summary = await summary_of(session)
     response["ETag"] = etag_of(summary)
     return summary

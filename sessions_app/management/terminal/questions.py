@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
-from sessions_app import job_use_cases, use_cases
+from sessions_app import use_cases
 from sessions_app.db.threads import fetch_rows
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.form_answers import ApprovalForm, FormAnswer, OptionForm
@@ -116,7 +116,7 @@ async def answer_job(asker: Asker, person: User, job: ToolJob) -> None:
         answer = options[await asker.choose("Your choice", options)]
     else:
         answer = await asker.ask("Your answer: ")
-    await job_use_cases.answer_job(person, job.session_id, job.pk, len(job.answers), answer)
+    await use_cases.answer_job(person, job.session_id, job.pk, len(job.answers), answer)
 
 
 async def _value_of(asker: Asker, field: Field) -> bool | float | str | None:

@@ -23,10 +23,10 @@ from runtime import google_adk
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.config_agent_utils import from_config
 from runtime.apps.app import App
-from sessions_app.agent_env import set_variables_of
+from sessions_app.agent_loading.env_files import set_variables_of
+from sessions_app.agent_loading.load_errors import line_of, reason_of
+from sessions_app.agent_loading.starters import starters_of
 from sessions_app.errors import AgentFolderError
-from sessions_app.load_errors import line_of, reason_of
-from sessions_app.starters import starters_of
 
 ENTRY = "agent.py"
 YAML_ENTRY = "root_agent.yaml"

@@ -1,4 +1,4 @@
-"""Use cases about the jobs and the scheduled tasks of a session. See `use_cases.py`."""
+"""Use cases about the jobs and the scheduled tasks of a session."""
 
 from __future__ import annotations
 

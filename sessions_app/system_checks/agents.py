@@ -30,10 +30,10 @@ from runtime.apps.app import App
 from runtime.models import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
+from sessions_app.agent_loading.load_errors import line_of, reason_of
+from sessions_app.agent_loading.sources import folder_directories
 from sessions_app.agent_registry import discover
-from sessions_app.agent_sources import folder_directories
 from sessions_app.errors import AgentFolderError
-from sessions_app.load_errors import line_of, reason_of
 
 
 def check_agents(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:

@@ -1,4 +1,4 @@
-"""Use cases about the files that a person sends. See `use_cases.py`."""
+"""Use cases about the files that a person sends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sessions_app.models import Artifact
 from sessions_app.ownership import User, own_session
 from sessions_app.services import uploads
 from sessions_app.services.uploads import FileName
-from sessions_app.use_cases import create_session
+from sessions_app.use_cases.sessions import create_session
 
 
 async def upload_file(

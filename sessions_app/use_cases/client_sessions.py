@@ -1,13 +1,13 @@
-"""Use cases of programs: sessions under ids of their own, with state and events that they bring along; changes."""
+"""Use cases of programs: sessions under ids of their own, with state and events that they bring along."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from runtime.errors import AlreadyExistsError
 from runtime.events import Event, EventActions
@@ -31,7 +31,7 @@ from sessions_app.models import Session
 from sessions_app.ownership import User, own_session, own_session_by_key
 from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.session_list import changes
-from sessions_app.use_cases import change_session, count_new_session
+from sessions_app.use_cases.sessions import change_session, count_new_session
 
 RESTORED_EVENTS = 5_000
 """Events that a client may bring along."""
@@ -149,18 +149,3 @@ async def _append_all(user: User, loaded: LoadedSession, events: Sequence[Event]
         event.actions.artifact_delta.clear()
         await service.append_event(loaded, event)
         service = DjangoSessionService()  # one act for all
-
-
-async def edit_session(
-    user: User, session_id: UUID, wanted: Sequence[str], title: str, check: Callable[[Session], None]
-) -> None:
-    """Make several `CHANGES` to the user's session, all or none.
-
-    Args:
-        check: raises when the session, whose row is locked, is not as the user has seen it.
-
-    Raises the same as `change_session`.
-    """
-    own = Session.objects.owned_by(user).filter(pk=session_id)
-    await in_thread(changes.change_together, own, wanted, title, actors.person(user), check)
-    live().list_news.publish(user.pk)

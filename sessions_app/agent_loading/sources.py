@@ -15,7 +15,7 @@ from pathlib import Path
 from django.apps import apps as django_apps
 from pydantic import ValidationError
 
-from sessions_app.agent_folders import agent_folders, site_code_in
+from sessions_app.agent_loading.folders import agent_folders, site_code_in
 from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError
 

@@ -1,132 +1,31 @@
-"""Use cases of a user, one function each: check ownership, validate, call a service. Views and frames call these."""
+"""Use cases about messages and their invocations: send, edit, rewind, cancel, retry, rate the answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from math import ceil
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from runtime import types
-from runtime.errors import AlreadyExistsError
 from sessions_app import actors, client_ids, feedback
-from sessions_app.agent_registry import get_app
 from sessions_app.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.db import invocation_queue
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, LimitExceededError, NotFoundError
-from sessions_app.invocations.allowances import withdraw
-from sessions_app.invocations.answering import answerer, check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.cancel import cancel_invocation
-from sessions_app.invocations.form_answers import FormAnswer
 from sessions_app.invocations.message_text import validated_text
 from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again, queued_by
 from sessions_app.invocations.rewind import rewind_before, switch_to
 from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.invocations.worker import worker
-from sessions_app.limits import allowance
-from sessions_app.limits.rates import rates
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import live
-from sessions_app.models import Session
 from sessions_app.ownership import NO_SESSION, User, own_session
 from sessions_app.services import uploads
-from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.services.uploads import FileName
 from sessions_app.session_list import changes
-from sessions_app.thread_pools import limit_threads
-
-
-async def create_session(
-    user: User, app_name: str, network: str = "", *, session_id: UUID | None = None
-) -> Session:
-    """Create a session of the user with an app of the site.
-
-    Args:
-        network: address by which the client is counted; empty without a client.
-        session_id: primary key and key of the session. Idempotent with one: the user's session is returned if it
-            exists.
-
-    Raises:
-        NotFoundError: the site has no such app, or the session belongs to someone else or is deleted.
-        LimitExceededError: the user, or the people at the address, have created too many sessions.
-    """
-    app = get_app(app_name)
-    pk = session_id or uuid4()
-    if session_id is None or not await in_thread(Session.objects.filter(pk=pk).exists):
-        await count_new_session(user, network)
-        with suppress(AlreadyExistsError):  # another tab has just created it
-            await DjangoSessionService().create_session(
-                app_name=app.name, user_id=str(user.pk), session_id=str(pk), pk=pk
-            )
-    return await own_session(user, pk)
-
-
-async def begin_session(
-    user: User,
-    session_id: UUID,
-    app_name: str,
-    client_id: str,
-    text: str,
-    files: Sequence[FileName] = (),
-    network: str = "",
-) -> None:
-    """Create a session for its first message, which is sent next. Idempotent.
-
-    Raises:
-        InvalidInputError: the message cannot be sent; no session is created.
-        NotFoundError: the message has files, whose upload would have created the session; or see `create_session`.
-        LimitExceededError: see `create_session`.
-    """
-    client_ids.refuse_reserved(client_id)
-    validated_text(text, has_files=bool(files))
-    if not files:
-        await create_session(user, app_name, network, session_id=session_id)
-    elif not await in_thread(Session.objects.owned_by(user).filter(pk=session_id).exists):
-        raise NotFoundError("The files of the message are no longer here. Attach them again.")
-
-
-async def count_new_session(user: User, network: str) -> None:
-    exceeded = await limit_threads.run(rates().count_now, allowance.new_sessions(user.pk, network))
-    if exceeded is not None:
-        minutes = ceil(exceeded.seconds / 60)
-        raise LimitExceededError(
-            f"{exceeded.allowance.most} conversations were begun here within an hour. Try again in {minutes} "
-            "minutes, or go on in one that you have.",
-            retry_seconds=exceeded.seconds,
-        )
-
-
-async def change_session(user: User, session_id: UUID, change: str, title: str = "") -> None:
-    """Make one of the `CHANGES` of `session_list.changes` to the user's session; `restore` undoes a deletion, once.
-
-    Raises:
-        NotFoundError: the user has no such session, or it is erased already.
-        InvalidInputError: the new title is empty or too long.
-        LegalHoldError: the session must not be deleted.
-    """
-    if change == changes.RESTORE:
-        session = await in_thread(Session.objects.of_user(user).filter(pk=session_id).first)
-        if session is None:
-            raise NotFoundError(changes.GONE)
-        if session.deleted_at is None:
-            return
-    else:
-        session = await own_session(user, session_id)
-    await in_thread(changes.change_session, session, change, title, actors.person(user))
-    live().list_news.publish(user.pk)
-    if change == changes.DELETE:
-        live().hub.receive_deletion(session_id)
-
-
-async def mark_seen(user: User, session_id: UUID, seq: int) -> None:
-    """Note that the user has seen the session up to the event `seq`, so that it no longer counts as unread."""
-    own = Session.objects.owned_by(user).filter(pk=session_id)
-    if await in_thread(changes.mark_seen, own, seq):
-        live().list_news.publish(user.pk)
 
 
 async def send_message(
@@ -237,75 +136,6 @@ async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
 async def switch_alternative(user: User, session_id: UUID, seq: int) -> None:
     """Bring back the alternative that the event `seq` is part of, as it was left. Raises as `edit_message` does."""
     await switch_to(await own_session(user, session_id), seq, actors.person(user))
-
-
-async def answer_call(
-    user: User,
-    session_id: UUID,
-    call_id: str,
-    name: str | None,
-    response: dict[str, Any] | FormAnswer,
-    *,
-    invocation_id: str | None = None,
-    state_delta: Mapping[str, Any] | None = None,
-    for_site: bool = False,
-) -> tuple[str, str]:
-    """Answer a call that waits for the user; return the id and status of the invocation. The first answer counts.
-
-    Args:
-        name: name of the called function, as a check; None for any.
-        invocation_id: invocation that made the call, as a check; None for any.
-        state_delta: changes of the state that are committed with the answer.
-        for_site: a service's key gives the answer, which answers the calls of the site as well.
-
-    Raises:
-        NotFoundError: the user has no such session, or the session or the invocation no such call.
-        PermissionDeniedError: a job answers the call, or its tool names somebody else.
-        ConflictError: the call was answered already.
-        InvalidInputError: the answer is a credential that cannot be read, allows more than the question offers, or
-            names a field or an option that the question does not have.
-    """
-    session = await own_session(user, session_id)
-    call = await find_waiting_call(session, call_id, name=name, invocation_id=invocation_id)
-    if not isinstance(response, dict):
-        response = response.response_to(call.args)
-    await check_may_answer(user, session, call, response, for_site=for_site)
-    delta = await validated_delta(session, state_delta)
-    return await queue_answer(session, call, response, by=answerer(session, user, ""), state_delta=delta)
-
-
-async def withdraw_allowance(user: User, session_id: UUID, agent: str, tool: str) -> None:
-    """Withdraw the user's allowance of a tool: the agent asks again before each call.
-
-    Raises:
-        NotFoundError: the user has no such session, or the session no such allowance.
-    """
-    await withdraw(await own_session(user, session_id), agent, tool, actors.person(user))
-
-
-async def answer_long_running_call(
-    session: Session,
-    call_id: str,
-    response: dict[str, Any],
-    *,
-    by: User | None = None,
-    address: str = "",
-    reason: str = "",
-) -> tuple[str, str]:
-    """Answer a call in any session, for the site's own code: a webhook, or a page on which managers approve.
-
-    Args:
-        by: the user who answers, whom the tool of the call must let answer. Without a user the site's code answers,
-            which may answer every call but a job's.
-        address: IP address that the answer comes from, for the audit.
-        reason: why the user answers so, for the audit.
-
-    Returns and raises the same as `answer_call`.
-    """
-    call = await find_waiting_call(session, call_id)
-    if by:
-        await check_may_answer(by, session, call, response)
-    return await queue_answer(session, call, response, by=answerer(session, by, address), reason=reason)
 
 
 async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:

@@ -1,0 +1,53 @@
+"""Use cases of a user, one function each: check ownership, validate, call a service. All edges call these."""
+
+from sessions_app.use_cases.answers import answer_call, answer_long_running_call, withdraw_allowance
+from sessions_app.use_cases.client_sessions import (
+    change_client_state,
+    create_client_session,
+    delete_client_session,
+)
+from sessions_app.use_cases.files import remove_upload, upload_bytes, upload_file
+from sessions_app.use_cases.jobs import answer_job, cancel_job, cancel_schedule
+from sessions_app.use_cases.messages import (
+    cancel,
+    edit_message,
+    give_feedback,
+    retry,
+    rewind,
+    send_message,
+    switch_alternative,
+)
+from sessions_app.use_cases.sessions import (
+    begin_session,
+    change_session,
+    create_session,
+    edit_session,
+    mark_seen,
+)
+
+__all__ = [
+    "answer_call",
+    "answer_job",
+    "answer_long_running_call",
+    "begin_session",
+    "cancel",
+    "cancel_job",
+    "cancel_schedule",
+    "change_client_state",
+    "change_session",
+    "create_client_session",
+    "create_session",
+    "delete_client_session",
+    "edit_message",
+    "edit_session",
+    "give_feedback",
+    "mark_seen",
+    "remove_upload",
+    "retry",
+    "rewind",
+    "send_message",
+    "switch_alternative",
+    "upload_bytes",
+    "upload_file",
+    "withdraw_allowance",
+]

@@ -1,0 +1,84 @@
+"""Use cases about calls that wait for a person: answer them, and withdraw an allowance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from sessions_app import actors
+from sessions_app.invocations.allowances import withdraw
+from sessions_app.invocations.answering import answerer, check_may_answer, find_waiting_call, queue_answer
+from sessions_app.invocations.form_answers import FormAnswer
+from sessions_app.invocations.state_delta import validated_delta
+from sessions_app.models import Session
+from sessions_app.ownership import User, own_session
+
+
+async def answer_call(
+    user: User,
+    session_id: UUID,
+    call_id: str,
+    name: str | None,
+    response: dict[str, Any] | FormAnswer,
+    *,
+    invocation_id: str | None = None,
+    state_delta: Mapping[str, Any] | None = None,
+    for_site: bool = False,
+) -> tuple[str, str]:
+    """Answer a call that waits for the user; return the id and status of the invocation. The first answer counts.
+
+    Args:
+        name: name of the called function, as a check; None for any.
+        invocation_id: invocation that made the call, as a check; None for any.
+        state_delta: changes of the state that are committed with the answer.
+        for_site: a service's key gives the answer, which answers the calls of the site as well.
+
+    Raises:
+        NotFoundError: the user has no such session, or the session or the invocation no such call.
+        PermissionDeniedError: a job answers the call, or its tool names somebody else.
+        ConflictError: the call was answered already.
+        InvalidInputError: the answer is a credential that cannot be read, allows more than the question offers, or
+            names a field or an option that the question does not have.
+    """
+    session = await own_session(user, session_id)
+    call = await find_waiting_call(session, call_id, name=name, invocation_id=invocation_id)
+    if not isinstance(response, dict):
+        response = response.response_to(call.args)
+    await check_may_answer(user, session, call, response, for_site=for_site)
+    delta = await validated_delta(session, state_delta)
+    return await queue_answer(session, call, response, by=answerer(session, user, ""), state_delta=delta)
+
+
+async def answer_long_running_call(
+    session: Session,
+    call_id: str,
+    response: dict[str, Any],
+    *,
+    by: User | None = None,
+    address: str = "",
+    reason: str = "",
+) -> tuple[str, str]:
+    """Answer a call in any session, for the site's own code: a webhook, or a page on which managers approve.
+
+    Args:
+        by: the user who answers, whom the tool of the call must let answer. Without a user the site's code answers,
+            which may answer every call but a job's.
+        address: IP address that the answer comes from, for the audit.
+        reason: why the user answers so, for the audit.
+
+    Returns and raises the same as `answer_call`.
+    """
+    call = await find_waiting_call(session, call_id)
+    if by:
+        await check_may_answer(by, session, call, response)
+    return await queue_answer(session, call, response, by=answerer(session, by, address), reason=reason)
+
+
+async def withdraw_allowance(user: User, session_id: UUID, agent: str, tool: str) -> None:
+    """Withdraw the user's allowance of a tool: the agent asks again before each call.
+
+    Raises:
+        NotFoundError: the user has no such session, or the session no such allowance.
+    """
+    await withdraw(await own_session(user, session_id), agent, tool, actors.person(user))

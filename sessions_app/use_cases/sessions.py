@@ -1,0 +1,128 @@
+"""Use cases about a session as a whole: create it, change it, note how far it was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import ceil
+from uuid import UUID, uuid4
+
+from runtime.errors import AlreadyExistsError
+from sessions_app import actors, client_ids
+from sessions_app.agent_registry import get_app
+from sessions_app.db.threads import in_thread
+from sessions_app.errors import LimitExceededError, NotFoundError
+from sessions_app.invocations.message_text import validated_text
+from sessions_app.limits import allowance
+from sessions_app.limits.rates import rates
+from sessions_app.live.process import live
+from sessions_app.models import Session
+from sessions_app.ownership import User, own_session
+from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.services.uploads import FileName
+from sessions_app.session_list import changes
+from sessions_app.thread_pools import limit_threads
+
+
+async def create_session(
+    user: User, app_name: str, network: str = "", *, session_id: UUID | None = None
+) -> Session:
+    """Create a session of the user with an app of the site.
+
+    Args:
+        network: address by which the client is counted; empty without a client.
+        session_id: primary key and key of the session. Idempotent with one: the user's session is returned if it
+            exists.
+
+    Raises:
+        NotFoundError: the site has no such app, or the session belongs to someone else or is deleted.
+        LimitExceededError: the user, or the people at the address, have created too many sessions.
+    """
+    app = get_app(app_name)
+    pk = session_id or uuid4()
+    if session_id is None or not await in_thread(Session.objects.filter(pk=pk).exists):
+        await count_new_session(user, network)
+        with suppress(AlreadyExistsError):  # another tab has just created it
+            await DjangoSessionService().create_session(
+                app_name=app.name, user_id=str(user.pk), session_id=str(pk), pk=pk
+            )
+    return await own_session(user, pk)
+
+
+async def begin_session(
+    user: User,
+    session_id: UUID,
+    app_name: str,
+    client_id: str,
+    text: str,
+    files: Sequence[FileName] = (),
+    network: str = "",
+) -> None:
+    """Create a session for its first message, which is sent next. Idempotent.
+
+    Raises:
+        InvalidInputError: the message cannot be sent; no session is created.
+        NotFoundError: the message has files, whose upload would have created the session; or see `create_session`.
+        LimitExceededError: see `create_session`.
+    """
+    client_ids.refuse_reserved(client_id)
+    validated_text(text, has_files=bool(files))
+    if not files:
+        await create_session(user, app_name, network, session_id=session_id)
+    elif not await in_thread(Session.objects.owned_by(user).filter(pk=session_id).exists):
+        raise NotFoundError("The files of the message are no longer here. Attach them again.")
+
+
+async def count_new_session(user: User, network: str) -> None:
+    exceeded = await limit_threads.run(rates().count_now, allowance.new_sessions(user.pk, network))
+    if exceeded is not None:
+        minutes = ceil(exceeded.seconds / 60)
+        raise LimitExceededError(
+            f"{exceeded.allowance.most} conversations were begun here within an hour. Try again in {minutes} "
+            "minutes, or go on in one that you have.",
+            retry_seconds=exceeded.seconds,
+        )
+
+
+async def change_session(user: User, session_id: UUID, change: str, title: str = "") -> None:
+    """Make one of the `CHANGES` of `session_list.changes` to the user's session; `restore` undoes a deletion, once.
+
+    Raises:
+        NotFoundError: the user has no such session, or it is erased already.
+        InvalidInputError: the new title is empty or too long.
+        LegalHoldError: the session must not be deleted.
+    """
+    if change == changes.RESTORE:
+        session = await in_thread(Session.objects.of_user(user).filter(pk=session_id).first)
+        if session is None:
+            raise NotFoundError(changes.GONE)
+        if session.deleted_at is None:
+            return
+    else:
+        session = await own_session(user, session_id)
+    await in_thread(changes.change_session, session, change, title, actors.person(user))
+    live().list_news.publish(user.pk)
+    if change == changes.DELETE:
+        live().hub.receive_deletion(session_id)
+
+
+async def edit_session(
+    user: User, session_id: UUID, wanted: Sequence[str], title: str, check: Callable[[Session], None]
+) -> None:
+    """Make several `CHANGES` to the user's session, all or none.
+
+    Args:
+        check: raises when the session, whose row is locked, is not as the user has seen it.
+
+    Raises the same as `change_session`.
+    """
+    own = Session.objects.owned_by(user).filter(pk=session_id)
+    await in_thread(changes.change_together, own, wanted, title, actors.person(user), check)
+    live().list_news.publish(user.pk)
+
+
+async def mark_seen(user: User, session_id: UUID, seq: int) -> None:
+    """Note that the user has seen the session up to the event `seq`, so that it no longer counts as unread."""
+    own = Session.objects.owned_by(user).filter(pk=session_id)
+    if await in_thread(changes.mark_seen, own, seq):
+        live().list_news.publish(user.pk)
