@@ -6,6 +6,7 @@ An address is a webhook of one task. It goes when its server has taken the end o
 from __future__ import annotations
 
 import json
+import time
 from uuid import uuid4
 
 from a2a.types import StreamResponse, TaskPushNotificationConfig
@@ -21,11 +22,14 @@ from sessions_app.credential_encryption import decrypt_text, encrypt_text
 from sessions_app.db.threads import in_thread
 from sessions_app.models import Invocation, Scope, Session, Webhook, WebhookDelivery, WebhookEvent
 from sessions_app.webhooks.delivery import Push
+from sessions_app.webhooks.signing import is_secret, signed_headers
 from sessions_app.webhooks.targets import check_url
 
 MOST_CONFIGS = 10
 """Configurations of a task."""
 LONGEST_TEXT = 1_000
+SIGNING_SCHEME = "standard-webhooks"
+"""Scheme of an `authentication` whose credentials sign the notifications, in place of being sent with them."""
 
 
 async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
@@ -46,6 +50,10 @@ async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -
         len(text) > LONGEST_TEXT or not text.isascii() or not text.isprintable() for text in texts if text
     ):
         raise InvalidParamsError(f"Texts of the configuration have at most {LONGEST_TEXT} ASCII characters.")
+    if _is_signed(stored) and not is_secret(stored.authentication.credentials):
+        raise InvalidParamsError(
+            "The credentials are no secret of Standard Webhooks, whsec_ and 24 to 64 bytes."
+        )
     await in_thread(_store, agent, task, stored)
     await celery_dispatch.send_webhooks_soon()
     return _told(stored)
@@ -84,13 +92,24 @@ async def push_of(delivery: WebhookDelivery) -> Push | None:
     task = await load_task(first) if first else None
     if task is None or not task.is_at_rest:
         return None
-    news = MessageToDict(StreamResponse(status_update=status_update(task)))
-    config, headers = _config(hook), {}
+    body = json.dumps(MessageToDict(StreamResponse(status_update=status_update(task)))).encode()
+    return Push(body, _headers(_config(hook), str(delivery.message_id), body), is_last=task.has_ended)
+
+
+def _headers(config: TaskPushNotificationConfig, message_id: str, body: bytes) -> dict[str, str]:
+    """Return the headers that identify a notification, and by which its receiver knows the site."""
+    headers, authentication = {"webhook-id": message_id}, config.authentication
     if config.token:
         headers["x-a2a-notification-token"] = config.token
-    if config.authentication.credentials:
-        headers["authorization"] = f"{config.authentication.scheme} {config.authentication.credentials}"
-    return Push(json.dumps(news).encode(), headers, is_last=task.has_ended)
+    if _is_signed(config):
+        headers |= signed_headers(authentication.credentials, message_id, int(time.time()), body)
+    elif authentication.credentials:
+        headers["authorization"] = f"{authentication.scheme} {authentication.credentials}"
+    return headers
+
+
+def _is_signed(config: TaskPushNotificationConfig) -> bool:
+    return str(config.authentication.scheme).lower() == SIGNING_SCHEME
 
 
 def _store(agent: AgentOfCaller, task: SiteTask, config: TaskPushNotificationConfig) -> None:

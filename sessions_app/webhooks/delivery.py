@@ -54,9 +54,10 @@ class DeliveryAttempt:
 
 @dataclass(frozen=True)
 class Push:
-    """A push notification of A2A, which is not signed: its headers tell who sends it.
+    """A push notification of A2A.
 
     Attributes:
+        headers: the id of the delivery, and the authentication that the program has asked for.
         is_last: nothing happens in the task any more.
     """
 
@@ -103,9 +104,7 @@ async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
             body = json.dumps(delivery.payload, separators=(",", ":")).encode()
             await in_thread(_record, delivery, await _post(delivery, body, _signed(delivery, body)))
         elif push_of and (push := await push_of(delivery)):
-            attempt = await _post(
-                delivery, push.body, {"webhook-id": str(delivery.message_id), **push.headers}
-            )
+            attempt = await _post(delivery, push.body, push.headers)
             await in_thread(_record, delivery, attempt)
             if push.is_last and not attempt.error:
                 await in_thread(delivery.webhook.delete)

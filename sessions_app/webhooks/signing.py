@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import binascii
 import hmac
 import secrets
 from base64 import b64decode, b64encode
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix by the specification
 SECRET_BYTES = 32
+USABLE_BYTES = range(24, 65)
+"""Lengths of secrets by the specification."""
 
 
 def new_secret() -> str:
     """Return a secret as the receiver stores it."""
     return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def is_secret(text: str) -> bool:
+    """True for a secret as the specification has it."""
+    try:
+        key = b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
+    except binascii.Error:
+        return False
+    return text.startswith(SECRET_PREFIX) and len(key) in USABLE_BYTES
 
 
 def signed_headers(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:

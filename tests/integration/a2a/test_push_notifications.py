@@ -32,11 +32,12 @@ from sessions_app.invocations.worker import worker
 from sessions_app.models import ApiKey, Invocation, Webhook, WebhookDelivery
 from sessions_app.tasks import _push_of as push_of
 from sessions_app.webhooks.delivery import deliver_due
+from sessions_app.webhooks.signing import new_secret
 from tests.fakes import ScriptedModel, call
 from tests.integration.a2a.conftest import program_of
 from tests.integration.a2a.talk import apply_all, message, say, state_of
 from tests.integration.api.conftest import make_key
-from tests.integration.test_webhooks import Receiver, make_due
+from tests.integration.test_webhooks import Receiver, is_signed, make_due
 from tests.integration.test_webhooks import receiver as receiver
 
 AUTHENTICATION = AuthenticationInfo(scheme="Bearer", credentials="its-own-key")
@@ -104,6 +105,30 @@ async def test_an_address_is_told_when_a_task_asks_and_when_it_ends(
     assert set(told(receiver)) == {"completed"}
     assert {headers["webhook-id"] for headers, _ in receiver.requests} <= refused
     assert not await Webhook.objects.aexists()  # Nothing happens in the task any more.
+
+
+async def test_a_notification_is_signed_with_the_secret_of_the_program_which_is_not_sent(
+    asked: Task, program: Client, receiver: Receiver, to_localhost: None
+) -> None:
+    secret = new_secret()
+    signed = AuthenticationInfo(scheme="Standard-Webhooks", credentials=secret)
+    url = f"http://localhost:{receiver.port}/"
+    await program.create_task_push_notification_config(config_of(asked, url, authentication=signed))
+    await deliver_due(push_of)
+    headers, body = receiver.requests[0]
+    assert is_signed(secret, headers, body) and not is_signed(secret, headers, body + b" ")
+    assert "authorization" not in headers and secret not in str(headers)
+    assert told(receiver) == ["input_required"]
+
+
+@pytest.mark.parametrize(
+    "secret", ["", "its-own-key", "whsec_", "whsec_" + "YQ==", "whsec_" + "€", "YWJj" * 8]
+)
+async def test_a_secret_that_cannot_sign_is_refused(asked: Task, program: Client, secret: str) -> None:
+    wish = config_of(asked, authentication=AuthenticationInfo(scheme="standard-webhooks", credentials=secret))
+    with pytest.raises(InvalidParamsError, match=r"whsec_|ASCII"):
+        await program.create_task_push_notification_config(wish)
+    assert not await Webhook.objects.aexists()
 
 
 async def test_a_task_that_works_is_not_told(
