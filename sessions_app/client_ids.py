@@ -24,7 +24,8 @@ def refuse_reserved(client_id: str) -> None:
     """Raise `InvalidInputError` when the id has a prefix of the site, which a browser may not use."""
     if client_id.startswith(SITE_PREFIXES):
         raise InvalidInputError(
-            f"The message id {client_id!r} begins with a reserved prefix. Use another id."
+            f"The message id {client_id!r} begins with a reserved prefix. Use another id.",
+            field="client_id",
         )
 
 

@@ -52,9 +52,9 @@ def refusing_deep_values(field: str = "") -> Iterator[None]:
         raise InvalidInputError(message, field=field) from error
 
 
-def check_storable(event: Event) -> None:
-    """Raise an InvalidInputError when the event cannot be written as JSON, or is nested too deeply to be read again."""
-    with refusing_deep_values():
+def check_storable(event: Event, field: str = "") -> None:
+    """Raise an InvalidInputError, of this field, for an event that cannot be written as JSON, or not be read again."""
+    with refusing_deep_values(field):
         event_from_json(event_to_json(event))
 
 

@@ -18,7 +18,8 @@ class InvalidInputError(AdkError):
     """The input is invalid.
 
     Attributes:
-        field: the field of the request that is invalid; empty if it is not one of them.
+        field: the invalid field of the request's body, or with its place, such as `header.Upload-Metadata`, another
+            one; empty if it is none of them.
     """
 
     def __init__(self, message: str | None = None, *, field: str = "") -> None:

@@ -18,10 +18,13 @@ def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None
         NotFoundError: the session has no such event of an agent.
     """
     if rating not in Rating.values:
-        raise InvalidInputError(f"{rating!r} is no rating. Send one of {', '.join(Rating.values)}.")
+        raise InvalidInputError(
+            f"{rating!r} is no rating. Send one of {', '.join(Rating.values)}.", field="rating"
+        )
     if len(comment) > LONGEST_COMMENT:
         raise InvalidInputError(
-            f"The comment has {len(comment)} characters; the limit is {LONGEST_COMMENT}. Shorten it."
+            f"The comment has {len(comment)} characters; the limit is {LONGEST_COMMENT}. Shorten it.",
+            field="comment",
         )
     if not session.events.filter(seq=seq).exclude(author="user").exists():
         raise NotFoundError("There is no such answer in this conversation.")

@@ -129,15 +129,18 @@ def _checked_name(properties: KeyProperties) -> str:
     """
     name = storable(properties.name).strip()
     if not 0 < len(name) <= NAME_LENGTH:
-        raise InvalidInputError(f"Name the key with 1 to {NAME_LENGTH} characters.")
+        raise InvalidInputError(f"Name the key with 1 to {NAME_LENGTH} characters.", field="name")
     if not properties.scopes:
-        raise InvalidInputError("Choose what the key may do.")
+        raise InvalidInputError("Choose what the key may do.", field="scopes")
     if properties.expires_at is not None and properties.expires_at <= timezone.now():
-        raise InvalidInputError("The key would have expired already. Choose a later time.")
-    if not all(
-        0 <= limit <= LARGEST_INTEGER for limit in (properties.requests_per_minute, properties.tokens_per_day)
-    ):
-        raise InvalidInputError(f"Choose limits from 0, which is none, to {LARGEST_INTEGER}.")
+        raise InvalidInputError(
+            "The key would have expired already. Choose a later time.", field="expires_at"
+        )
+    for field in ("requests_per_minute", "tokens_per_day"):
+        if not 0 <= getattr(properties, field) <= LARGEST_INTEGER:
+            raise InvalidInputError(
+                f"Choose limits from 0, which is none, to {LARGEST_INTEGER}.", field=field
+            )
     return name
 
 

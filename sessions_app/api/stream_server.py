@@ -65,7 +65,8 @@ class StreamRequest:
         key = self.headers.get("idempotency-key", "")
         if key and not is_usable_key(key):
             raise InvalidInputError(
-                f"The Idempotency-Key has at most {LONGEST_KEY} printable ASCII characters."
+                f"The Idempotency-Key has at most {LONGEST_KEY} printable ASCII characters.",
+                field="header.Idempotency-Key",
             )
         return key
 

@@ -29,6 +29,8 @@ from sessions_app.models import Session, ToolJob
 from sessions_app.models.answer_request import permission_to_answer
 from sessions_app.ownership import User
 
+RESPONSE = "response"
+"""Field of requests with an answer."""
 STAFF_DECIDE = gettext_noop("Staff decide this. You can only withdraw it; their answer appears here.")
 
 
@@ -146,12 +148,12 @@ async def queue_answer(
     """
     part = types.FunctionResponse(id=call.id, name=call.name, response=response)
     content = types.Content(role="user", parts=[types.Part(function_response=part)])
-    check_storable(Event(content=content))
+    check_storable(Event(content=content), RESPONSE)
     _check_confirmation(call, response)
     try:
         content, credentials = extract_credentials(content, call.events)
     except InvalidAnswerError as error:
-        raise InvalidInputError(str(error)) from None
+        raise InvalidInputError(str(error), field=RESPONSE) from None
     queued = await worker().start(
         session.pk,
         user_id=session.user_id,
@@ -195,10 +197,11 @@ def _check_confirmation(call: WaitingCall, response: dict[str, Any]) -> None:
     try:
         is_for_session = read_confirmation(answer).for_session
     except InvalidAnswerError as error:
-        raise InvalidInputError(str(error)) from None
+        raise InvalidInputError(str(error), field=RESPONSE) from None
     if is_for_session and not offers_allowance(call.args):
         raise InvalidInputError(
-            "This question does not offer to allow later calls. Approve or reject this call."
+            "This question does not offer to allow later calls. Approve or reject this call.",
+            field="for_session",
         )
 
 

@@ -39,7 +39,8 @@ class ApprovalForm:
         unknown = sorted(self.changes.keys() - values.keys())
         if unknown:
             raise InvalidInputError(
-                f"This question has no field {unknown[0]!r}. Reload the page and answer again."
+                f"This question has no field {unknown[0]!r}. Reload the page and answer again.",
+                field="changes",
             )
         values = {**values, **self.changes}
         answer = ToolConfirmation(
@@ -47,7 +48,7 @@ class ApprovalForm:
             payload=values if isinstance(payload, Mapping) else values[""],
             for_session=self.for_session,
         )
-        with refusing_deep_values():
+        with refusing_deep_values("changes"):
             return answer.model_dump(by_alias=True, exclude={"hint"})
 
 
@@ -66,7 +67,8 @@ class OptionForm:
         options = question.get("options")
         if not isinstance(options, list) or not 0 <= self.number < len(options):
             raise InvalidInputError(
-                f"This question has no option {self.number}. Reload the page and choose again."
+                f"This question has no option {self.number}. Reload the page and choose again.",
+                field="option",
             )
         return {"result": options[self.number]}
 

@@ -22,6 +22,8 @@ from sessions_app.errors import InvalidInputError, LimitExceededError
 from sessions_app.serving.problem_details import CODES, NOTHING_HERE, problem
 
 logger = logging.getLogger(__name__)
+PLACES = ("body", "header", "path", "query")
+"""Parts of a request that have fields."""
 
 
 def problem_of(error: Exception) -> HttpResponse:
@@ -55,10 +57,14 @@ def _field(place: str, *steps: str | int) -> str:
     return ".".join(map(str, (place, *steps[place == "body" :])))
 
 
+def _with_place(field: str) -> str:
+    return field if field.partition(".")[0] in PLACES else f"body.{field}"
+
+
 def _refused(error: Any) -> HttpResponse:
     members = {}
     if isinstance(error, InvalidInputError) and error.field:
-        members["errors"] = [{"field": f"body.{error.field}", "message": str(error)}]
+        members["errors"] = [{"field": _with_place(error.field), "message": str(error)}]
     response = problem(http_status(error), str(error), error_code(error), **members)
     if isinstance(error, LimitExceededError) and error.retry_seconds is not None:
         response["Retry-After"] = str(ceil(error.retry_seconds))

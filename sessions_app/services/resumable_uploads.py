@@ -100,7 +100,7 @@ def _store(upload: ResumableUpload, chunk: IO[bytes]) -> int:
     storage.save(path, File(chunk))
     size, missing = storage.size(path), upload.length - upload.offset
     if not size:
-        raise InvalidInputError("The chunk is empty. Send the bytes from the offset on.")
+        raise InvalidInputError("The chunk is empty. Send the bytes from the offset on.", field="body")
     if size > missing:
         raise TooLargeError(
             f"The chunk has {size} bytes, but {missing} are missing. Send no more than these."

@@ -78,7 +78,8 @@ def _new_title(text: str) -> dict[str, Any]:
         raise InvalidInputError("The title is empty. Write a title first.", field="title")
     if len(title) > TITLE_LENGTH:
         raise InvalidInputError(
-            f"The title has {len(title)} characters; the limit is {TITLE_LENGTH}. Choose a shorter title."
+            f"The title has {len(title)} characters; the limit is {TITLE_LENGTH}. Choose a shorter title.",
+            field="title",
         )
     return {"title": title, "title_source": TitleSource.PERSON}
 

@@ -119,13 +119,16 @@ def _check_events(events: Sequence[Event]) -> None:
     latest = time.time() + CLOCK_SECONDS
     for number, event in enumerate(events):
         if claimed := _claim_of(event):
-            raise InvalidInputError(f"Event {number} of the conversation has {claimed}. Leave it out.")
+            raise InvalidInputError(
+                f"Event {number} of the conversation has {claimed}. Leave it out.", field="events"
+            )
         if not 0 <= event.timestamp <= latest:
             raise InvalidInputError(
                 f"Event {number} of the conversation has the timestamp {event.timestamp}, which is in the future or "
-                "before 1970. Give seconds since 1970, or leave the timestamp out."
+                "before 1970. Give seconds since 1970, or leave the timestamp out.",
+                field="events",
             )
-        check_storable(event)
+        check_storable(event, "events")
 
 
 def _claim_of(event: Event) -> str:

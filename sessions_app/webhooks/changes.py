@@ -48,7 +48,8 @@ def make_webhook(
     people_id = maker.people_id if maker and is_of_group else None
     if is_of_group and people_id is None:
         raise InvalidInputError(
-            "Only the key of a service may ask for a webhook about all people of its group."
+            "Only the key of a service may ask for a webhook about all people of its group.",
+            field="is_of_group",
         )
     secret = new_secret()
     with transaction.atomic():

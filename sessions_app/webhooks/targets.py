@@ -38,15 +38,19 @@ def check_url(url: str) -> str:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise InvalidInputError("This is no URL. Write one such as https://example.org/hook.") from None
+        raise InvalidInputError(
+            "This is no URL. Write one such as https://example.org/hook.", field="url"
+        ) from None
     if not host or len(url) > URL_LENGTH or not url.isascii() or any(char <= " " for char in url):
-        raise InvalidInputError("This is no URL. Write one such as https://example.org/hook.")
+        raise InvalidInputError("This is no URL. Write one such as https://example.org/hook.", field="url")
     if parts.username is not None or parts.fragment:
-        raise InvalidInputError("The URL must have no user name, password or fragment.")
+        raise InvalidInputError("The URL must have no user name, password or fragment.", field="url")
     if not _is_scheme_allowed(parts, host):
-        raise InvalidInputError("The URL must begin with https://.")
+        raise InvalidInputError("The URL must begin with https://.", field="url")
     if not _may_be_local(host) and _is_private_literal(host):
-        raise InvalidInputError(f"“{host}” is not a public address. Name a host on the internet.")
+        raise InvalidInputError(
+            f"“{host}” is not a public address. Name a host on the internet.", field="url"
+        )
     return url
 
 

@@ -41,7 +41,7 @@ async def list_evals(request: HttpRequest, app_name: str, eval_set_id: str) -> l
     try:
         return await in_thread(lambda: _reader(request, app_name).case_ids(eval_set_id))
     except NotFoundError as error:  # google-adk's server answers 400
-        raise InvalidInputError(str(error)) from error
+        raise InvalidInputError(str(error), field="path.eval_set_id") from error
 
 
 @router.get("/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals/{eval_case_id}", response=dict[str, Any])

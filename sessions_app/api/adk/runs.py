@@ -31,6 +31,13 @@ from sessions_app.services.uploads import FileName
 from sessions_app.statuses import InvocationStatus
 from sessions_app.use_cases import upload_bytes
 
+FIELDS = {
+    **dict.fromkeys(("text", "file", "files", "response", "for_session"), "newMessage"),
+    "state_delta": "stateDelta",
+    "client_id": "header.Idempotency-Key",
+}
+"""Names of the fields in a request, by those of the use cases."""
+
 
 @dataclass(frozen=True)
 class RefusedRun:
@@ -70,7 +77,8 @@ async def run(request: StreamRequest) -> Stream:
     """Do the same as `/run_sse`, and answer with the list of the run's events when it has ended."""
     ask = _parse(request.body)
     session = await _session_of(request.caller, ask)
-    run_id, after = await _start(request, ask, session)
+    with fields_named(**FIELDS):
+        run_id, after = await _start(request, ask, session)
     form = AdkListForm(run_id, streams_text=False, splits_artifacts=False)
     return RunStream(session.pk, session.user_id, form, after=after, run_id=run_id)
 
@@ -112,10 +120,9 @@ async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -
         )
     else:
         files = await _upload(ask.files, user, session, request.caller.network)
-        with fields_named(text="newMessage", files="newMessage", state_delta="stateDelta"):
-            run_id, _ = await use_cases.send_message(
-                user, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
-            )
+        run_id, _ = await use_cases.send_message(
+            user, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
+        )
     return run_id, after if last is None else last
 
 
@@ -137,7 +144,8 @@ async def _resume(ask: RunRequest, user: Any, session: OwnSession) -> str:
     """Return the id of a run that goes on: it is active, or failed and is tried again."""
     if not ask.invocation_id:
         raise InvalidInputError(
-            "There is nothing to run. Send newMessage, or the invocationId of a run to resume."
+            "There is nothing to run. Send newMessage, or the invocationId of a run to resume.",
+            field="newMessage",
         )
     row = await _run(session, invocation_id=ask.invocation_id)
     if row.status in InvocationStatus.active():
@@ -161,7 +169,9 @@ async def _run(session: OwnSession, **names: str) -> Invocation:
 
 def _only_answer(ask: RunRequest) -> types.FunctionResponse:
     if len(ask.answers) > 1 or ask.text or ask.files:
-        raise InvalidInputError("The message answers a call and has other parts, too. Send each by itself.")
+        raise InvalidInputError(
+            "The message answers a call and has other parts, too. Send each by itself.", field="newMessage"
+        )
     return ask.answers[0]
 
 

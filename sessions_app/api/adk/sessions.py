@@ -45,7 +45,7 @@ async def create_session_with_id(
     state: Body[dict[str, Any] | None] = None,
 ) -> StreamingHttpResponse:
     """Create a session with this id. The body is its state."""
-    with fields_named(session_id="", state=""):
+    with fields_named(session_id="path.session_id", state="body"):
         return await _create(request, app_name, user_id, NewSession(session_id=session_id, state=state))
 
 

@@ -91,7 +91,8 @@ async def answer(request: HttpRequest, approval_id: Number, body: ApprovalAnswer
         raise InvalidInputError(
             "This is a question of a job: send answer."
             if job
-            else "This is a call: send response, confirmed or option."
+            else "This is a call: send response, confirmed or option.",
+            field="answer",
         )
     if job is not None and body.answer is not None:
         await use_cases.answer_job(person, waiting.session_id, job.pk, len(job.answers), body.answer)

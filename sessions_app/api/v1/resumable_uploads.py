@@ -159,4 +159,6 @@ def _filename(metadata: str) -> str:
     try:
         return b64decode(pairs["filename"], validate=True).decode()
     except (KeyError, ValueError):
-        raise InvalidInputError("Upload-Metadata has no “filename” in base64. Send one.") from None
+        raise InvalidInputError(
+            "Upload-Metadata has no “filename” in base64. Send one.", field="header.Upload-Metadata"
+        ) from None

@@ -102,7 +102,8 @@ async def create_webhook(
     caller = _manager(request)
     if body.user_id is not None and body.is_of_group:
         raise InvalidInputError(
-            "Send either user_id or is_of_group: a webhook is about one person or about all."
+            "Send either user_id or is_of_group: a webhook is about one person or about all.",
+            field="user_id",
         )
     user = caller.user if body.user_id is None else await caller.acting_for(body.user_id)
     events = [WebhookEvent(event) for event in body.events]

@@ -1,4 +1,7 @@
-"""Conformance: each operation keeps to its OpenAPI document for whatever is sent, and never fails with 500."""
+"""Conformance: each operation keeps to its OpenAPI document for whatever is sent, and never fails with 500.
+
+A refused request is told its invalid fields.
+"""
 
 from __future__ import annotations
 
@@ -127,6 +130,8 @@ def test_an_operation_keeps_to_the_document(program: Program, person: User, oper
                 verify=False,
             )
             case.validate_response(told, checks=CHECKS)
+            if response.status_code in (400, 422):
+                assert json.loads(body)["errors"], "the refusal names no field"
 
     run()
     assert statuses and max(statuses) < 500

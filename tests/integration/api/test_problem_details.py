@@ -12,9 +12,10 @@ from django.test import Client
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry
+from sessions_app.db.threads import in_thread
 from sessions_app.models import Session, ToolJob
 from tests.fakes import ScriptedModel
-from tests.integration.access import APP
+from tests.integration.access import APP, make_things
 from tests.integration.api.api_stream import open_stream
 from tests.integration.api.conftest import Program
 
@@ -57,6 +58,7 @@ def test_a_refusal_is_a_problem_for_programs(request_line: str) -> None:
 
 
 ODD = "\ud800"
+HOOK = "https://example.org/hook"
 ADK = f"/adk/apps/{APP}/users/ada/sessions"
 FIELDS = [
     ("GET /api/v1/apps?a=%00", None, "query"),
@@ -70,7 +72,29 @@ FIELDS = [
         "body.state_delta",
     ),
     ("PATCH /api/v1/sessions/{session}", {"title": " "}, "body.title"),
+    ("PATCH /api/v1/sessions/{session}", {"title": "x" * 300}, "body.title"),
+    ("POST /api/v1/keys", {"name": " ", "scopes": ["read"]}, "body.name"),
+    (
+        "POST /api/v1/keys",
+        {"name": "a", "scopes": ["read"], "expires_at": "2001-01-01T00:00:00Z"},
+        "body.expires_at",
+    ),
+    ("POST /api/v1/webhooks", {"url": "https://10.0.0.1/", "events": ["run.ended"]}, "body.url"),
+    (
+        "POST /api/v1/webhooks",
+        {"url": HOOK, "events": ["run.ended"], "is_of_group": True},
+        "body.is_of_group",
+    ),
+    (
+        "POST /api/v1/webhooks",
+        {"url": HOOK, "events": ["run.ended"], "is_of_group": True, "user_id": "ada"},
+        "body.user_id",
+    ),
+    ("POST /api/v1/sessions/{session}/runs", {"text": "a", "client_id": "job:1"}, "body.client_id"),
     (f"POST {ADK}", {"state": {"a": ODD}}, "body.state"),
+    (f"POST {ADK}", {"events": [{"author": "user", "timestamp": -1}]}, "body.events"),
+    (f"POST {ADK}/s2", {"a": deep(900)}, "body"),
+    (f"POST {ADK}/{'s' * 300}", {}, "path.session_id"),
     (f"POST {ADK}", {"state": {"a": deep(900)}}, "body.state"),
     (f"POST {ADK}", {"sessionId": "s" * 500}, "body.sessionId"),
     (f"PATCH {ADK}/s1", {"stateDelta": {"a": ODD}}, "body.stateDelta"),
@@ -89,13 +113,45 @@ async def test_a_refusal_names_the_field(
     assert [error["field"] for error in response.json()["errors"]] == [field]
 
 
-async def test_a_refusal_of_a_run_names_the_field_as_adk_does(program: Program, person: User) -> None:
+MESSAGE = {"parts": [{"text": "Hi"}]}
+ANSWER = {"functionResponse": {"id": "c", "name": "f", "response": {}}}
+
+
+@pytest.mark.parametrize(
+    ("ask", "key", "field"),
+    [
+        ({"newMessage": {"parts": [{"text": " "}]}}, "k", "body.newMessage"),
+        (
+            {"newMessage": {"parts": [{"inlineData": {"mimeType": "text/plain", "data": ""}}]}},
+            "k",
+            "body.newMessage",
+        ),
+        ({"newMessage": {"parts": [ANSWER, ANSWER]}}, "k", "body.newMessage"),
+        ({}, "k", "body.newMessage"),
+        ({"newMessage": MESSAGE, "stateDelta": {"a": "x" * 300_000}}, "k", "body.stateDelta"),
+        ({"newMessage": MESSAGE}, "job:1", "header.Idempotency-Key"),
+        ({"newMessage": MESSAGE}, "x" * 200, "header.Idempotency-Key"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+async def test_a_refusal_of_a_run_names_the_field_as_adk_does(
+    program: Program, person: User, ask: dict[str, object], key: str, field: str
+) -> None:
     await Session.objects.acreate(app_name=APP, user=person, key="s1")
-    body = {"appName": APP, "userId": "ada", "sessionId": "s1", "newMessage": {"parts": [{"text": " "}]}}
-    sent = {**program.sent, "content-type": "application/json"}
+    body = {"appName": APP, "userId": "ada", "sessionId": "s1", **ask}
+    sent = {**program.sent, "content-type": "application/json", "idempotency-key": key}
     async with open_stream("/adk/run", sent, method="POST", body=body) as response:
         problem = json.loads(await response.rest())
-    assert [error["field"] for error in problem["errors"]] == ["body.newMessage"]
+    assert [error["field"] for error in problem["errors"]] == [field]
+
+
+async def test_a_refusal_of_an_approval_names_the_field(program: Program, person: User) -> None:
+    asked = (await in_thread(make_things, person)).rows["answerrequest"]
+    body = json.dumps({"answer": "yes"})
+    response = await program.post(
+        f"/api/v1/approvals/{asked.pk}/answer", body, content_type="application/json"
+    )
+    assert [error["field"] for error in response.json()["errors"]] == ["body.answer"]
 
 
 NEGOTIATED = ("GET /api/v1/apps", "POST /api/v1/sessions", "GET /api/v1/openapi.json")
