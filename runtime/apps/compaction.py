@@ -80,8 +80,8 @@ async def _overlap(
     recent = await service.get_session(**owner_of(session), config=config_of_overlap)
     events = drop_rewound(recent.events if recent else [])
     index = next((position for position, event in enumerate(events) if event.id == previous.id), None)
-    stretch = summarized_range(events, index) if index is not None else None
-    summarized = events[: stretch.last + 1] if stretch else []
+    covered = summarized_range(events, index) if index is not None else None
+    summarized = events[: covered.last + 1] if covered else []
     return last_invocations(
         [event for event in summarized if not event.actions.compaction], config.overlap_size
     )

@@ -70,10 +70,10 @@ def plan_compaction(
     """
     current = without_superseded(events)
     index = latest_full_summary(current)
-    stretch = summarized_range(current, index) if index is not None else None
-    previous = current[index] if index is not None and stretch else None
+    summarized = summarized_range(current, index) if index is not None else None
+    previous = current[index] if index is not None and summarized else None
     log = [event for event in current if not event.actions.compaction]
-    begin = stretch.last + 1 if stretch else 0
+    begin = summarized.last + 1 if summarized else 0
     limit = _end_of_ended_invocations(log, ended)
     forbidden = _forbidden_cuts(log)
     if config.token_threshold is not None and _prompt_tokens(current) >= config.token_threshold:

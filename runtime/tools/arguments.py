@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from runtime.tools.function_declaration import FunctionSignature, Parameter
+from runtime.tools.function_signature import FunctionSignature, Parameter
 
 _MAX_VALUE_LENGTH = 80
 

@@ -16,15 +16,10 @@ from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.tool_job import ToolJobQuerySet
-from sessions_app.sweeping import OverdueRows, Repair, resend_pause, sweep_over
+from sessions_app.sweeping import OverdueRows, Repair, resend_pause
 
 SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 5
-
-
-def sweep_jobs() -> None:
-    """Run one sweep of jobs."""
-    sweep_over(job_repairs())
 
 
 def job_repairs() -> list[Repair]:

@@ -14,7 +14,7 @@ from django.conf import settings
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.tools.arguments import BadArguments, bind
-from runtime.tools.function_declaration import read_signature
+from runtime.tools.function_signature import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
 from sessions_app.conf import conf

@@ -21,18 +21,13 @@ from sessions_app.live.notices import schedule_notice
 from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
 from sessions_app.scheduling.cancel import cancel_task
-from sessions_app.sweeping import OverdueRows, Repair, sweep_over
+from sessions_app.sweeping import OverdueRows, Repair
 
 logger = logging.getLogger(__name__)
 
 
-def fire_due_tasks() -> None:
-    """Fire all due tasks. Idempotent: safe to run in parallel and after a crash at any point."""
-    sweep_over([due_task_repair()])
-
-
 def due_task_repair() -> Repair:
-    """Return the part of a sweep that fires due tasks."""
+    """Return the part of a sweep that fires due tasks. Safe to run in parallel and after a crash at any point."""
     return OverdueRows(_due_tasks, _fire_or_fail)
 
 

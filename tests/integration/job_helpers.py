@@ -16,7 +16,9 @@ from runtime.tools import BaseTool
 from sessions_app import agent_registry, use_cases
 from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
+from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.models import Event, Session, ToolJob
+from sessions_app.sweeping import sweep_over
 from tests.fakes import ScriptedModel
 
 
@@ -53,6 +55,11 @@ def run_queue(session_id: UUID) -> None:
         await worker().wait_until_idle()
 
     threads.run(run_to_end())
+
+
+def sweep_jobs() -> None:
+    """Run the part of a sweep that concerns jobs."""
+    sweep_over(job_repairs())
 
 
 def last_responses(model: ScriptedModel) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from sessions_app import use_cases
 from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, ScheduledTask, Session
+from sessions_app.scheduling.firing import due_task_repair
+from sessions_app.sweeping import sweep_over
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import last_responses, run_queue
 
@@ -33,6 +35,11 @@ def converse(
 
     pk, invocation_id = threads.run(send_and_wait())
     return Session.objects.get(pk=pk), invocation_id
+
+
+def fire_due_tasks() -> None:
+    """Run the part of a sweep that fires due tasks."""
+    sweep_over([due_task_repair()])
 
 
 def schedule(person: User, model: ScriptedModel, **args: Any) -> ScheduledTask:

@@ -28,12 +28,11 @@ from sessions_app.jobs import confirm, job_tool
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, SessionAct, ToolJob
 from sessions_app.routing import websocket_urlpatterns
-from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.scheduling.tools import cancel_scheduled_task, schedule_task
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import page_of, read, text_of
 from tests.integration.job_helpers import run_queue, run_task
-from tests.integration.schedule_helpers import make_due
+from tests.integration.schedule_helpers import fire_due_tasks, make_due
 
 pytestmark = pytest.mark.usefixtures("background_end", "broker")
 ADDRESS = "198.51.100.7"

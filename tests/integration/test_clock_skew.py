@@ -17,13 +17,11 @@ from sessions_app import agent_registry
 from sessions_app.db import threads
 from sessions_app.db.clock import database_now
 from sessions_app.jobs import job_tool
-from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.scheduling import firing, schedule_task
-from sessions_app.scheduling.firing import fire_due_tasks
 from tests.fakes import ScriptedModel, call
-from tests.integration.job_helpers import clerk_with, run_task, talk
-from tests.integration.schedule_helpers import run_client_ids, run_invocations, schedule
+from tests.integration.job_helpers import clerk_with, run_task, sweep_jobs, talk
+from tests.integration.schedule_helpers import fire_due_tasks, run_client_ids, run_invocations, schedule
 
 
 @job_tool(retry_on=(OSError,))

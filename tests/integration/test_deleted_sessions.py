@@ -17,14 +17,21 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
 from sessions_app.jobs import job_tool
 from sessions_app.jobs.cancel import cancel_job
-from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.models import Invocation, JobStatus, ScheduledTask, Session, SessionAct, ToolJob
 from sessions_app.scheduling import firing
-from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.tasks import sweep
 from tests.fakes import ScriptedModel, call
-from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
+from tests.integration.job_helpers import (
+    clerk_with,
+    last_responses,
+    responses,
+    run_queue,
+    run_task,
+    sweep_jobs,
+    talk,
+)
 from tests.integration.locks import blocked, held
+from tests.integration.schedule_helpers import fire_due_tasks
 
 
 @job_tool

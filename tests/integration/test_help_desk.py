@@ -13,6 +13,7 @@ from sessions_app import agent_registry
 from sessions_app.models import Event, ScheduledTask
 from sessions_app.scheduling import firing
 from tests.integration.job_helpers import run_queue, talk
+from tests.integration.schedule_helpers import fire_due_tasks
 
 pytestmark = pytest.mark.usefixtures("background_end")
 
@@ -26,7 +27,7 @@ def test_a_scheduled_order_lookup_is_done_by_the_orders_agent(
     session_id = talk(person, "help_desk", "In one minute, check the status of order 1003")
     assert ScheduledTask.objects.get().task == "check the status of order 1003"
     ScheduledTask.objects.update(next_at=timezone.now())
-    firing.fire_due_tasks()
+    fire_due_tasks()
     run_queue(session_id)
     last = Event.objects.filter(session_id=session_id).latest("seq")
     assert last.author == "orders" and "1003" in (last.text or "")

@@ -13,10 +13,9 @@ from django.utils import timezone
 
 from sessions_app.db import leases, threads
 from sessions_app.jobs import job_tool
-from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
-from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
+from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
 
 MAX_RETRIES = 4
 

@@ -15,13 +15,13 @@ from django.utils import timezone
 
 from sessions_app.jobs import job_tool, time_limit
 from sessions_app.jobs.run import process_name
-from sessions_app.jobs.sweeper import MAX_ATTEMPTS, sweep_jobs
+from sessions_app.jobs.sweeper import MAX_ATTEMPTS
 from sessions_app.jobs.time_limit import end_killed_job
 from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
-from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
+from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
 
 RUNS: list[str] = []
 TIMED_OUT = "The job exceeded its time limit."

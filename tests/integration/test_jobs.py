@@ -19,14 +19,21 @@ from runtime.tools import ToolContext
 from sessions_app import actors
 from sessions_app.jobs import job_tool, progress, run, save_artifact
 from sessions_app.jobs.cancel import cancel_job
-from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_notice
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
 from sessions_app.rendering.session_view import SITE_READER
 from tests.fakes import ScriptedModel, call
-from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
+from tests.integration.job_helpers import (
+    clerk_with,
+    last_responses,
+    responses,
+    run_queue,
+    run_task,
+    sweep_jobs,
+    talk,
+)
 
 RUNS: list[str] = []
 

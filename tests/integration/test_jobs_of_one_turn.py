@@ -12,10 +12,9 @@ from sessions_app import use_cases
 from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
-from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
-from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
+from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
 
 RUNS: list[int] = []
 

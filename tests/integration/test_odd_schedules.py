@@ -18,11 +18,11 @@ from sessions_app.db import threads
 from sessions_app.models import ScheduledTask
 from sessions_app.rendering import render_schedule
 from sessions_app.scheduling import cancel_scheduled_task, firing, list_scheduled_tasks, schedule_task
-from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.scheduling.listing import tasks_of_session
 from tests.fakes import ScriptedModel, call
 from tests.integration.schedule_helpers import (
     converse,
+    fire_due_tasks,
     last_response,
     make_due,
     run_client_ids,

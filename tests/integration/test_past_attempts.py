@@ -17,11 +17,10 @@ from sessions_app.db import leases
 from sessions_app.db.leases import Claim
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
-from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.models import Invocation, Session, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE
-from tests.integration.job_helpers import clerk_with, run_task, talk
+from tests.integration.job_helpers import clerk_with, run_task, sweep_jobs, talk
 from tests.integration.served_agents import serve
 from tests.integration.session_helpers import claim_invocation, create_session, take_over
 from tests.integration.test_error_details import page, staff_with

@@ -36,7 +36,6 @@ from sessions_app.scheduling import (
     list_scheduled_tasks,
     schedule_task,
 )
-from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.services import DjangoSessionService
 from sessions_app.services.history_cache import cache
 from sessions_app.tasks import sweep
@@ -46,6 +45,7 @@ from tests.integration.rewind_helpers import go_back
 from tests.integration.schedule_helpers import (
     WATER,
     converse,
+    fire_due_tasks,
     last_response,
     make_due,
     run_client_ids,

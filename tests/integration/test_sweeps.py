@@ -15,12 +15,12 @@ from sessions_app import models, sweeping, tasks
 from sessions_app.db import leases, session_lease, threads
 from sessions_app.db.clock import database_now
 from sessions_app.jobs import sweeper
-from sessions_app.jobs.sweeper import sweep_jobs
 from sessions_app.models import Invocation, ScheduledTask, ToolJob
 from sessions_app.scheduling import firing
-from sessions_app.scheduling.firing import fire_due_tasks
 from sessions_app.tasks import sweep
+from tests.integration.job_helpers import sweep_jobs
 from tests.integration.locks import blocked, held
+from tests.integration.schedule_helpers import fire_due_tasks
 from tests.integration.session_helpers import claim_invocation, create_session, session_row
 
 BACKLOG = 2 * sweeping.BATCH_SIZE + 20

@@ -19,9 +19,10 @@ from django.contrib.auth.models import User
 from sessions_app import actors, agent_registry
 from sessions_app.db import threads
 from sessions_app.jobs.cancel import cancel_job
-from sessions_app.jobs.sweeper import sweep_jobs
+from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
 from sessions_app.shutdown import shut_down
+from sessions_app.sweeping import sweep_over
 from tests.benchmarks.celery_worker import celery_worker
 from tests.integration.job_helpers import responses, talk
 from tests.stack.database import server_variables
@@ -114,7 +115,7 @@ def test_a_job_that_swallows_its_cancellation_is_ended_by_force_and_no_other_job
     wait_until(lambda: run_log.exists() and run_log.read_text().count("started") == 2, job)
     other.refresh_from_db()
     cancel_job(job.pk, by=actors.staff(staff, "192.0.2.1"), reason="It loops")
-    wait_until(lambda: sweep_jobs() or job.delivered_at, job)  # type: ignore[func-returns-value]
+    wait_until(lambda: sweep_over(job_repairs()) or job.delivered_at, job)  # type: ignore[func-returns-value]
     wait_until(
         lambda: not Invocation.objects.filter(session=job.session).exclude(status="completed").exists(), job
     )
@@ -138,7 +139,7 @@ def test_a_job_survives_the_cancelled_job_that_an_earlier_parent_ran_in_a_proces
     left = ToolJob.objects.get(pk=job.pk)
     left.pk, left.call_id, left.cancel_requested_at = uuid4(), "earlier", job.created_at - timedelta(hours=1)
     left.save(force_insert=True)
-    sweep_jobs()
+    sweep_over(job_repairs())
     assert current_app.control.ping(
         timeout=TIMEOUT_SECONDS, limit=1
     )  # the worker has read what the sweep sent

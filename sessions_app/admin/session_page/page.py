@@ -17,7 +17,12 @@ from sessions_app.admin.session_page.page_query import LAST_PAGE, VIEWS, Session
 from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
 from sessions_app.admin.session_page.related_rows import LARGE_COLUMNS, RelatedRows, load_related_rows
 from sessions_app.admin.session_page.state_snapshot import StateSnapshot, load_state_snapshot
-from sessions_app.admin.session_page.timeline import Stretch, TimelineEntry, gather_answers, stretches_of
+from sessions_app.admin.session_page.timeline import (
+    InvocationGroup,
+    TimelineEntry,
+    gather_answers,
+    group_by_invocation,
+)
 from sessions_app.admin.session_page.totals import SessionTotals, Totals
 from sessions_app.admin.stored_events import with_stored
 from sessions_app.history.rewinds import find_rewinds, without_rewound
@@ -33,7 +38,7 @@ class SessionPage:
 
     Attributes:
         is_dense: True when the events are numbered from 1 to the session's last number without a gap.
-        stretches: the events of the page by invocation, in the view of events.
+        groups: the events of the page by invocation, in the view of events.
         entries: the events one by one, in the raw view.
         seen: the events as the person saw them, in that view.
         highlighted: number of the event that the URL names.
@@ -51,7 +56,7 @@ class SessionPage:
     highlighted: int | None
     at: int | None
     state: StateSnapshot
-    stretches: Sequence[Stretch] = field(default_factory=list)
+    groups: Sequence[InvocationGroup] = field(default_factory=list)
     entries: Sequence[TimelineEntry] = field(default_factory=list)
     seen: Sequence[SeenEvent] = field(default_factory=list)
 
@@ -102,13 +107,13 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         highlighted=highlighted,
         at=at,
         state=load_state_snapshot(session, at),
-        stretches=[] if view else _load_stretches(session, page, summary),
+        groups=[] if view else _load_groups(session, page, summary),
         entries=_unlinked_entries(page) if view == "raw" else [],
         seen=load_seen_events(session, list(page.object_list)) if view == "person" else [],
     )
 
 
-def _load_stretches(session: Session, page: Page[Event], summary: SessionTotals) -> list[Stretch]:
+def _load_groups(session: Session, page: Page[Event], summary: SessionTotals) -> list[InvocationGroup]:
     loaded = [(event, read_stored_or_none(event)) for event in page.object_list]
     links = load_event_links(session, [(event, stored and stored.body) for event, stored in loaded])
     entries = gather_answers(
@@ -117,7 +122,9 @@ def _load_stretches(session: Session, page: Page[Event], summary: SessionTotals)
     )
     named = {entry.event.invocation_id for entry in entries if entry.event.invocation_id}
     invocations = Invocation.objects.filter(session=session, invocation_id__in=named).defer(*LARGE_COLUMNS)
-    return stretches_of(entries, {found.invocation_id: summary.view_of(found) for found in invocations})
+    return group_by_invocation(
+        entries, {found.invocation_id: summary.view_of(found) for found in invocations}
+    )
 
 
 def _unlinked_entries(page: Page[Event]) -> list[TimelineEntry]:

@@ -1,4 +1,4 @@
-"""Timeline of a session's page: events of one call as one entry, and entries of one invocation as a stretch."""
+"""Timeline of a session's page: events of one call as one entry, and entries of one invocation as a group."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TimelineEntry:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class InvocationGroup:
     """Consecutive entries of one invocation.
 
     Attributes:
@@ -67,21 +67,23 @@ class Stretch:
 
     @property
     def message(self) -> str:
-        """Beginning of what the person said; empty when the stretch begins in another way."""
+        """Beginning of what the person said; empty when the group begins in another way."""
         first = self.entries[0]
         return first.row.summary if first.row and first.event.author == "user" else ""
 
 
-def stretches_of(entries: Sequence[TimelineEntry], views: dict[str, InvocationView]) -> list[Stretch]:
+def group_by_invocation(
+    entries: Sequence[TimelineEntry], views: dict[str, InvocationView]
+) -> list[InvocationGroup]:
     """Return the entries of a page by invocation, in order."""
-    stretches: list[Stretch] = []
+    groups: list[InvocationGroup] = []
     top = entries[0].event.seq if entries else 0
     seen = {name for name, view in views.items() if view.totals.first_seq and view.totals.first_seq < top}
     for invocation_id, group in groupby(entries, lambda entry: entry.event.invocation_id or ""):
         is_continued = invocation_id in seen
-        stretches.append(Stretch(invocation_id, views.get(invocation_id), list(group), is_continued))
+        groups.append(InvocationGroup(invocation_id, views.get(invocation_id), list(group), is_continued))
         seen.add(invocation_id)
-    return stretches
+    return groups
 
 
 def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:

@@ -1,4 +1,4 @@
-"""A session's page: calls as one entry, stretches of invocations, views and filters."""
+"""A session's page: calls as one entry, groups of invocations, views and filters."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_text_beside_an_answer_keeps_its_own_row(auditor: Client, session: Ses
     assert entries(read(auditor, page_of(session))) == []
 
 
-def test_stretches_name_their_invocation_with_beginning_status_runtime_and_tokens(
+def test_groups_name_their_invocation_with_beginning_status_runtime_and_tokens(
     auditor: Client, session: Session
 ) -> None:
     usage = {"promptTokenCount": 120, "candidatesTokenCount": 7}
@@ -159,7 +159,7 @@ def test_stretches_name_their_invocation_with_beginning_status_runtime_and_token
             session=session, invocation_id=name, client_id=client_id, message={}, status="completed"
         )
     html = read(auditor, page_of(session))
-    heads = [text_of(part, "<summary>", "</summary>") for part in html.split('class="audit-stretch"')[1:]]
+    heads = [text_of(part, "<summary>", "</summary>") for part in html.split('class="audit-group"')[1:]]
     assert [
         ("e-1" in head, "begun by the result of a job" in head, "continued" in head) for head in heads
     ] == [

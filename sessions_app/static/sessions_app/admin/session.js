@@ -35,17 +35,17 @@ async function copyId(button) {
   setTimeout(() => { button.textContent = words; }, 1500);
 }
 
-function foldStretches(button) {
+function foldInvocations(button) {
   const isFolded = button.getAttribute("aria-pressed") === "false";
   button.setAttribute("aria-pressed", String(isFolded));
-  for (const stretch of document.querySelectorAll(".audit-stretch")) stretch.open = !isFolded;
+  for (const group of document.querySelectorAll(".audit-group")) group.open = !isFolded;
 }
 
 function press(event) {
   const button = event.target.closest("[data-copy], [data-fold], [data-follow]");
   if (!button) return;
   if (button.matches("[data-copy]")) copyId(button);
-  else if (button.matches("[data-fold]")) foldStretches(button);
+  else if (button.matches("[data-fold]")) foldInvocations(button);
   else button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") === "false"));
 }
 

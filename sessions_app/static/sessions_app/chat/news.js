@@ -4,7 +4,8 @@ import { t } from "./language.js";
 import { notify } from "./notifications.js";
 
 const NEEDS_PERSON = t("Needs you");
-const ACTIVE = { invocation: ["queued", "running"], job: ["queued", "running", "waiting"] };
+// An end is news after these statuses: a job that waits has its answer ahead, an invocation that waits has had its own.
+const AWAITED = { invocation: ["queued", "running"], job: ["queued", "running", "waiting"] };
 const WORDS = {
   invocation: { completed: t("Answer ready"), failed: t("Answer failed") },
   job: { succeeded: t("Job done"), failed: t("Job failed") },
@@ -39,9 +40,9 @@ export class News {
 
   /** Note the status of an invocation or a job; `kind` says which. */
   note(kind, { id, status }) {
-    const wasActive = ACTIVE[kind].includes(this.#statuses.get(id));
+    const wasAwaited = AWAITED[kind].includes(this.#statuses.get(id));
     this.#statuses.set(id, status);
-    const words = wasActive ? WORDS[kind][status] : undefined;
+    const words = wasAwaited ? WORDS[kind][status] : undefined;
     if (words && document.hidden) this.#ended.push(words);
     this.update(words);
   }

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from runtime import types
-from runtime.tools.function_declaration import build_function_declaration
+from runtime.tools import FunctionTool
 
 
 class Size(enum.Enum):
@@ -25,7 +25,7 @@ class Address(BaseModel):
 
 def declared(function: Any) -> dict[str, dict[str, Any]]:
     """Return the schemas of the function's declared parameters as dicts."""
-    schema = build_function_declaration(function).parameters
+    schema = FunctionTool(function)._get_declaration().parameters
     assert schema is not None
     assert schema.type is types.Type.OBJECT
     assert schema.properties is not None

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.tools import FunctionTool
-from runtime.tools.function_declaration import build_function_declaration
 from tests.unit.runtime.tools.declarations import Address, Size, declared
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def test_the_description_is_the_docstring_without_its_args_section() -> None:
             The number of the order.
         """
 
-    declaration = build_function_declaration(order)
+    declaration = FunctionTool(order)._get_declaration()
     assert declaration.name == "order"
     assert declaration.description == (
         "Order something.\n\nIt is sent at once.\n\nReturns:\n    The number of the order."
@@ -98,7 +97,7 @@ def test_a_function_without_parameters_declares_none() -> None:
     def ping(tool_context: ToolContext, **kwargs: Any) -> None:
         """Ping."""
 
-    assert build_function_declaration(ping).parameters is None
+    assert FunctionTool(ping)._get_declaration().parameters is None
 
 
 def test_the_context_parameter_is_not_declared() -> None:

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from runtime.tools.function_declaration import build_function_declaration
+from runtime.tools import FunctionTool
 from tests.unit.runtime.tools.declarations import Address, Size, declared
 
 
@@ -182,5 +182,5 @@ def test_a_parameter_with_a_default_is_optional_and_declares_the_default(
 
     tool.__annotations__ = {"first": str, "value": annotation}
     assert expected.items() <= declared(tool)["value"].items()
-    parameters = build_function_declaration(tool).parameters
+    parameters = FunctionTool(tool)._get_declaration().parameters
     assert parameters is not None and parameters.required == ["first"]

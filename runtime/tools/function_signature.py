@@ -1,4 +1,4 @@
-"""Build a function declaration from a Python signature (contract T1)."""
+"""Signature of a Python function, as a model can call it (contract T1)."""
 
 from __future__ import annotations
 
@@ -96,14 +96,6 @@ def read_signature(function: Callable[..., Any]) -> FunctionSignature:
         description=description_of(docstring_of(function)),
         parameters=tuple(declared),
         context_names=tuple(context_names),
-    )
-
-
-def build_function_declaration(function: Callable[..., Any]) -> types.FunctionDeclaration:
-    """Return the declaration of a function; raises as `read_signature` does."""
-    signature = read_signature(function)
-    return types.FunctionDeclaration(
-        name=signature.name, description=signature.description, parameters=signature.schema
     )
 
 
