@@ -16,11 +16,16 @@ from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache, ContentsPrefix
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
-from runtime.engine.pairing import drop_text_before_latest_response, pair_responses_with_calls
+from runtime.engine.pairing import (
+    CallsByEvent,
+    calls_by_event,
+    drop_text_before_latest_response,
+    pair_responses_with_calls,
+)
 from runtime.engine.referenced_artifacts import positions_of_files
-from runtime.engine.slices import in_separable_slices, in_slices
+from runtime.engine.slices import in_slices
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import FRAMEWORK_CALLS, parts_of, trailing_start
+from runtime.events.calls import FRAMEWORK_CALLS, MadeCalls, made_calls, parts_of, trailing_start
 from runtime.events.event import Event
 from runtime.events.quotation import quote_parts
 from runtime.events.rewound import drop_rewound
@@ -43,7 +48,7 @@ class BuiltContents(NamedTuple):
 async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltContents:
     """Return the contents for the agent's next model call, of the events at the time of the call.
 
-    Contents of earlier invocations are shared between requests: do not edit them, or use `own_copies`.
+    Contents of earlier invocations are shared with events and other requests: do not edit them, or use `own_copies`.
     """
     session, events, count = ctx.session, ctx.session.events, len(ctx.session.events)
     if agent.include_contents == "none":
@@ -78,9 +83,10 @@ def derive_contents(
 
 
 def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) -> list[types.Content]:
-    """Return the contents of a session that ends with these events, as the agent sees them."""
-    shown = _as_shown(_effective(events), agent_name, branch)
-    return _paired_contents(drop_text_before_latest_response(shown))
+    """Return the contents of a session that ends with these events, as the agent sees them. They may be edited."""
+    shown = drop_text_before_latest_response(_as_shown(_effective(events), agent_name, branch))
+    contents = _paired_contents(shown, calls_by_event(made_calls(shown)))
+    return [_shallow_copy(content) for content in contents]
 
 
 async def _extend(
@@ -88,10 +94,14 @@ async def _extend(
 ) -> None:
     """Append the following events and their contents. Other tasks run in between."""
     shown: list[Event] = []
+    made = MadeCalls()
     async for piece in in_slices(_effective(events)):
-        shown += _as_shown(piece, agent_name, branch)
-    async for piece in in_separable_slices(shown):
-        prefix.add(_paired_contents(piece))
+        shown_piece = _as_shown(piece, agent_name, branch)
+        made.add(shown_piece)
+        shown += shown_piece
+    calls_of = calls_by_event(made.in_order)
+    async for piece in in_slices(shown):
+        prefix.add(_paired_contents(piece, calls_of))
     async for piece in in_slices(events):
         prefix.cover(piece)
 
@@ -103,13 +113,15 @@ def _effective(events: Sequence[Event]) -> list[Event]:
 
 def _as_shown(events: Sequence[Event], agent_name: str, branch: str | None) -> list[Event]:
     """Return the events that the agent sees, as the agent sees them."""
-    visible = (event for event in events if is_visible_from(branch, event.branch))
-    kept = (without_framework_parts(event) for event in visible if _has_content_for_model(event))
-    return [as_seen_by(agent_name, event) for event in kept]
+    return [
+        as_seen_by(agent_name, without_framework_parts(event))
+        for event in events
+        if is_visible_from(branch, event.branch) and _has_content_for_model(event)
+    ]
 
 
-def _paired_contents(events: Sequence[Event]) -> list[types.Content]:
-    paired = pair_responses_with_calls(events)
+def _paired_contents(events: Sequence[Event], calls_of: CallsByEvent) -> list[types.Content]:
+    paired = pair_responses_with_calls(events, calls_of)
     return [to_content(event.content) for event in paired if event.content and event.content.parts]
 
 
@@ -126,10 +138,10 @@ def current_turn(events: Sequence[Event], agent_name: str, branch: str | None) -
 
 def without_framework_parts(event: Event) -> Event:
     """Return the event without the framework's requests to the person and the answers to them (contract T7, T8)."""
-    parts = (event.content.parts or []) if event.content else []
-    kept = [part for part in parts if not _is_framework_part(part)]
-    if event.content is None or len(kept) == len(parts):
+    parts = parts_of(event)
+    if event.content is None or not any(map(_is_framework_part, parts)):
         return event
+    kept = [part for part in parts if not _is_framework_part(part)]
     return event.model_copy(update={"content": event.content.model_copy(update={"parts": kept})})
 
 
@@ -143,8 +155,18 @@ def as_seen_by(agent_name: str, event: Event) -> Event:
 
 
 def to_content(content: types.Content) -> types.Content:
-    """Return a copy to send, without the call ids that the framework generated (contract Q3)."""
-    parts = [_without_generated_id(part) for part in content.parts or []]
+    """Return the content, or a copy without the call ids that the framework generated (contract Q3)."""
+    parts = content.parts or []
+    if not any(map(_has_generated_id, parts)):
+        return content
+    return types.Content.model_construct(
+        role=content.role, parts=[_without_generated_id(part) for part in parts]
+    )
+
+
+def _shallow_copy(content: types.Content) -> types.Content:
+    """Return a copy with parts of its own, whose values are shared."""
+    parts = [part.model_copy() for part in content.parts or []]
     return types.Content.model_construct(role=content.role, parts=parts)
 
 
@@ -184,14 +206,16 @@ def _is_framework_part(part: types.Part) -> bool:
     return call_or_response is not None and call_or_response.name in FRAMEWORK_CALLS
 
 
+def _has_generated_id(part: types.Part) -> bool:
+    call_or_response = part.function_call or part.function_response
+    return call_or_response is not None and (call_or_response.id or "").startswith(CALL_ID_PREFIX)
+
+
 def _without_generated_id(part: types.Part) -> types.Part:
-    if part.function_call and (part.function_call.id or "").startswith(CALL_ID_PREFIX):
-        call = part.function_call.model_copy(update={"id": None})
-        return part.model_copy(update={"function_call": call})
-    if part.function_response and (part.function_response.id or "").startswith(CALL_ID_PREFIX):
-        response = part.function_response.model_copy(update={"id": None})
-        return part.model_copy(update={"function_response": response})
-    return part.model_copy()
+    if not _has_generated_id(part):
+        return part
+    name = "function_call" if part.function_call else "function_response"
+    return part.model_copy(update={name: getattr(part, name).model_copy(update={"id": None})})
 
 
 def _ends_with_calls(events: Sequence[Event]) -> bool:

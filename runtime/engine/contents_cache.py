@@ -117,13 +117,13 @@ def _size_of(content: types.Content) -> int:
 
 def _payload_size(part: types.Part) -> int:
     """Return the size of what can be long in a part: a text, a file, arguments or a result."""
-    values: list[Any] = [part.text, part.thought_signature]
-    values.append(part.inline_data and part.inline_data.data)
+    length = len(part.text or "") + len(part.thought_signature or "")
+    values: list[Any] = [part.inline_data.data] if part.inline_data else []
     if part.function_call:
         values.append(part.function_call.args)
     if part.function_response:
         values.append(part.function_response.response)
-    return _length_of(values)
+    return length + _length_of(values)
 
 
 def _length_of(values: list[Any]) -> int:

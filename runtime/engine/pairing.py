@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from runtime import types
 from runtime.events.calls import MadeCall, made_calls, parts_of, response_ids
@@ -27,15 +27,24 @@ def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
     return [*events[: index + 1], *earlier_responses, events[-1]]
 
 
-def pair_responses_with_calls(events: Sequence[Event]) -> list[Event]:
+CallsByEvent = Mapping[int, Sequence[MadeCall]]
+"""Calls by the `id()` of the event that makes them."""
+
+
+def calls_by_event(made: Iterable[MadeCall]) -> CallsByEvent:
+    """Return the calls of each event."""
+    calls_of: dict[int, list[MadeCall]] = {}
+    for one in made:
+        calls_of.setdefault(id(one.event), []).append(one)
+    return calls_of
+
+
+def pair_responses_with_calls(events: Sequence[Event], calls_of: CallsByEvent) -> list[Event]:
     """Let each event with calls be followed by one event with their latest responses, in call order.
 
     Calls without a response and responses without a call are dropped, because models refuse such contents. Other
-    parts of an event with responses stay in their place.
+    parts of an event with responses stay in their place. The events may be a slice of those that the calls are from.
     """
-    calls_of: dict[int, list[MadeCall]] = {}
-    for made in made_calls(events):
-        calls_of.setdefault(id(made.event), []).append(made)
     paired: list[Event] = []
     for event in events:
         if calls := calls_of.get(id(event)):

@@ -143,24 +143,35 @@ class MadeCall:
         )
 
 
-def made_calls(events: Iterable[Event]) -> list[MadeCall]:
-    """Return the calls in the order of the events, each with its responses.
+class MadeCalls:
+    """The calls of events that are added in their order, each with its responses.
 
     Models may use an id again, so the id alone does not tell which call a response belongs to. This is the latest
     call before the response with the same id, function and agent, or else the latest one with the same id.
     """
-    made: list[MadeCall] = []
-    by_id: dict[str, list[MadeCall]] = {}
-    for event in events:
-        for part in parts_of(event):
-            call, response = part.function_call, part.function_response
-            if call and call.id:
-                made.append(MadeCall(event, call))
-                by_id.setdefault(call.id, []).append(made[-1])
-            elif response and (candidates := by_id.get(response.id or "")):
-                answered = _find_answered(candidates, event, response) or candidates[-1]
-                answered.answers.append(Answer(event, part))
-    return made
+
+    def __init__(self) -> None:
+        self.in_order: list[MadeCall] = []
+        self._by_id: dict[str, list[MadeCall]] = {}
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add the calls of the following events, and their responses to all calls."""
+        for event in events:
+            for part in parts_of(event):
+                call, response = part.function_call, part.function_response
+                if call and call.id:
+                    self.in_order.append(MadeCall(event, call))
+                    self._by_id.setdefault(call.id, []).append(self.in_order[-1])
+                elif response and (candidates := self._by_id.get(response.id or "")):
+                    answered = _find_answered(candidates, event, response) or candidates[-1]
+                    answered.answers.append(Answer(event, part))
+
+
+def made_calls(events: Iterable[Event]) -> list[MadeCall]:
+    """Return the calls in the order of the events, each with its responses."""
+    made = MadeCalls()
+    made.add(events)
+    return made.in_order
 
 
 def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> bool:

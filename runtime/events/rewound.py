@@ -28,8 +28,7 @@ def as_rewind(event: Event, position: int) -> Rewind | None:
 
 def path_of(events: Sequence[Event]) -> EffectivePath:
     """Return the effective path of a log; positions are indexes."""
-    found = (as_rewind(event, index) for index, event in enumerate(events))
-    rewinds = [rewind for rewind in found if rewind is not None]
+    rewinds = [rewind for index, event in enumerate(events) if (rewind := as_rewind(event, index))]
     named = {rewind.invocation_id for rewind in rewinds}
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for index, event in enumerate(events) if named else ():

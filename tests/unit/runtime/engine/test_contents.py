@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from runtime import types
-from runtime.engine.contents import (
-    as_seen_by,
-    contents_of,
-    current_turn,
-    to_content,
-)
+from runtime.engine.contents import as_seen_by, contents_of, current_turn
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.quotation import HEADING, quote
 from runtime.events.rewound import drop_rewound
@@ -208,11 +203,10 @@ def test_call_ids_generated_by_the_framework_are_not_sent() -> None:
     assert story([event.content for event in events])[0] == "model: f#adk-1 | f#own"
 
 
-def test_sent_contents_are_copies() -> None:
-    """A callback that edits a request changes no event."""
+def test_contents_of_the_current_invocation_are_copies() -> None:
+    """A tool that edits a request changes no event."""
     event = said("kept")
-    assert event.content is not None
-    copy = to_content(event.content)
+    [copy] = contents_of([event], "agent", None)
     assert copy.parts
     copy.parts[0].text = "changed"
     copy.parts.append(types.Part(text="more"))

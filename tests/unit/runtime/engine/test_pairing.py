@@ -5,9 +5,18 @@ from __future__ import annotations
 import pytest
 
 from runtime import types
-from runtime.engine.pairing import drop_text_before_latest_response, pair_responses_with_calls
+from runtime.engine.pairing import (
+    calls_by_event,
+    drop_text_before_latest_response,
+    pair_responses_with_calls,
+)
 from runtime.events import Event
+from runtime.events.calls import made_calls
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
+
+
+def paired(events: list[Event]) -> list[Event]:
+    return pair_responses_with_calls(events, calls_by_event(made_calls(events)))
 
 
 def lines_of(events: list[Event]) -> list[str]:
@@ -59,7 +68,7 @@ def lines_of(events: list[Event]) -> list[str]:
 )
 def test_every_call_is_followed_by_its_latest_response(events: list[Event], expected: list[str]) -> None:
     """Contract A7."""
-    assert [line for line in lines_of(pair_responses_with_calls(events)) if line != "model: "] == expected
+    assert [line for line in lines_of(paired(events)) if line != "model: "] == expected
 
 
 def test_text_beside_a_call_without_a_response_stays() -> None:
@@ -67,7 +76,7 @@ def test_text_beside_a_call_without_a_response_stays() -> None:
     event = called("1")
     assert event.content is not None and event.content.parts
     event.content.parts.insert(0, types.Part(text="I look it up."))
-    assert lines_of(pair_responses_with_calls([event])) == ["model: I look it up."]
+    assert lines_of(paired([event])) == ["model: I look it up."]
 
 
 def test_text_beside_a_response_stays_with_or_without_a_call() -> None:
@@ -75,16 +84,20 @@ def test_text_beside_a_response_stays_with_or_without_a_call() -> None:
     answer = answered("user", **{"1": "late"})
     assert answer.content is not None and answer.content.parts
     answer.content.parts.append(types.Part(text="and hurry"))
-    paired = pair_responses_with_calls([called("1"), said("wait"), answer])
-    assert lines_of(paired) == ["model: f#1", "user: f#1=late", "model: wait", "user: and hurry"]
-    assert lines_of(pair_responses_with_calls([answer])) == ["user: and hurry"]
+    assert lines_of(paired([called("1"), said("wait"), answer])) == [
+        "model: f#1",
+        "user: f#1=late",
+        "model: wait",
+        "user: and hurry",
+    ]
+    assert lines_of(paired([answer])) == ["user: and hurry"]
 
 
 def test_pairing_changes_none_of_the_events() -> None:
     """Events are immutable records."""
     events = [called("1", "2"), said("wait"), answered("user", **{"2": "b"})]
     before = [event.model_copy(deep=True) for event in events]
-    pair_responses_with_calls(drop_text_before_latest_response(events))
+    paired(drop_text_before_latest_response(events))
     assert events == before
 
 
