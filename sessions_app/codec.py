@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError
 
 from runtime import types
 from runtime.events.event import Event
+from runtime.events.reading import read_event
 from sessions_app.errors import InvalidInputError, NotFoundError
 
 logger = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def check_storable(event: Event, field: str = "") -> None:
 
 def event_from_json(body: str) -> Event:
     """Return the event of a stored body."""
-    return Event.model_validate_json(body)
+    return read_event(body)
 
 
 def event_to_show(stored: Any) -> Event:

@@ -72,13 +72,12 @@ class TestCache:
         first = await load_session(session)
         await append_in_another_process(session, "c")
         decoded: list[str] = []
-        from_json = Event.model_validate_json
 
         def record(body: str) -> Event:
             decoded.append(body)
-            return from_json(body)
+            return event_from_json(body)
 
-        monkeypatch.setattr(Event, "model_validate_json", record)
+        monkeypatch.setattr(history_cache, "event_from_json", record)
         second = await load_session(session)
         assert texts(second) == ["a", "b", "c"]
         assert len(decoded) == 1

@@ -1,0 +1,157 @@
+"""Events read from their JSON, at a fraction of the price of their validation.
+
+google-genai validates contents, parts and calls in Python. Most events consist of the few models below, with values of
+just the expected types. These are read here. An event with anything else is validated by pydantic: a file, an unknown
+field, a number in place of a text.
+"""
+
+from __future__ import annotations
+
+import types as builtin_types
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic_core import from_json
+
+from runtime import types
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
+
+Reader = Callable[[Any], Any]
+Model = TypeVar("Model", bound=BaseModel)
+
+_PLAIN_MODELS = {
+    Event,
+    EventActions,
+    types.Content,
+    types.Part,
+    types.FunctionCall,
+    types.FunctionResponse,
+    types.GenerateContentResponseUsageMetadata,
+    types.ModalityTokenCount,
+}
+"""Models whose validators change nothing in JSON that these models have written."""
+
+
+class _NotPlainError(ValueError):
+    """Raised for JSON that pydantic has to validate."""
+
+
+def read_event(body: str) -> Event:
+    """Return the event of its JSON, as `Event.model_validate_json` does.
+
+    Raises:
+        pydantic.ValidationError: the JSON is no event.
+    """
+    try:
+        return _read_plain_event(from_json(body))
+    except (ValueError, LookupError, TypeError):
+        return Event.model_validate_json(body)
+
+
+def _reader_of_model(model: type[Model]) -> Callable[[Any], Model]:
+    """Return the reader of a model's JSON; it builds the object as `model_construct` does."""
+    fields = {field.alias: (name, _reader_of(field.annotation)) for name, field in model.model_fields.items()}
+    defaults = {name: field.default for name, field in model.model_fields.items()}
+    factories = {
+        name: field.default_factory for name, field in model.model_fields.items() if field.default_factory
+    }
+    private = {name: attribute.get_default() for name, attribute in model.__private_attributes__.items()}
+    set_attribute = object.__setattr__
+
+    def read(values: Any) -> Model:
+        if type(values) is not dict:
+            raise _NotPlainError
+        attributes, given = defaults.copy(), set()
+        for key, value in values.items():
+            name, read_value = fields[key]
+            attributes[name] = read_value(value)
+            given.add(name)
+        for name, make_default in factories.items():
+            if name not in given:
+                attributes[name] = make_default()  # type: ignore[call-arg]  # none takes the validated data
+        made = model.__new__(model)
+        set_attribute(made, "__dict__", attributes)
+        set_attribute(made, "__pydantic_fields_set__", given)
+        set_attribute(made, "__pydantic_extra__", None)
+        set_attribute(made, "__pydantic_private__", private.copy() if private else None)
+        return made
+
+    return read
+
+
+def _reader_of(annotation: Any) -> Reader:
+    """Return the reader of a field's values."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin in (Union, builtin_types.UnionType):
+        kinds = [kind for kind in args if kind is not builtin_types.NoneType]
+        return _reader_of(kinds[0]) if len(kinds) == 1 else _refuse
+    if annotation is Any:
+        return _as_it_is
+    if annotation in (str, bool, int) or (origin is dict and args == (str, Any)):
+        return _reader_of_exact(origin or annotation)
+    if annotation is float:
+        return _read_float
+    if annotation is bytes:
+        return _read_bytes
+    if origin in (list, set):
+        return _reader_of_items(origin, _reader_of(args[0]))
+    if origin is dict:
+        return _reader_of_entries(_reader_of(args[1]))
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return {member.value: member for member in annotation}.__getitem__
+    return _reader_of_model(annotation) if annotation in _PLAIN_MODELS else _refuse
+
+
+def _reader_of_exact(kind: type) -> Reader:
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise _NotPlainError
+        return value
+
+    return read
+
+
+def _reader_of_items(kind: type, read_item: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if type(value) is not list:
+            raise _NotPlainError
+        return kind(map(read_item, value))
+
+    return read
+
+
+def _reader_of_entries(read_item: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if type(value) is not dict:
+            raise _NotPlainError
+        return {key: read_item(item) for key, item in value.items()}
+
+    return read
+
+
+def _read_float(value: Any) -> float:
+    if type(value) not in (float, int):
+        raise _NotPlainError
+    return float(value)
+
+
+def _read_bytes(value: Any) -> bytes:
+    data = urlsafe_b64decode(value)
+    if urlsafe_b64encode(data).decode() != value:
+        raise _NotPlainError
+    return data
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _refuse(value: Any) -> Any:
+    raise _NotPlainError
+
+
+_read_plain_event = _reader_of_model(Event)
