@@ -84,8 +84,8 @@ async def _ask(socket: ClientConnection, text: str) -> float:
     await socket.send(json.dumps({"v": 1, "type": "message", "id": f"m{began}", "text": text}))
     while True:
         frame = json.loads(await socket.recv())
-        if frame["type"] == "partial" and not asked and text == "hello":
-            asked = 1000 * (float(frame["text"]) - began)
+        if frame["type"] == "event" and text == "hello" and frame["event"]["author"] == "large":
+            asked = 1000 * (float(frame["event"]["content"]["parts"][0]["text"]) - began)
         elif frame["type"] == "invocation" and frame["status"] in ("completed", "failed"):
             assert frame["status"] == "completed", frame
             return asked
