@@ -99,7 +99,7 @@ class Act:
     reason: str = ""
 
     def columns(self) -> dict[str, str | None]:
-        """Return the columns of a `SessionAct` but those of its place."""
+        """Return the columns of a `SessionAct`, except its session and its event."""
         kind, key = self.subject
         about = {
             "action": self.action.value,

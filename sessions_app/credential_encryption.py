@@ -17,7 +17,7 @@ from runtime.auth.auth_credential import AuthCredential
 from sessions_app.conf import conf
 
 logger = logging.getLogger(__name__)
-_PURPOSE = b"sessions_app.invocations.credentials:"  # part of the keys of what is stored already
+_PURPOSE = b"sessions_app.invocations.credentials:"  # stored credentials cannot be read after a change
 _BY_KEY = TypeAdapter(dict[str, AuthCredential])
 
 
@@ -29,7 +29,7 @@ def encrypt(credentials: Mapping[str, AuthCredential]) -> str:
 
 
 def decrypt(encrypted: str, longest: timedelta) -> dict[str, AuthCredential]:
-    """Return the credentials. None of them when they are older than `longest`, or encrypted with an unknown key."""
+    """Return the credentials; none when they are older than `longest`, or encrypted with an unknown key."""
     if not encrypted:
         return {}
     try:

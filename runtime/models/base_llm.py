@@ -71,7 +71,7 @@ class BaseLlm(BaseModel, ABC):
     ) -> AsyncGenerator[LlmResponse, None]:
         """Answer a request.
 
-        Without `stream`, yield exactly one response. With `stream`, yield fragments marked `partial` as they arrive,
+        Without `stream`, yield exactly one response. With `stream`, yield pieces marked `partial` as they arrive,
         then one non-partial response with the whole answer. Closing the generator ends the call immediately. The
         request is not changed.
 

@@ -1,4 +1,4 @@
-"""Attempts of a model call that failed and were followed by another one, for whoever reports the call."""
+"""Attempts of a model call that failed and were followed by another one, kept for the record of the call."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class AgentOfCaller:
         return await (self._answer(message) if message.task_id else self._begin(message))
 
     async def cancel(self, task_id: str) -> SiteTask:
-        """Cancel what runs of a task; the agent is told of cancelled jobs."""
+        """Cancel the invocations and jobs of a task; the agent is told of cancelled jobs."""
         self.caller.require(Scope.RUN)
         task = await self.find(task_id)
         user, session_id = self.caller.user, task.session.pk

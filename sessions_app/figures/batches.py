@@ -1,7 +1,7 @@
 """Batches of sessions whose figures are counted: found, counted and stored in one transaction each.
 
-A batch adds events by their numbers, so that each event is counted once, whoever is killed. One row, locked by a batch,
-says how far the sessions are looked at; a second sweep at the same time does nothing.
+A batch adds events by their numbers, so that each event is counted once, even if a process is killed. One row, locked
+by a batch, says how far the sessions are looked at; a second sweep at the same time does nothing.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _unsettled() -> QuerySet[SessionFigures, UUID]:
 
 
 def _earlier(progress: FiguresProgress) -> list[UUID]:
-    """Return those of the next earlier sessions that are not counted, with all that were used at the same time."""
+    """Return the uncounted ones of the next earlier sessions, with all that were used at the same time."""
     earlier = Session.objects.filter(updated_at__lt=progress.oldest)
     times = earlier.order_by("-updated_at").values_list("updated_at", flat=True)
     first = times[BATCH_SIZE - 1 : BATCH_SIZE].first()

@@ -84,7 +84,7 @@ def closing_events(
     ]
     event_invocation_id = message_event.invocation_id if message_event else invocation_id
     closing += [*texts, *seal_events(events, event_invocation_id, INTERRUPTED_CALL)]
-    if claim.is_cancelled and outcome is STOPPED_BY_STAFF:  # Its calls may wait for answers.
+    if claim.is_cancelled and outcome is STOPPED_BY_STAFF:  # Staff also stop an invocation whose calls wait.
         closing += seal_waiting_calls(events, event_invocation_id, STOPPED_CALL)
     if not outcome.is_failure:
         if not texts and not _is_closed(events, invocation_id):

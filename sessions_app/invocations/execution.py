@@ -184,7 +184,7 @@ class Execution:
             on_call_end=self._publish_call_end,
             on_tool_error=self._call_errors.note,
             on_model_call=self._model_call_log.note,
-            records_failure=False,  # The ending of the invocation does, with a sentence of the site.
+            records_failure=False,  # `ending` records failures, with a sentence of the site.
             custom_metadata=marks_of(claim),
         )
         events = runner.run_async(
@@ -247,7 +247,7 @@ class Execution:
         return session
 
     def _without_failures(self, events: list[Event]) -> list[Event]:
-        """Hide from the model how earlier attempts failed: the model said none of it."""
+        """Leave out the errors and interrupted texts of earlier attempts, which the model must not read."""
         message_event = find_message_event(self.claim.invocation_id, self.claim.message, events)
         return without_failures(message_event, events)
 

@@ -1,4 +1,4 @@
-"""Rewind of an idle session to before an invocation, and the way back to what it left (contract R3)."""
+"""Rewind of an idle session to before an invocation, and switch to an alternative (contract R3)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def switch_to(session: Session, seq: int, by: Actor) -> None:
     """
     async with hold_lease(session.pk) as lease_token:
         left_by = await in_thread(_rewind_that_left, session, seq)
-        if left_by is None:  # An earlier request may have crashed before what follows its event.
+        if left_by is None:  # An earlier request may have crashed between its event and the reconciliation.
             await reconcile_after_rewind(session, by)
             if await in_thread(_rewind_at_end, session) is None:
                 return

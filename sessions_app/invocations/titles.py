@@ -22,7 +22,7 @@ from sessions_app.models.session import TITLE_LENGTH, TitleSource
 
 logger = logging.getLogger(__name__)
 LAST_SEQ = 30
-"""Sequence number after which a chat that has no title of the model keeps the one of its first message."""
+"""Length of a log up to which the model is asked for a title; longer chats keep that of their first message."""
 TEXT_LENGTH = 1_000
 """Characters of a text that the model sees."""
 INSTRUCTION = (

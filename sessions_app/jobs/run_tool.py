@@ -124,7 +124,7 @@ async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) 
         try:
             if running:
                 running.progress(done, total, message)
-        except JobCancelled:  # The tool's client would swallow it.
+        except JobCancelled:  # The client that reports the progress would swallow the exception.
             if call and not was_cancelled:
                 call.cancel()
             was_cancelled = True

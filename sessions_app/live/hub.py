@@ -26,7 +26,7 @@ SECONDS_PER_GROWING_SESSION = 0.001
 
 
 class Form(Protocol):
-    """Makes the frames of watchers who read alike. It is made once for all watchers whose forms are equal."""
+    """Makes the frames of watchers who read alike: one frame serves all watchers whose forms are equal."""
 
     @property
     def shows_blocks(self) -> bool:
@@ -141,7 +141,7 @@ class Hub:
     def expect(self, session_id: UUID, on_created: Callable[[], None]) -> None:
         """Call `on_created` once, at the first news of a session that does not exist yet.
 
-        Such a session has no owner, so its news are not for whoever expects it. Idempotent.
+        Nobody owns the session yet, so the caller gets the fact only, and none of its news. Idempotent.
         """
         self._expecting[session_id].add(on_created)
         self._outbox.follow(session_id)

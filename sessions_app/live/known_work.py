@@ -18,12 +18,12 @@ class KnownWork:
         self._noted_seq = 0  # Length of the log when the reader was last told anything.
 
     def read(self, status: SessionStatus) -> None:
-        """Take what the status says; its reader is told it."""
+        """Replace the known work by that of a status, which the reader gets."""
         self._active, self._waiting = set(status.active), set(status.waiting)
         self._noted_seq = status.last_seq
 
     def note(self, notice: Notice) -> None:
-        """Take what a notice says; its reader is told it."""
+        """Change the known work by a notice, which the reader gets."""
         subject, self._has_noted = str(notice.id), True
         self._active.discard(subject)
         self._waiting.discard(subject)
@@ -35,8 +35,9 @@ class KnownWork:
     def has_missed(self, status: SessionStatus) -> bool:
         """True when notices were lost; called with each status of the slow tick.
 
-        Two statuses in a row say the same, and not what is known: a single one may be newer than a notice that is on
-        its way. Or both are idle, and the log has grown without a notice: work has begun and ended unseen.
+        Notices were lost in two cases. Two statuses in a row agree, and differ from the known work; a single status
+        may be newer than a notice on its way. Or both are idle and the log has grown without a notice: work has
+        begun and ended unseen.
         """
         last, self._last_status = self._last_status, status
         if self._has_noted:

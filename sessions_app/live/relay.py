@@ -169,7 +169,7 @@ class Relay:
         self._is_urgent.set()
 
     def _put(self, destination: str, news: dict[str, Any]) -> None:
-        if self._is_stopped:  # Nobody would end a task that sends them.
+        if self._is_stopped:  # `stop` has ended the sending task; a new one would have no end.
             return
         self._unsent[destination].append(news)
         if self._sending is None or self._sending.done():
@@ -278,13 +278,13 @@ class Relay:
             await get_channel_layer().send(self._channel, {"type": STOP})
 
     def _followed_list(self, *, asks: bool = False) -> dict[str, Any]:
-        """Return the news of all that this process follows; `asks` asks the others for theirs."""
+        """Return the news with the topics of this process; with `asks` the other processes send theirs."""
         return {"kind": "followed", "asks": asks}
 
     def _completed(self, news: dict[str, Any]) -> dict[str, Any]:
-        """Add the topics to a list of what is followed.
+        """Add the topics to news of the kind `followed`, just before these are sent.
 
-        It replaces what the receiver knows, and a later `follow` to all processes may be sent before it.
+        The list replaces what the receiver knows: one made earlier would undo a `follow` that was sent meanwhile.
         """
         return {**news, "topics": sorted(self._followed)} if news["kind"] == "followed" else news
 

@@ -139,7 +139,7 @@ def digest(session_key: str) -> str:
 
 
 def _valid_sign_ins(sign_ins: Collection[SignIn]) -> set[SignIn]:
-    """Return the valid ones, read with one query for the people, one for Django's sessions and two for API keys."""
+    """Return the valid sign-ins, read with one query for the people, one for Django's sessions and two for API keys."""
     with_keys = [sign_in for sign_in in sign_ins if sign_in.key is not None]
     in_browsers = [sign_in for sign_in in sign_ins if sign_in.key is None]
     return _valid_in_browsers(in_browsers) | _valid_with_keys(with_keys)
@@ -159,7 +159,7 @@ def _valid_in_browsers(sign_ins: Sequence[SignIn]) -> set[SignIn]:
 
 
 def _valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
-    """Return those whose key is in force and acts for the person."""
+    """Return the sign-ins whose key is in force and acts for the person."""
     keys = {sign_in.key.pk: sign_in.key for sign_in in sign_ins if sign_in.key}
     if not keys:
         return set()

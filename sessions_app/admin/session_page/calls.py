@@ -39,7 +39,7 @@ class CallResponse:
 
 @dataclass(frozen=True)
 class CallView:
-    """A call with what became of it.
+    """A call with its answers and its outcome.
 
     Attributes:
         title: the call as Python would write it.

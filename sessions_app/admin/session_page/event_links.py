@@ -61,7 +61,7 @@ class EventLinks:
     causes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     def call_view(self, event: Event, call: Mapping[str, Any]) -> CallView:
-        """Return a call of the event with what became of it."""
+        """Return a call of the event with its answers and its outcome."""
         call_id = call.get("id") or ""
         request = self.requests.get(call_id)
         approvals = None if request is None else self.answers.get(request, ())

@@ -40,7 +40,7 @@ class PartView:
     """One part of an event's content.
 
     Attributes:
-        call: What became of the call, for a call of the agent.
+        call: Answers and outcome, for a call of the agent.
         partners: Seqs of the responses to this call, or of the call of this response.
         is_failed: True for a response that reports a failure.
         cause: Address of the page with the exception behind it; empty without one.

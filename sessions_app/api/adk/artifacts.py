@@ -35,7 +35,7 @@ router = Router(tags=["artifacts"], by_alias=True, exclude_none=True)
 async def artifact_version_metadata(
     request: HttpRequest, app_name: str, user_id: str, session_id: str, artifact_name: str, version_id: str
 ) -> ArtifactVersion:
-    """Return what is known of a version."""
+    """Return the metadata of a version."""
     rows = await _rows(request, app_name, user_id, session_id, artifact_name)
     return _metadata(request, _only(rows, _number(version_id)))
 
@@ -44,7 +44,7 @@ async def artifact_version_metadata(
 async def artifact_versions_metadata(
     request: HttpRequest, app_name: str, user_id: str, session_id: str, artifact_name: str
 ) -> list[ArtifactVersion]:
-    """Return what is known of each version, oldest first."""
+    """Return the metadata of each version, oldest first."""
     rows = await _rows(request, app_name, user_id, session_id, artifact_name)
     return [_metadata(request, row) for row in rows]
 

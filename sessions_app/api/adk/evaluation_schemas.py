@@ -26,7 +26,7 @@ class MetricScore(AdkSchema):
 
 
 class BareInvocation(AdkSchema):
-    """An invocation without its words, in the place where ADK has the whole one."""
+    """An invocation without its texts, which ADK's server returns as well."""
 
     invocation_id: str = ""
     user_content: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """Spans of an invocation, derived from its log entries: pure functions.
 
-A span is a stretch of time with a cause: an agent call, a model call, a tool call, a wait. Nothing about spans is
+A span is an interval with a cause: an agent call, a model call, a tool call, a wait. Nothing about spans is
 stored, so that a trace is the same after a restart, and also for invocations from before there were traces.
 """
 
@@ -30,7 +30,7 @@ WAITS = frozenset({SpanKind.QUEUE, SpanKind.PERSON, SpanKind.JOB})
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time in an invocation. Times are in seconds since the epoch.
+    """An interval of an invocation. Times are in seconds since the epoch.
 
     Attributes:
         name: the agent, the model, or the function.
