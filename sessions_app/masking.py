@@ -36,7 +36,8 @@ _LEXEME = re.compile(
 """A name with its colon, a text, another value, a bracket, or what is between them."""
 _EMPTY = ("null", "true", "false", '""')
 """Values that tell nothing of a secret but whether there is one."""
-_PIECES = re.compile(r"(<(?:script|style|textarea)\b.*?</(?:script|style|textarea)>|<[^>]*>)", re.DOTALL)
+_PIECES = re.compile(r"(<(?:script|style|textarea)\b[^<]*+</(?:script|style|textarea)>|<[^<>]*+>)")
+"""Tags, and elements whose content is no text. None reaches over another raw `<`: the search stays linear."""
 LOOK_AHEAD = 1_000
 """Characters beside a cut that can show that it is within a secret."""
 _SEAM = "\n\x00\n"

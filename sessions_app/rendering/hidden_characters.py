@@ -14,7 +14,8 @@ _HIDDEN = re.compile(
     "\U000e0000-\U000e007f]"
 )
 """Controls but tab and line ends, direction characters, and invisible ones but the joiners, which scripts need."""
-_PIECES = re.compile(r"<(script|style|textarea)\b.*?</\1>|<(title|option)\b.*?</\2>|<[^>]*>|[^<]+", re.DOTALL)
+_PIECES = re.compile(r"<(script|style|textarea)\b[^<]*+</\1>|<(title|option)\b[^<]*+</\2>|<[^<>]*+>|[^<]+")
+"""Elements that hold no tags, tags, and texts. None reaches over another raw `<`: the search stays linear."""
 _VALUE = re.compile(r'( value="[^"]*")')
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -126,3 +127,14 @@ def test_the_filter_keeps_what_a_form_sends_back_and_text_without_hidden_charact
         '<a title="\\u202e"><span class="audit-hidden">\\u0007</span></a>'
     )
     assert show_hidden_characters(f"<title>{OVERRIDE}</title>") == "<title>\\u202e</title>"
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("piece", ["<", "<a ", "<script>", "<textarea <", "<title>", "</style"])
+def test_a_page_with_many_raw_brackets_takes_linear_time(piece: str) -> None:
+    times = []
+    for length in (25_000, 200_000):
+        began = time.process_time()
+        assert "u202e" in show_hidden_characters(f"<p>{piece * (length // len(piece))}</p>\u202e")
+        times.append(time.process_time() - began)
+    assert times[1] < 30 * times[0] + 0.1

@@ -205,6 +205,20 @@ def test_long_texts_take_linear_time(piece: str, end: str) -> None:
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "piece", ["<", "<a ", "<script>", "<textarea <", "</style", "<script></", "<a>&lt;b "]
+)
+def test_a_page_with_many_raw_brackets_takes_linear_time(piece: str) -> None:
+    times = []
+    for length in (25_000, 200_000):
+        began = time.process_time()
+        masked = mask_html(f"<p>password={SECRET}</p>{piece * (length // len(piece))} password={SECRET}")
+        times.append(time.process_time() - began)
+        assert SECRET not in masked
+    assert times[1] < 30 * times[0] + 0.1
+
+
+@pytest.mark.timeout(30)
 def test_a_letter_after_ten_thousand_digits_ends_the_search() -> None:
     text = "2" + "7" * 10_000 + "L"
     assert mask_text(text) == text
