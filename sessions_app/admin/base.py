@@ -66,15 +66,6 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     is_text: ClassVar[bool] = False
     text_columns: ClassVar[Mapping[str, str | None]] = {}
     actions = None
-    # Searching would otherwise count the whole table.
-    show_full_result_count = False
-    # Counts of the filters would do so for each of their choices.
-    show_facets = admin.ShowFacets.NEVER
-
-    class Media:
-        """Style sheet of the audit pages."""
-
-        css = {"all": ["sessions_app/admin/audit.css"]}
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Allow the look-ups of the filters that the list shows; Django would allow all columns of the model."""

@@ -7,12 +7,14 @@ from functools import wraps
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db import OperationalError, connection, transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from psycopg.errors import QueryCanceled
 
+from sessions_app.admin.uncounted_list import UncountedChangeList
 from sessions_app.conf import conf
 from sessions_app.masking import mask_html, masking
 from sessions_app.rendering.hidden_characters import show_hidden_characters
@@ -21,7 +23,21 @@ View = Callable[..., HttpResponseBase]
 
 
 class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Admin all of whose views are guarded, those of subclasses too."""
+    """Admin all of whose views are guarded, those of subclasses too. Its list is not counted."""
+
+    change_list_template = "admin/sessions_app/uncounted_list.html"
+    # A search would otherwise count the whole table.
+    show_full_result_count = False
+    # Counts of the filters would do so for each of their choices.
+    show_facets = admin.ShowFacets.NEVER
+
+    class Media:
+        """Style sheet of the audit pages."""
+
+        css = {"all": ["sessions_app/admin/audit.css"]}
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return UncountedChangeList
 
     @property
     def urls(self) -> list[URLPattern]:

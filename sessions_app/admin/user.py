@@ -49,8 +49,6 @@ EXPORT = Wording(
 class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
     """The site's admin of users, with a deletion that erases. Staff bound to one app see none: users have all apps."""
 
-    show_full_result_count = False  # A search would count all users beside those it finds.
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return within_remits(request, super().get_queryset(request), OF_PERSON)
 
