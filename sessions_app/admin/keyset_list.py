@@ -18,6 +18,7 @@ from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 
 from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.time_column import time_column
 from sessions_app.timing import in_utc
 
 SEPARATOR = "~"
@@ -132,6 +133,16 @@ class KeysetAdmin(ReadOnlyAdmin):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return KeysetChangeList
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        return tuple(self._column(name) for name in super().get_list_display(request))
+
+    def _column(self, name: Any) -> Any:
+        """Return the column with its times short, so that a row has one line."""
+        fields = {field.name: field for field in self.opts.fields}
+        field = fields.get(name)
+        is_time = isinstance(getattr(field, "output_field", field), DateTimeField)
+        return time_column(field) if field and is_time else name
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         """Give the rows of a page more to show, such as the place in the text that a search has found."""

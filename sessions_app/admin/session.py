@@ -17,8 +17,6 @@ from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -36,6 +34,7 @@ from sessions_app.admin.session_page.integrity_badge import integrity_badge
 from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.session_tools import SessionToolsMixin
 from sessions_app.admin.state_correction.page import StateCorrectionMixin
+from sessions_app.admin.time_column import short_time
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
@@ -217,7 +216,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
 
     @admin.display(description=_("Last event"), ordering="updated_at")
     def last_event(self, session: Session) -> str | None:
-        return date_format(timezone.localtime(session.updated_at), "j M Y H:i") if session.last_seq else None
+        return short_time(session.updated_at) if session.last_seq else None
 
     @admin.display(description=_("Events"), ordering="last_seq")
     def events(self, session: Session) -> int:

@@ -91,6 +91,32 @@ def test_24_staff_follow_a_session_and_pause(chat: ChatPage, open_tab: OpenTab, 
     expect(audit).to_have_url(re.compile(r"at=4#state"))
 
 
+def test_no_list_scrolls_sideways_on_a_laptop_with_the_sidebar_open(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_report(model, "returns", then=Turn(text=["Counted."]))
+    chat.send(f"A report on returns, {'the very longest of all titles ' * 4}")
+    expect(chat.answers.last).to_have_text("Counted.", timeout=REPORT_SECONDS * 1000)
+    chat.wait_until_idle()
+    audit = open_tab(STAFF).page
+    for name in ("session", "invocation", "tooljob", "event", "artifact"):
+        audit.goto(f"{chat.base_url}/admin/sessions_app/{name}/")
+        expect(audit.locator("#nav-sidebar")).to_be_in_viewport()
+        expect(audit.locator("#result_list tbody tr").first).to_be_visible()
+        for width, is_wide in ((1280, False), (390, True)):
+            audit.set_viewport_size({"width": width, "height": 900})
+            assert (audit.evaluate(HIDDEN_WIDTH) > 0) is is_wide, (name, width)
+            first = audit.locator("#result_list tbody tr > :first-child").first
+            assert (first.bounding_box() or {})["width"] > 40, (name, width)
+        audit.set_viewport_size({"width": 1280, "height": 900})
+
+
+HIDDEN_WIDTH = """() => {
+  const list = document.querySelector("#result_list").closest(".results");
+  return list.scrollWidth - list.clientWidth;
+}"""
+
+
 def test_09_staff_follow_a_job_in_the_list_and_on_its_page(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
