@@ -45,8 +45,12 @@ class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
         for row in queryset:
-            record_act(request, ActionKind.DELETE, row)
+            record_act(request, ActionKind.DELETE, row, self.reason_for_deletion(request))
         return super().log_deletions(request, queryset)  # type: ignore[arg-type]
+
+    def reason_for_deletion(self, request: HttpRequest) -> str:
+        """Return why the request deletes; empty when its page asks for no reason."""
+        return ""
 
     def log_act(self, request: HttpRequest, action: ActionKind, row: Any, reason: str) -> None:
         """Record an action of the site's own, and show it in the row's history."""

@@ -14,7 +14,7 @@ from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -48,6 +48,8 @@ EXPORT = Wording(
 
 class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
     """The site's admin of users, with a deletion that erases. Staff bound to one app see none: users have all apps."""
+
+    delete_confirmation_template = "admin/sessions_app/user/delete.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return within_remits(request, super().get_queryset(request), OF_PERSON)
@@ -111,17 +113,31 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         counts: dict[str, int] = {}
         for user in users:
             for kind, number in {"users": 1, **counts_of_person(user.pk)}.items():
-                name = kind.replace("_", " ")
+                # The name of a secret before the colon would mask the number.
+                name = "credentials that tools saved" if kind == "credentials" else kind.replace("_", " ")
                 counts[name] = counts.get(name, 0) + number
         held = [str(hold) for user in users for hold in LegalHold.objects.of_person(user.pk)]
         missing = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return [str(user) for user in users], counts, missing, held
 
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the counts and ask for a reason, then erase."""
+        form = ReasonForm(request.POST if request.method == "POST" else None)
+        if not form.is_valid():
+            request.POST = QueryDict()  # Without data Django shows the page again.
+        return super().delete_view(request, object_id, {"reason_form": form, **(extra_context or {})})
+
+    def reason_for_deletion(self, request: HttpRequest) -> str:
+        return request.POST.get("reason", "").strip() or REASON
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return may(request, Right.ERASE) and super().has_delete_permission(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        erase_person(obj.pk, ErasureOrder.of_staff(staff_of(request), REASON))
+        order = ErasureOrder.of_staff(staff_of(request), self.reason_for_deletion(request))
+        erase_person(obj.pk, order)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for user_pk in list(queryset.values_list("pk", flat=True)):

@@ -14,8 +14,17 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from sessions_app.models import Event, LegalHold, Session, StaffAccess, StaffAct, Tombstone
+from sessions_app.models import (
+    Event,
+    LegalHold,
+    SavedCredential,
+    Session,
+    StaffAccess,
+    StaffAct,
+    Tombstone,
+)
 from tests.integration.admin.audit_rows import HOSTILE, append_event, make_artifact, page_of, read, sign_in
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
@@ -129,5 +138,14 @@ def test_the_data_of_a_person_are_exported_and_erased_from_the_list_of_users(
         assert len(json.loads(archive.read(f"sessions/{session.pk}.json"))["events"]) == 1
     row = StaffAccess.objects.get(kind="export")
     assert (row.subject_kind, row.subject_id, row.reason) == ("user", str(session.user_id), "They asked.")
-    client.post(pages["delete"], {"post": "yes"})
+    saved = {"app_name": "shop", "key": "k", "encrypted": "x", "saved_at": timezone.now()}
+    SavedCredential.objects.create(user_id=session.user_id, **saved)
+    html = read(client, pages["delete"])
+    assert "<li>Sessions: 1</li>" in html and "<li>Credentials that tools saved: 1</li>" in html
+    assert "This field is required" in client.post(pages["delete"], {"reason": " "}).content.decode()
+    assert User.objects.filter(pk=session.user_id).exists()
+    client.post(pages["delete"], {"reason": "They asked again."})
+    assert Tombstone.objects.get(kind="person").reason == "They asked again."
+    act = StaffAct.objects.get(action="delete")
+    assert (act.subject_kind, act.reason) == ("user", "They asked again.")
     assert not User.objects.filter(pk=session.user_id).exists()

@@ -47,7 +47,9 @@ def test_a_hold_blocks_every_way_to_erase(ada: User, client: Client, subject: st
     with pytest.raises(LegalHoldError):
         delete_session_row(Session.objects.filter(pk=session.pk))
     client.force_login(User.objects.create_superuser("root"))
-    page = client.post(reverse("admin:auth_user_delete", args=[ada.pk]), {"post": "yes"}).content.decode()
+    page = client.post(
+        reverse("admin:auth_user_delete", args=[ada.pk]), {"reason": "They asked."}
+    ).content.decode()
     assert "Cannot delete user" in page
     assert "legal hold" in page
     assert Session.objects.filter(user=ada).count() == 2
@@ -60,7 +62,7 @@ def test_staff_delete_a_user_with_sessions_in_the_admin(ada: User, client: Clien
     page = client.get(url).content.decode()
     assert "Sessions: 2" in page
     assert "Events: 4" in page
-    assert client.post(url, {"post": "yes"}).status_code == 302
+    assert client.post(url, {"reason": "They asked."}).status_code == 302
     assert not User.objects.filter(pk=ada.pk).exists()
     tombstone = Tombstone.objects.get()
     assert (tombstone.by, tombstone.counts["events"]) == (user, 4)
