@@ -20,6 +20,7 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import download_url, session_url
 from sessions_app.admin.permissions import OWN
 from sessions_app.models import AccessKind, Artifact
+from sessions_app.rendering.audit_values import NOTHING
 
 
 @admin.register(Artifact)
@@ -75,14 +76,14 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         return format_html('<code title="{}">{}…</code>', artifact.sha256, artifact.sha256[:12])
 
     @admin.display(description=_("Saved by event"))
-    def saved_by(self, artifact: Artifact) -> SafeString | None:
+    def saved_by(self, artifact: Artifact) -> str:
         if artifact.session is None:
-            return None
+            return NOTHING
         saved = {artifact.filename: artifact.version}
         events = artifact.session.events.filter(body__actions__artifactDelta__contains=saved).order_by("seq")
         seq = events.values_list("seq", flat=True).first()
         if seq is None:
-            return None
+            return NOTHING
         return format_html('<a href="{}">#{}</a>', session_url(artifact.session.pk, seq=seq), seq)
 
     @admin.display(description=_("Content"))
@@ -94,8 +95,8 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         return file_text(artifact)
 
     @admin.display(description=_("Changes since the version before"))
-    def changes(self, artifact: Artifact) -> SafeString | None:
-        return file_changes(artifact)
+    def changes(self, artifact: Artifact) -> str:
+        return file_changes(artifact) or NOTHING
 
 
 def _header_safe(filename: str) -> str:

@@ -9,30 +9,30 @@ from django.contrib import admin
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 from django.utils.html import format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import mark_safe
 from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.rendering.audit_values import excerpt
+from sessions_app.rendering.audit_values import NOTHING, excerpt
 
 
 class AttemptsMixin:
     """Fields with the attempts that are over; the columns of the row tell of the newest one."""
 
     @admin.display(description=_("Earlier attempts"))
-    def earlier_attempts(self, row: Any) -> SafeString | None:
+    def earlier_attempts(self, row: Any) -> str:
         lines = (
             (attempt["number"], _time(attempt), attempt["worker"], excerpt(attempt["error"]))
             for attempt in _attempts_of(row)
         )
-        return format_html_join(mark_safe("<br>"), "{}: {} <bdi>{}</bdi>: <bdi>{}</bdi>", lines) or None
+        return format_html_join(mark_safe("<br>"), "{}: {} <bdi>{}</bdi>: <bdi>{}</bdi>", lines) or NOTHING
 
     @admin.display(description=_("Details of earlier errors"))
-    def earlier_details(self, row: Any) -> SafeString | None:
+    def earlier_details(self, row: Any) -> str:
         details = (
             (attempt["number"], attempt["detail"]) for attempt in _attempts_of(row) if attempt["detail"]
         )
-        return format_html_join("", '{}:<pre class="audit-block">{}</pre>', details) or None
+        return format_html_join("", '{}:<pre class="audit-block">{}</pre>', details) or NOTHING
 
 
 def _attempts_of(row: Any) -> Iterator[dict[str, str]]:

@@ -32,6 +32,7 @@ from sessions_app.models import (
     ShareLink,
     ToolJob,
 )
+from sessions_app.rendering.audit_values import NOTHING
 
 SessionRow = Artifact | CallError | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
 FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
@@ -186,16 +187,16 @@ class SessionRowAdmin(ReadOnlyAdmin):
         return row
 
     @admin.display(description=_("Session"))
-    def of_session(self, row: SessionRow) -> SafeString | None:
-        return session_link(row.session) if row.session else None
+    def of_session(self, row: SessionRow) -> str:
+        return session_link(row.session) if row.session else NOTHING
 
     @admin.display(description=_("Session"))
-    def of_session_key(self, row: SessionRow) -> str | None:
-        return str(row.session) if row.session else None
+    def of_session_key(self, row: SessionRow) -> str:
+        return str(row.session) if row.session else NOTHING
 
     @admin.display(description=_("App"), ordering="session__app_name")
-    def app(self, row: SessionRow) -> str | None:
-        return row.session.app_name if row.session else None
+    def app(self, row: SessionRow) -> str:
+        return row.session.app_name if row.session else NOTHING
 
 
 class CallRowMixin:

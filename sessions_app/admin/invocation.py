@@ -21,7 +21,7 @@ from sessions_app.admin.stoppable import badge_of, stop_wording
 from sessions_app.db import threads
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
-from sessions_app.rendering.audit_values import elapsed_time, excerpt, json_block
+from sessions_app.rendering.audit_values import NOTHING, elapsed_time, excerpt, json_block
 
 
 @admin.register(Invocation)
@@ -83,8 +83,8 @@ class InvocationAdmin(AttemptsMixin, LivePageAdmin):
         return format_html('<a href="{}">{}</a>', url, _("Trace"))
 
     @admin.display(description=_("Runtime"))
-    def took(self, invocation: Invocation) -> str | None:
-        return elapsed_time(invocation.started_at, invocation.finished_at)
+    def took(self, invocation: Invocation) -> str:
+        return elapsed_time(invocation.started_at, invocation.finished_at) or NOTHING
 
     @admin.display(description=_("Error"))
     def error(self, invocation: Invocation) -> str:

@@ -26,6 +26,7 @@ from sessions_app.admin.worker_lost_filter import WorkerLostFilter
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import ToolJob
 from sessions_app.rendering.audit_values import (
+    NOTHING,
     elapsed_time,
     excerpt,
     format_duration,
@@ -87,21 +88,21 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
         return acts_on("tooljob", job.session_id, job.pk)
 
     @admin.display(description=_("Progress"))
-    def progress(self, job: ToolJob) -> SafeString | str | None:
+    def progress(self, job: ToolJob) -> str:
         if job.percent is None:
-            return job.progress_message or None
+            return job.progress_message or NOTHING
         bar = '<progress class="audit-progress" max="100" value="{0}"></progress> {0} % <bdi>{1}</bdi>'
         return format_html(bar, job.percent, job.progress_message)
 
     @admin.display(description=_("Heartbeat"), ordering="heartbeat_at")
-    def heartbeat(self, job: ToolJob) -> str | None:
+    def heartbeat(self, job: ToolJob) -> str:
         if job.heartbeat_at is None:
-            return None
+            return NOTHING
         return _("%(age)s ago") % {"age": format_duration(timezone.now() - job.heartbeat_at)}
 
     @admin.display(description=_("Runtime"))
-    def took(self, job: ToolJob) -> str | None:
-        return elapsed_time(job.started_at, job.finished_at)
+    def took(self, job: ToolJob) -> str:
+        return elapsed_time(job.started_at, job.finished_at) or NOTHING
 
     @admin.display(description=_("Error"))
     def short_error(self, job: ToolJob) -> str:
@@ -112,11 +113,12 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
         return json_block(job.args)
 
     @admin.display(description=_("Open question"))
-    def open_question(self, job: ToolJob) -> str | None:
-        return job.question and f"{_question_text(job.question)} ({_format_time(job.question['asked_at'])})"
+    def open_question(self, job: ToolJob) -> str:
+        question = job.question
+        return f"{_question_text(question)} ({_format_time(question['asked_at'])})" if question else NOTHING
 
     @admin.display(description=_("Answers"))
-    def answered_questions(self, job: ToolJob) -> SafeString | None:
+    def answered_questions(self, job: ToolJob) -> str:
         lines = (
             (_question_text(answer), _answer_text(answer["answer"]), answer["by"], _format_time(answer["at"]))
             for answer in job.answers
@@ -125,16 +127,16 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
             format_html_join(
                 mark_safe("<br>"), "<bdi>{}</bdi> <b><bdi>{}</bdi></b> (<bdi>{}</bdi>, {})", lines
             )
-            or None
+            or NOTHING
         )
 
     @admin.display(description=_("Result"))
-    def outcome(self, job: ToolJob) -> SafeString | None:
-        return None if job.result is None else json_block(job.result)
+    def outcome(self, job: ToolJob) -> str:
+        return NOTHING if job.result is None else json_block(job.result)
 
     @admin.display(description=_("Files"))
-    def files(self, job: ToolJob) -> str | None:
-        return ", ".join(f"{name} v{version}" for name, version in job.artifacts.items()) or None
+    def files(self, job: ToolJob) -> str:
+        return ", ".join(f"{name} v{version}" for name, version in job.artifacts.items()) or NOTHING
 
 
 def _question_text(question: dict[str, Any]) -> str:

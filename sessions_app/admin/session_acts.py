@@ -18,7 +18,7 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.models import SessionAct
 from sessions_app.models.actor_columns import ActorColumns
-from sessions_app.rendering.audit_values import excerpt
+from sessions_app.rendering.audit_values import NOTHING, excerpt
 
 SHOWN_ACTS = 20
 
@@ -74,9 +74,9 @@ class SessionActAdmin(SessionRowAdmin, KeysetAdmin):
         return actor_in_words(act)
 
     @admin.display(description=gettext_lazy("Event"))
-    def event(self, act: SessionAct) -> SafeString | None:
+    def event(self, act: SessionAct) -> str:
         url = session_url(act.session_id, seq=act.seq)
-        return None if act.seq is None else format_html('<a href="{}">#{}</a>', url, act.seq)
+        return NOTHING if act.seq is None else format_html('<a href="{}">#{}</a>', url, act.seq)
 
     @admin.display(description=gettext_lazy("Reason"))
     def short_reason(self, act: SessionAct) -> str:

@@ -20,6 +20,8 @@ from django.utils.translation import gettext as _
 from sessions_app.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask_member, mask_text
 from sessions_app.rendering.json_text import indent_json
 
+NOTHING = "-"
+"""What a page shows in place of no value; Django would write None on the page of a row."""
 EXCERPT_LENGTH = 160
 ARGUMENT_LENGTH = 60
 TRUNCATE_AT = 20_000

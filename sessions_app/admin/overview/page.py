@@ -114,12 +114,16 @@ def _models(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str
         {
             "agent": key[0], "model": key[1],
             "tokens": _number(today.of(Metric.TOKENS)[key]), "cost": format_cost(today.of(Metric.COST)[key]),
-            "all_tokens": _number(all_tokens), "all_cost": format_cost(cost[key]),
+            "all_tokens": _number(all_tokens), "all_cost": _cost_or_why_not(cost[key], key[1]),
             "url": sessions_of(day, day, agent=key[0]),
             "all_url": sessions_of(day - timedelta(days=DAYS - 1), day, agent=key[0]),
         }
         for key, all_tokens in tokens.most_common(MOST_ROWS)
     ]  # fmt: skip
+
+
+def _cost_or_why_not(cost: float, model: str) -> str:
+    return format_cost(cost) or ("" if conf().price(model) else _("no price"))
 
 
 def _people(request: HttpRequest, day: date) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
     append_event,
+    create_one_of_each,
     make_artifact,
     make_job,
     make_scheduled_task,
@@ -151,6 +153,15 @@ def test_15_the_page_of_a_file_shows_its_text_and_what_changed_since_the_version
     assert "No text" in read(client, reverse("admin:sessions_app_artifact_change", args=[third.pk]))
     third.file.delete(save=False)
     assert "No text" in read(client, reverse("admin:sessions_app_artifact_change", args=[third.pk]))
+
+
+def test_a_field_without_a_value_is_a_dash(client: Client, session: Session) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    rows = create_one_of_each(session, session.user)
+    for name in ("tooljob", "invocation", "artifact", "scheduledtask", "feedback"):
+        html = read(client, reverse(f"admin:sessions_app_{name}_change", args=[rows[name].pk]))
+        assert re.search(r'class="readonly">\s*-\s*<', html), name
+        assert not re.search(r'class="readonly">\s*None', html), name
 
 
 def test_a_page_of_a_large_file_is_small(client: Client, session: Session) -> None:

@@ -116,6 +116,13 @@ def test_the_sessions_that_have_cost_most_lead_to_their_pages(
     assert "have cost most" not in read(staff, list_url("dayfigure"))
 
 
+def test_a_model_whose_price_is_not_set_is_marked(staff: Client, settings: Any) -> None:
+    add(Metric.TOKENS, 1000, "clerk", "gemini-3")
+    assert "no price" in read(staff, list_url("dayfigure"))
+    settings.ADK = {**settings.ADK, "prices": {"gemini": {"input": 1, "output": 2}}}
+    assert "no price" not in read(staff, list_url("dayfigure"))
+
+
 def test_people_near_their_budget_are_listed(staff: Client, person: User, settings: Any) -> None:
     settings.ADK = {**settings.ADK, "tokens_per_person": 1000}
     PersonUsage.objects.create(user=person, day=TODAY(), tokens=900, cost=1.5)
