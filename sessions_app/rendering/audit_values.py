@@ -21,7 +21,7 @@ from sessions_app.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask
 from sessions_app.rendering.json_text import indent_json
 
 NOTHING = "-"
-"""What a page shows in place of no value; Django would write None on the page of a row."""
+"""Mark of no value. Django would write None on the page of a row."""
 EXCERPT_LENGTH = 160
 ARGUMENT_LENGTH = 60
 TRUNCATE_AT = 20_000
