@@ -157,7 +157,7 @@ def test_holds_users_and_groups_are_recorded_too(client: Client, root: User, per
         ("add", "legalhold", str(hold.pk), "", ADDRESS),
         ("lift", "legalhold", str(hold.pk), "The case is closed.", ADDRESS),
         ("add", "group", str(group.pk), "", ADDRESS),
-        ("change", "group", str(group.pk), "", ADDRESS),
+        ("change", "group", str(group.pk), "She asked.", ADDRESS),
         ("delete", "user", str(person.pk), "", ADDRESS),
     ]
     assert LogEntry.objects.filter(action_flag=2).count() == 2
