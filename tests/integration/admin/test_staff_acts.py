@@ -149,7 +149,7 @@ def test_holds_users_and_groups_are_recorded_too(client: Client, root: User, per
     group = Group.objects.get()
     permission = Permission.objects.get(codename="view_session", content_type__app_label="sessions_app").pk
     client.post(url_of(group, "change"), {"name": "auditors", "permissions": [permission]})
-    client.post(url_of(person, "delete"), {"post": "yes"})
+    client.post(url_of(person, "delete"), {"reason": "She asked."})
     acts = StaffAct.objects.order_by("pk").values_list(
         "action", "subject_kind", "subject_id", "reason", "address"
     )
@@ -157,8 +157,8 @@ def test_holds_users_and_groups_are_recorded_too(client: Client, root: User, per
         ("add", "legalhold", str(hold.pk), "", ADDRESS),
         ("lift", "legalhold", str(hold.pk), "The case is closed.", ADDRESS),
         ("add", "group", str(group.pk), "", ADDRESS),
-        ("change", "group", str(group.pk), "She asked.", ADDRESS),
-        ("delete", "user", str(person.pk), "", ADDRESS),
+        ("change", "group", str(group.pk), "", ADDRESS),
+        ("delete", "user", str(person.pk), "She asked.", ADDRESS),
     ]
     assert LogEntry.objects.filter(action_flag=2).count() == 2
 
