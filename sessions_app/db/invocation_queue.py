@@ -22,7 +22,7 @@ from sessions_app.db.concurrency_limits import (
 )
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.leases import Claim
-from sessions_app.db.pool import fetch_all
+from sessions_app.db.pool import fetch_all, short
 
 REFUSED = "refused"
 """Status of a message that the app's queue policy rejected; no invocation was added."""
@@ -127,7 +127,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.
-_ENQUEUE = f"""
+_ENQUEUE = short(f"""
 WITH s AS (
     SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, last_event_at, state
     FROM sessions_app_session
@@ -183,7 +183,7 @@ FROM s JOIN rules ON true JOIN decided ON true LEFT JOIN added ON true
 LEFT JOIN sessions_app_invocation existing ON existing.session_id = s.id AND existing.client_id = %(client)s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR decided.status IN ('refused', 'full', 'spent')"""  # noqa: S608
+WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR decided.status IN ('refused', 'full', 'spent')""")  # noqa: S608
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,11 @@ async def close_pool() -> None:
         closer.cancel()
 
 
+def short(statement: str) -> str:
+    """Return the statement without indentation: psycopg reads one of more than 4,096 characters at each execution."""
+    return " ".join(statement.split())
+
+
 async def fetch_one(query: str, params: dict[str, Any] | tuple[Any, ...]) -> TupleRow | None:
     """Run one statement and return its first row."""
     async with _connection() as connection:

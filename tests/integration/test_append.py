@@ -310,3 +310,19 @@ class TestManyWriters:
         await asyncio.gather(append, delete)
         assert not await models.Event.objects.aexists()
         assert await DjangoSessionService().get_session(**key) is None
+
+
+@pytest.mark.django_db
+def test_the_functions_of_generated_columns_keep_their_plans() -> None:
+    # PostgreSQL parses and inlines a function in SQL anew for each INSERT.
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            SELECT p.proname, l.lanname FROM pg_attrdef d
+            JOIN pg_depend f ON f.classid = 'pg_attrdef'::regclass AND f.objid = d.oid
+                AND f.refclassid = 'pg_proc'::regclass
+            JOIN pg_proc p ON p.oid = f.refobjid JOIN pg_language l ON l.oid = p.prolang
+            WHERE d.adrelid = 'sessions_app_event'::regclass
+        """)
+        languages = dict(cursor.fetchall())
+    assert "adk_event_text" in languages
+    assert set(languages.values()) == {"plpgsql"}

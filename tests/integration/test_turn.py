@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from psycopg import AsyncConnection
+from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -56,6 +59,25 @@ async def test_events_are_stored_with_the_state_before_each_change(
     invocation = await Invocation.objects.filter(session=session).afirst()
     assert invocation is not None and invocation.status == "completed"
     assert len(model.requests[-1].contents) == 7
+
+
+async def test_psycopg_reads_each_statement_of_a_turn_once(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements: list[str] = []
+    execute = AsyncConnection.execute
+
+    async def record(self: Any, query: str, *args: Any, **kwargs: Any) -> Any:
+        statements.append(query)
+        return await execute(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(AsyncConnection, "execute", record)
+    model.turns = [call("count"), "one two three"]
+    session = await use_cases.create_session(person, "counter")
+    await use_cases.send_message(person, session.id, "m1", "count!")
+    await worker().wait_until_idle()
+    assert len(statements) >= 6
+    assert max(map(len, statements)) <= MAX_CACHED_STATEMENT_LENGTH
 
 
 async def test_characters_that_postgresql_cannot_store_are_replaced_in_message_and_title(
