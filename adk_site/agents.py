@@ -99,8 +99,8 @@ def write_report(
     is_precise = precise and confirm("A precise report computes for some minutes. Go ahead?")
     report = make_report(all_orders(), topic, group_by, progress, DRAWS * 10 if is_precise else DRAWS)
     name = f"{topic}-by-{group_by}"
-    files = {
-        f"{name}.png": as_part(report.chart, "image/png"),
+    files = {f"{name}.png": as_part(report.chart, "image/png")} if report.chart else {}
+    files |= {
         f"{name}.csv": as_part(report.table, "text/csv"),
         f"{name}.md": as_part(report.page, "text/markdown"),
     }

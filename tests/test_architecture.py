@@ -121,7 +121,7 @@ SESSIONS_APP_ORDER = (
 ORDERS = {"runtime": RUNTIME_ORDER, "sessions_app": SESSIONS_APP_ORDER}
 """A module imports from entries before its own, and from its own entry."""
 
-ONLY_OF_SITE = {"axes", "PIL", "psutil", "uvloop", "whitenoise"}
+ONLY_OF_SITE = {"axes", "psutil", "uvloop", "whitenoise"}
 """Modules of the packages that `only-of-site` in pyproject.toml leaves out of the wheel's dependencies."""
 
 FOREIGN_TO_RUNTIME = {"django", "channels", "celery", "psycopg", "asgiref", "sessions_app", "adk_site"}

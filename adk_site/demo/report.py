@@ -10,10 +10,11 @@ import csv
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from io import StringIO
 from statistics import median, quantiles
 
-from adk_site.demo.chart import draw_chart
 from adk_site.demo.orders import SEED, YEAR, Grouping, Order, Topic
 from adk_site.demo.statistics import GroupStatistics
 
@@ -34,14 +35,14 @@ class Report:
 
     Attributes:
         summary: the findings in a few sentences.
-        chart: a PNG.
+        chart: a PNG; None without Pillow, which requirements-demo.txt has.
         table: the numbers as CSV, in euros.
         page: summary and numbers as Markdown.
     """
 
     title: str
     summary: str
-    chart: bytes
+    chart: bytes | None
     table: str
     page: str
 
@@ -72,7 +73,7 @@ def make_report(
     steps = _Steps(progress, total=len(groups) * len(_chunks(draws)) + 2)
     table = _statistics(groups, steps, draws)
     steps.begin("Drawing the chart")
-    chart = draw_chart(table, title)
+    chart = _draw_chart(table, title)
     steps.begin("Writing the report")
     summary = _summary(table, topic, group_by, draws)
     page = f"# {title}\n\n{summary}\n\n{_markdown_table(table)}\n"
@@ -124,6 +125,13 @@ def _summary(table: Table, topic: Topic, group_by: Grouping, draws: int) -> str:
         f"and {_typical(table[highest])} at the most ({highest}). "
         f"In brackets: 95 % intervals from {draws:,} bootstrap draws."
     )
+
+
+def _draw_chart(table: Table, title: str) -> bytes | None:
+    if find_spec("PIL") is None:
+        return None
+    png: bytes = import_module("adk_site.demo.chart").draw_chart(table, title)
+    return png
 
 
 def _typical(row: GroupStatistics) -> str:

@@ -1,6 +1,7 @@
 """Contract: the report has correct numbers and a PNG chart, and its computation reports progress in small steps."""
 
 import csv
+import sys
 from datetime import date
 from io import StringIO
 
@@ -68,7 +69,16 @@ def test_the_summary_names_the_largest_and_the_page_holds_every_group() -> None:
 
 
 def test_the_chart_is_a_png() -> None:
-    assert make_report(ORDERS, "sales", "region", ignore, draws=10).chart.startswith(b"\x89PNG\r\n\x1a\n")
+    chart = make_report(ORDERS, "sales", "region", ignore, draws=10).chart
+    assert chart is not None and chart.startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_a_site_without_pillow_makes_the_report_without_the_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.delitem(sys.modules, "adk_site.demo.chart", raising=False)
+    report = make_report(ORDERS, "sales", "region", ignore, draws=10)
+    assert report.chart is None
+    assert "| North | 3 |" in report.page
 
 
 def test_the_same_orders_give_the_same_report() -> None:
