@@ -1,6 +1,8 @@
 """Programs that run an agent by `/run_sse`, in a process of their own, so that they do not wait for what measures them.
 
 `python -m tests.benchmarks.programs PORT` is used as `tests.benchmarks.crowd` is, with addresses in place of doors.
+
+They write and read HTTP themselves: with 200 connections httpx is slower than the servers that are measured.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ import json
 import random
 import sys
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import httpx
 import uvloop
 
 from tests.benchmarks.work import Measurements, Work
@@ -28,39 +30,27 @@ class Address:
     names: dict[str, str]
 
 
-async def _work_at_addresses(port: int) -> None:
-    addresses = [Address(**address) for address in json.loads(sys.stdin.readline())]
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=120) as client:
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            work, seen = Work(**json.loads(line)), Measurements()
-            try:
-                await asyncio.gather(*(_talk(client, each, work, seen) for each in addresses[: work.people]))
-            except (httpx.HTTPError, RuntimeError) as error:
-                print(json.dumps({"error": repr(error)}), flush=True)
-                return
-            print(json.dumps(asdict(seen)), flush=True)
+@dataclass
+class Program:
+    """A program with one connection, which stays open."""
 
+    port: int
+    address: Address
+    _streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = field(default=None, init=False)
 
-async def _talk(client: httpx.AsyncClient, address: Address, work: Work, seen: Measurements) -> None:
-    """Take the turns of one program. Programs begin within a second, or within a pause when that is longer."""
-    await asyncio.sleep(max(1.0, work.pause) * random.random())
-    for _ in range(work.turns):
-        started = time.time()
-        await _run(client, address, work, seen, started)
-        seen.turns.append(time.time() - started)
-        await asyncio.sleep(work.pause * random.random())
+    async def talk(self, work: Work, seen: Measurements) -> None:
+        """Take the turns. Programs begin within a second, or within a pause when that is longer."""
+        await asyncio.sleep(max(1.0, work.pause) * random.random())
+        for _ in range(work.turns):
+            started = time.time()
+            await self._run(work.text, seen, started)
+            seen.turns.append(time.time() - started)
+            await asyncio.sleep(work.pause * random.random())
 
-
-async def _run(
-    client: httpx.AsyncClient, address: Address, work: Work, seen: Measurements, started: float
-) -> None:
-    message = {"role": "user", "parts": [{"text": work.text}]}
-    body = {**address.names, "newMessage": message, "streaming": True}
-    is_first = True
-    async with client.stream("POST", address.path, headers=address.headers, json=body) as response:
-        response.raise_for_status()
-        async for line in response.aiter_lines():
+    async def _run(self, text: str, seen: Measurements, started: float) -> None:
+        message = {"role": "user", "parts": [{"text": text}]}
+        is_first = True
+        async for line in self._post({**self.address.names, "newMessage": message, "streaming": True}):
             if line.startswith("data: "):
                 now = time.time()
                 words = _streamed_words(json.loads(line.removeprefix("data: ")))
@@ -68,8 +58,40 @@ async def _run(
                     seen.first_words.append(now - started)
                     is_first = False
                 seen.ages += [now - float(word) for word in words]
-    if is_first:
-        raise RuntimeError("the server streamed no word")
+        if is_first:
+            raise RuntimeError("the server streamed no word")
+
+    async def _post(self, body: dict[str, Any]) -> AsyncIterator[str]:
+        """Send a request; yield the lines of its response, which comes in chunks of whole events."""
+        if self._streams is None or self._streams[0].at_eof():  # The server has closed it meanwhile.
+            self._streams = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = self._streams
+        content = json.dumps(body).encode()
+        headers = {"host": "localhost", "content-type": "application/json", "content-length": len(content)}
+        lines = [f"{name}: {value}" for name, value in {**headers, **self.address.headers}.items()]
+        writer.write("\r\n".join([f"POST {self.address.path} HTTP/1.1", *lines, "\r\n"]).encode() + content)
+        status, _, rest = (await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")
+        if b" 200 " not in status:
+            raise RuntimeError(f"the server answered {status!r} {rest!r}")
+        while length := int(await reader.readline(), 16):
+            chunk = await reader.readexactly(length)
+            await reader.readline()
+            for line in chunk.decode().splitlines():
+                yield line
+        await reader.readline()
+
+
+async def _work_at_addresses(port: int) -> None:
+    addresses = [Address(**address) for address in json.loads(sys.stdin.readline())]
+    programs = [Program(port, address) for address in addresses]
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        work, seen = Work(**json.loads(line)), Measurements()
+        try:
+            await asyncio.gather(*(program.talk(work, seen) for program in programs[: work.people]))
+        except (OSError, EOFError, RuntimeError) as error:
+            print(json.dumps({"error": repr(error)}), flush=True)
+            return
+        print(json.dumps(asdict(seen)), flush=True)
 
 
 def _streamed_words(event: dict[str, Any]) -> list[str]:
