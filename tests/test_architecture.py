@@ -25,6 +25,7 @@ RUNTIME_ORDER = (
     "types",
     "errors",
     "google_adk",
+    "_copies",
     "_platform",
     "_write_scope",
     "_tasks",

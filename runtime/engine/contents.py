@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
 from runtime import types
+from runtime._copies import deep_copy
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache, ContentsPrefix
@@ -174,23 +173,8 @@ async def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
     """Return copies that callbacks may edit: they share nothing with the session or with other requests."""
     copies: list[types.Content] = []
     async for piece in in_slices(contents):
-        copies += [
-            types.Content.model_construct(
-                role=content.role, parts=[_own_copy(part) for part in content.parts or []]
-            )
-            for content in piece
-        ]
+        copies += deep_copy(piece)
     return copies
-
-
-def _own_copy(part: types.Part) -> types.Part:
-    """Return a deep copy, three times as fast as `model_copy(deep=True)` for parts that only hold text."""
-    copied = part.model_copy()
-    for name in part.model_fields_set:
-        value = getattr(part, name)
-        if isinstance(value, BaseModel):
-            setattr(copied, name, value.model_copy(deep=True))
-    return copied
 
 
 def _has_content_for_model(event: Event) -> bool:

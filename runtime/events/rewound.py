@@ -28,7 +28,11 @@ def as_rewind(event: Event, position: int) -> Rewind | None:
 
 def path_of(events: Sequence[Event]) -> EffectivePath:
     """Return the effective path of a log; positions are indexes."""
-    rewinds = [rewind for index, event in enumerate(events) if (rewind := as_rewind(event, index))]
+    rewinds = [
+        rewind
+        for index, event in enumerate(events)
+        if event.actions.rewind_before_invocation_id is not None and (rewind := as_rewind(event, index))
+    ]
     named = {rewind.invocation_id for rewind in rewinds}
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for index, event in enumerate(events) if named else ():

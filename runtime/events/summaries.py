@@ -53,7 +53,8 @@ def summary_note(event: Event) -> SummaryNote | None:
 
 def latest_full_summary(events: Sequence[Event]) -> int | None:
     """Return the position of the latest full summary, or None."""
-    return next((i for i in range(len(events) - 1, -1, -1) if summary_note(events[i])), None)
+    latest_first = range(len(events) - 1, -1, -1)
+    return next((i for i in latest_first if events[i].actions.compaction and summary_note(events[i])), None)
 
 
 def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None:

@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from runtime import _platform
+from runtime._copies import deep_copy
 from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.events.summaries import without_superseded
@@ -81,7 +82,7 @@ class InMemorySessionService(BaseSessionService):
         session = self._load(key)
         config = config or GetSessionConfig()
         selected = _select_events(self._sessions[key].events, config)
-        session.events = selected if config.without_superseded else copy.deepcopy(selected)
+        session.events = selected if config.without_superseded else deep_copy(selected)
         return session
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
@@ -132,7 +133,7 @@ class InMemorySessionService(BaseSessionService):
         if stored is None:
             raise SessionNotFoundError(f"Session {session.id!r} was deleted meanwhile.")
         scoped = ScopedState.split(copy.deepcopy(event.actions.state_delta))
-        stored.events.append(event.model_copy(deep=True))
+        stored.events.append(deep_copy(event))
         stored.state.update(scoped.session)
         stored.last_update_time = update_time(event)
         self._merge_shared(session.app_name, session.user_id, scoped)

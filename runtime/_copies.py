@@ -1,0 +1,36 @@
+"""Deep copies of events and contents, several times as fast as `copy.deepcopy`."""
+
+from __future__ import annotations
+
+import copy
+from types import NoneType
+from typing import TypeVar, cast
+
+from pydantic import BaseModel
+
+T = TypeVar("T")
+
+_UNCHANGEABLE = frozenset({NoneType, bool, int, float, str, bytes})
+
+
+def deep_copy(value: T) -> T:
+    """Return a copy that shares nothing that can be changed. An object that is held twice becomes two."""
+    return cast("T", _copy_of(value))
+
+
+def _copy_of(value: object) -> object:
+    kind = type(value)
+    if kind in _UNCHANGEABLE:
+        return value
+    if kind is dict:
+        return {key: _copy_of(item) for key, item in cast("dict[object, object]", value).items()}
+    if kind is list:
+        return [_copy_of(item) for item in cast("list[object]", value)]
+    if not isinstance(value, BaseModel) or value.__pydantic_extra__ or value.__pydantic_private__:
+        return copy.deepcopy(value)
+    copied = value.model_copy()
+    attributes = copied.__dict__
+    for name, attribute in attributes.items():
+        if type(attribute) not in _UNCHANGEABLE:
+            attributes[name] = _copy_of(attribute)
+    return copied
