@@ -24,7 +24,7 @@ from django.utils.translation import gettext, gettext_noop
 from adk_site.sso.settings import PROVIDER_ID
 from sessions_app.client_address import client_network
 from sessions_app.conf import conf
-from sessions_app.limits import allowance
+from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 
 NO_LIMIT = 2**31 - 1
@@ -62,7 +62,7 @@ class SignInBackend(AxesStandaloneBackend):  # type: ignore[misc]  # django-axes
             AxesBackendPermissionDenied: it may not.
         """
         super().authenticate(request, username, password, **kwargs)
-        exceeded = rates().count_now(allowance.sign_ins(client_network(request)))
+        exceeded = rates().count_now(quotas.sign_ins(client_network(request)))
         if exceeded is not None:
             request.axes_locked_out = True  # type: ignore[attr-defined]  # read by the middleware of django-axes
             request.sign_in_refusal = (FROM_ADDRESS, exceeded.seconds)  # type: ignore[attr-defined]

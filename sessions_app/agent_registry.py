@@ -83,14 +83,14 @@ def registry() -> Registry:
 
 
 def replace_registry(newer: Registry) -> None:
-    """Let a newer registry take the place of the present one."""
+    """Replace the registry of this process."""
     global _registry
     with _lock:
         _registry = newer
 
 
 def forget_registry() -> None:
-    """Let the next use load all agents again, because other settings name other agents."""
+    """Drop the registry, so that its next use loads all agents again: other settings name other agents."""
     global _registry
     with _lock:
         _registry = None

@@ -23,11 +23,11 @@ _is_unmasked: ContextVar[bool] = ContextVar("is_unmasked", default=False)
 
 _QUOTE = r"(?:\\?[\"']|&quot;|&\#x27;)?"
 _NAME = re.compile(rf"(?<![\w-])([\w-]{{1,64}}){_QUOTE}\s{{0,4}}[=:]\s{{0,4}}{_QUOTE}")
-"""A name before its value, in code, JSON, a query string or HTML. A longer name is none: the search stays linear."""
+"""A name before its value, in code, JSON, a query string or HTML; not a longer one, so that the search stays linear."""
 _NAMED_VALUE = re.compile(
     r"""(?<=")[^"\\\n]+|(?<=')[^'\\\n]+|(?<=&quot;)(?:(?!&quot;).)+|(?<=&\#x27;)(?:(?!&\#x27;).)+|[^\s"'\\&,;)}<]+"""
 )
-"""A value in quotes up to their end, another one up to a space."""
+"""A value: in quotes up to their end, without quotes up to a space."""
 _DIGITS = re.compile(r"[2-6](?<![\w.+-].)\d*+(?:[ -]\d++){0,5}(?![\w-])")
 _CARD = re.compile(r"(?=\d{13,19}$)(?:4|5[1-5]|2[2-7]|3[0-8]|6[0245])")
 _LEXEME = re.compile(
@@ -35,13 +35,13 @@ _LEXEME = re.compile(
 )
 """A name with its colon, a text, another value, a bracket, or what is between them."""
 _EMPTY = ("null", "true", "false", '""')
-"""Values that tell nothing of a secret but whether there is one."""
+"""Values that reveal only whether there is a secret."""
 _PIECES = re.compile(r"(<(?:script|style|textarea)\b[^<]*+</(?:script|style|textarea)>|<[^<>]*+>)")
 """Tags, and elements whose content is no text. None reaches over another raw `<`: the search stays linear."""
 LOOK_AHEAD = 1_000
-"""Characters beside a cut that can show that it is within a secret."""
+"""Characters after a cut that are searched, with those before it, for a secret across the cut."""
 _SEAM = "\n\x00\n"
-"""Between pieces of text: no pattern should reach over it."""
+"""Separator of pieces of text, over which no pattern should reach."""
 
 
 @contextmanager

@@ -253,7 +253,10 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return excerpt(", ".join(names_of(TOOL, figures_of(session).labels)), LONGEST_TOOLS)
 
     def _get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
-        """Return the session to show words of it: the access is recorded, and a grant to unmask is in force."""
+        """Return the session for a response with words of the conversation.
+
+        The access is recorded, and a grant to unmask is in force.
+        """
         session = self.get_session(request, session_id)
         request.unmasked_until = unmask_if_granted(request, session.pk)  # type: ignore[attr-defined]
         match = request.resolver_match
@@ -263,7 +266,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return session
 
     def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
-        """Return the session to show nothing of what was said."""
+        """Return the session for a response without words of the conversation."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         require(request, Right.VIEW_TEXT)

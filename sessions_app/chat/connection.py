@@ -15,7 +15,7 @@ from sessions_app.db import event_log
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import LimitExceededError
 from sessions_app.languages import activate_for_connection, browser_time_zone
-from sessions_app.limits import allowance
+from sessions_app.limits import quotas
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
@@ -101,7 +101,7 @@ class Connection:
 
     async def _is_within_open_sockets(self) -> bool:
         """Return False when too many sockets are open, after an `error` frame and a close code."""
-        opened = await open_sockets().open(allowance.open_sockets(self.user.pk, self.network))
+        opened = await open_sockets().open(quotas.open_sockets(self.user.pk, self.network))
         if isinstance(opened, str):
             self._socket_id = opened
             return True

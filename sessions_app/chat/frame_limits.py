@@ -9,7 +9,7 @@ from runtime.errors import AdkError
 from sessions_app.chat import protocol
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, LimitExceededError
-from sessions_app.limits import allowance
+from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.ownership import User
 
@@ -30,10 +30,8 @@ class ExceededLimit:
 
 def exceeded_limit(text: str, user: User, network: str) -> ExceededLimit | None:
     """Count a frame; return the limit on rate or size that it exceeds, or None when the frame may be read."""
-    if exceeded := rates().count(allowance.frames(user.pk, network)):
-        too_many = LimitExceededError(
-            f"More than {exceeded.allowance.most} frames in a minute. Wait a minute."
-        )
+    if exceeded := rates().count(quotas.frames(user.pk, network)):
+        too_many = LimitExceededError(f"More than {exceeded.quota.most} frames in a minute. Wait a minute.")
         return ExceededLimit(too_many, protocol.CLOSE_TOO_MANY, HTTPStatus.TOO_MANY_REQUESTS)
     if len(text) > conf().frame_limit:
         too_large = InvalidInputError(f"The frame is larger than {conf().frame_limit} characters.")

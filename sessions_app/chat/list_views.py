@@ -53,7 +53,7 @@ async def session_page_of(person: User, request: HttpRequest) -> SessionListPage
 @require_GET
 @login_required
 async def activity(request: HttpRequest) -> HttpResponse:
-    """Return what runs, what waits for the person and what comes in the person's sessions."""
+    """Return the activity: work that runs, waits for the person or is scheduled in the person's sessions."""
     found = await in_thread(activity_of, await request.auser())
     return render(request, "chat/activity.html", {"activity": found})
 

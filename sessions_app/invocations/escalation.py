@@ -52,7 +52,7 @@ def _mail_overdue(seconds: float) -> bool:
             try:
                 _mail_once(_of_tools(name), limit)
             except Exception:  # The mails of other tools are sent nevertheless; the next sweep tries again.
-                logger.exception("The group %r was not told what waits", limit.mail_group)
+                logger.exception("The group %r got no mail about waiting requests", limit.mail_group)
     return False
 
 

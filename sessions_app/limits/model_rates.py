@@ -13,7 +13,7 @@ from functools import lru_cache
 from runtime.errors import ModelError
 from runtime.models.error_messages import sentence_for
 from sessions_app.conf import RateLimit, conf
-from sessions_app.limits.allowance import MINUTE, Allowance
+from sessions_app.limits.quotas import MINUTE, Quota
 from sessions_app.limits.rates import Exceeded, rates
 from sessions_app.loop_local import LoopLocal
 from sessions_app.thread_pools import limit_threads
@@ -27,8 +27,8 @@ class SharedRate:
 
     def __init__(self, name: str, limit: RateLimit) -> None:
         self._name = name
-        self._requests = _allowances("requests", name, limit.requests)
-        self._tokens = _allowances("tokens", name, limit.tokens)
+        self._requests = _quotas("requests", name, limit.requests)
+        self._tokens = _quotas("tokens", name, limit.tokens)
         self._turn = LoopLocal(asyncio.Lock)
 
     async def wait(self) -> None:
@@ -68,5 +68,5 @@ def _shared_rate(name: str, limit: RateLimit) -> SharedRate:
     return SharedRate(name, limit)
 
 
-def _allowances(kind: str, name: str, most: int) -> list[Allowance]:
-    return [Allowance(f"model-{kind}:{name}", most, MINUTE)] if most else []
+def _quotas(kind: str, name: str, most: int) -> list[Quota]:
+    return [Quota(f"model-{kind}:{name}", most, MINUTE)] if most else []

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from redis import Redis
 
-from sessions_app.limits.allowance import Allowance
+from sessions_app.limits.quotas import Quota
 from sessions_app.limits.shared_redis import PREFIX, attempt, tick
 from sessions_app.thread_pools import limit_threads
 
@@ -51,13 +51,13 @@ class OpenSockets:
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    async def open(self, allowances: Sequence[Allowance]) -> str | Allowance:
-        """Return the id of a socket that may be open, or the first allowance that the socket would exceed."""
+    async def open(self, quotas: Sequence[Quota]) -> str | Quota:
+        """Return the id of a socket that may be open, or the first quota that the socket would exceed."""
         socket_id = uuid4().hex
-        exceeded = self._add(socket_id, allowances)
-        if exceeded is None and allowances:
-            place = await limit_threads.run(attempt, partial(self._open, socket_id, allowances))
-            exceeded = allowances[place - 1] if place else None
+        exceeded = self._add(socket_id, quotas)
+        if exceeded is None and quotas:
+            place = await limit_threads.run(attempt, partial(self._open, socket_id, quotas))
+            exceeded = quotas[place - 1] if place else None
             if exceeded is not None:
                 self._remove(socket_id)
         return exceeded or socket_id
@@ -86,19 +86,19 @@ class OpenSockets:
         for start in range(0, len(subjects), SUBJECTS_PER_CALL):
             attempt(partial(_renew, subjects[start : start + SUBJECTS_PER_CALL]))
 
-    def _open(self, socket_id: str, allowances: Sequence[Allowance], redis: Redis) -> int:
+    def _open(self, socket_id: str, quotas: Sequence[Quota], redis: Redis) -> int:
         """Add the socket to the sets of its subjects, or return the place of the first one that is full, from 1.
 
         Closed sockets of these subjects leave the sets first: the thread that tells Redis of them may come later.
         """
         with self._lock:
             closing = {
-                each.key: list(self._closing[each.key]) for each in allowances if each.key in self._closing
+                each.key: list(self._closing[each.key]) for each in quotas if each.key in self._closing
             }
         if closing:
             _close(closing, redis)
-        keys = [PREFIX + allowance.key for allowance in allowances]
-        most = [allowance.most for allowance in allowances]
+        keys = [PREFIX + quota.key for quota in quotas]
+        most = [quota.most for quota in quotas]
         return cast(int, redis.register_script(_OPEN)(keys, [EXPIRY_SECONDS, socket_id, *most]))
 
     def _tell_closed(self, socket_id: str, keys: Sequence[str]) -> None:
@@ -109,12 +109,12 @@ class OpenSockets:
                 if not self._closing[key]:
                     del self._closing[key]
 
-    def _add(self, socket_id: str, allowances: Sequence[Allowance]) -> Allowance | None:
+    def _add(self, socket_id: str, quotas: Sequence[Quota]) -> Quota | None:
         with self._lock:
-            for allowance in allowances:
-                if self._counts[allowance.key] >= allowance.most:
-                    return allowance
-            self._keys[socket_id] = [allowance.key for allowance in allowances]
+            for quota in quotas:
+                if self._counts[quota.key] >= quota.most:
+                    return quota
+            self._keys[socket_id] = [quota.key for quota in quotas]
             self._counts.update(self._keys[socket_id])
         return None
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from redis import Redis
 
-from sessions_app.limits.allowance import Allowance
+from sessions_app.limits.quotas import Quota
 from sessions_app.limits.shared_redis import PREFIX, attempt, tick
 
 FLUSH_SECONDS = 1.0
@@ -41,9 +41,9 @@ class _Window:
 
 @dataclass(frozen=True)
 class Exceeded:
-    """An allowance that is used up, and the seconds until its window ends."""
+    """A quota that is used up, and the seconds until its window ends."""
 
-    allowance: Allowance
+    quota: Quota
     seconds: float
 
 
@@ -55,30 +55,30 @@ class Rates:
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
 
-    def count(self, allowances: Sequence[Allowance], amount: int = 1) -> Exceeded | None:
-        """Count one thing, or another amount; return the first allowance that is exceeded then. Waits for nothing."""
+    def count(self, quotas: Sequence[Quota], amount: int = 1) -> Exceeded | None:
+        """Count one thing, or another amount; return the first quota that is exceeded then. Waits for nothing."""
         with self._lock:
-            for allowance in allowances:
-                self._window(allowance).unsent += amount
-        return self._exceeded(allowances)
+            for quota in quotas:
+                self._window(quota).unsent += amount
+        return self._exceeded(quotas)
 
     def count_now(
-        self, allowances: Sequence[Allowance], amount: int = 1, *, unless: Sequence[Allowance] = ()
+        self, quotas: Sequence[Quota], amount: int = 1, *, unless: Sequence[Quota] = ()
     ) -> Exceeded | None:
         """Count exactly: with the counts of all processes, in one round trip to Redis.
 
         Args:
-            allowances: the allowances to count for.
+            quotas: the quotas to count for.
             amount: the amount to count.
-            unless: other allowances; when one of these is exceeded, it is returned, and nothing is counted.
+            unless: other quotas; when one of these is exceeded, it is returned, and nothing is counted.
         """
         self.count(unless, 0)
-        self.count(allowances, amount)
-        self.flush([allowance.key for allowance in (*unless, *allowances)])
+        self.count(quotas, amount)
+        self.flush([quota.key for quota in (*unless, *quotas)])
         if exceeded := self._exceeded(unless):
-            self.count(allowances, -amount)
+            self.count(quotas, -amount)
             return exceeded
-        return self._exceeded(allowances)
+        return self._exceeded(quotas)
 
     def flush(self, keys: Sequence[str] | None = None) -> None:
         """Add the unsent counts to the shared ones and read these; without Redis nothing changes.
@@ -102,19 +102,19 @@ class Rates:
                     window.unsent -= amounts[key]
                     window.ends_at = time.monotonic() + milliseconds / 1000
 
-    def _window(self, allowance: Allowance) -> _Window:
+    def _window(self, quota: Quota) -> _Window:
         now = time.monotonic()
-        window = self._windows.get(allowance.key)
+        window = self._windows.get(quota.key)
         if window is None or window.ends_at <= now:
-            window = self._windows[allowance.key] = _Window(allowance.seconds, now + allowance.seconds)
+            window = self._windows[quota.key] = _Window(quota.seconds, now + quota.seconds)
         return window
 
-    def _exceeded(self, allowances: Sequence[Allowance]) -> Exceeded | None:
+    def _exceeded(self, quotas: Sequence[Quota]) -> Exceeded | None:
         with self._lock:
-            for allowance in allowances:
-                window = self._window(allowance)
-                if window.shared + window.unsent > allowance.most:
-                    return Exceeded(allowance, max(0.0, window.ends_at - time.monotonic()))
+            for quota in quotas:
+                window = self._window(quota)
+                if window.shared + window.unsent > quota.most:
+                    return Exceeded(quota, max(0.0, window.ends_at - time.monotonic()))
         return None
 
 

@@ -297,7 +297,7 @@ class Relay:
                 else:
                     self._dispatch(news, message.get("channel", ""))
             except Exception:  # During an upgrade a process may send what this one does not know.
-                logger.exception("News of the kind %r cannot be used; the others are", news.get("kind"))
+                logger.exception("News of the kind %r cannot be used; other news are", news.get("kind"))
 
     def _on_echo(self, news: dict[str, Any]) -> None:
         """Handle an own message that Redis returns: by now the other processes know what this one follows."""

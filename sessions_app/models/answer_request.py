@@ -35,14 +35,14 @@ def permission_to_answer(answered_by: str) -> str:
 
 
 class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
-    """Requests that wait, and those that do no longer."""
+    """Requests for answers; the open ones still wait."""
 
     def open(self) -> AnswerRequestQuerySet:
-        """Return the requests that wait now: not those of work that was cancelled or deleted."""
+        """Return the requests that still wait: their work was neither cancelled nor deleted."""
         waiting = Invocation.objects.filter(
             invocation_id=OuterRef("invocation_id"), status=InvocationStatus.WAITING
         )
-        # Undelivered ones have an index, as all that wait are.
+        # All waiting jobs are undelivered, and undelivered jobs have an index.
         asking = ToolJob.objects.undelivered().filter(status=JobStatus.WAITING)
         still_waits = Q(Exists(waiting), job=None) | Q(job__in=asking.values("pk"))
         return self.filter(still_waits, session__deleted_at=None)

@@ -49,7 +49,7 @@ def people_of_keys(groups: Collection[int]) -> models.QuerySet[Any]:
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    """Keys, those in force, and new ones."""
+    """Selections of keys, and the creation of a key."""
 
     def active(self) -> Self:
         """Return the keys in force: not revoked, not expired, of a person who is active."""

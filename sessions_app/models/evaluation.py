@@ -97,7 +97,7 @@ class EvaluatedCase(models.Model):
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
-        """Each case once; the sweep finds the open ones."""
+        """An evaluation has each case once; an index finds the open cases."""
 
         default_permissions = ()
         constraints = [

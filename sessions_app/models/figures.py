@@ -13,7 +13,7 @@ NAME_LENGTH = 128
 
 
 class Metric(models.TextChoices):
-    """Kinds of amounts of a day, with what `name` and `detail` are."""
+    """Kinds of amounts of a day, each with the meaning of `name` and `detail`."""
 
     PEOPLE = "people"
     """People who wrote, in all apps together."""
@@ -37,7 +37,7 @@ class SessionFigures(models.Model):
     Attributes:
         errors: failed calls and events with an error.
         seconds: runtime of the invocations.
-        labels: what lists filter by, such as `tool:refund`: see `figures.labels`.
+        labels: properties that lists filter by, such as `tool:refund`: see `figures.labels`.
         outcomes: numbers of invocations by day and status, as they are counted in `DayFigure`.
         invocation_id: the newest invocation; its first event was at `began_at`, and `has_word` is true from its first
             text on.

@@ -1,4 +1,4 @@
-"""Past attempts of an invocation or a job: what became of each, kept when the next one begins."""
+"""Past attempts of an invocation or a job: the outcome of each is kept when the next attempt begins."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ class ResumableUploadQuerySet(models.QuerySet["ResumableUpload"]):
         return self.filter(created_at__gt=Now() - KEPT)
 
     def expired(self) -> Self:
-        """Return the uploads that nobody can go on with."""
+        """Return the uploads that can no longer be continued."""
         return self.filter(created_at__lte=Now() - KEPT)
 
 
 class ResumableUpload(models.Model):
-    """An upload. After its end the row tells a client that has missed the last response what became of the file.
+    """An upload in chunks. The row outlives its end: a client that has missed the last response finds the file by it.
 
     Attributes:
         length: bytes of the whole file.

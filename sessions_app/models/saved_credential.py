@@ -21,7 +21,7 @@ class SavedCredential(models.Model):
     saved_at = models.DateTimeField()
 
     class Meta:
-        """One credential for a key of a user in an app; an index finds the old ones."""
+        """One credential for a key of a user in an app; an index finds the old credentials."""
 
         constraints = [
             models.UniqueConstraint(fields=["user", "app_name", "key"], name="saved_credential_unique"),

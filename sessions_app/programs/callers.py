@@ -17,7 +17,7 @@ from sessions_app import actors
 from sessions_app.client_address import client_address, client_network
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import LimitExceededError, NotFoundError, PermissionDeniedError
-from sessions_app.limits import allowance
+from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import ApiKey, Scope
 from sessions_app.models.api_key import people_of_keys
@@ -97,21 +97,21 @@ def _note_actor(source: Source, key: ApiKey | None) -> None:
 
 
 def _within_rate(caller: Caller) -> Caller:
-    if exceeded := rates().count(_allowances(caller)):
+    if exceeded := rates().count(_quotas(caller)):
         raise LimitExceededError(
-            f"More than {exceeded.allowance.most} requests in a minute. Wait a minute.",
+            f"More than {exceeded.quota.most} requests in a minute. Wait a minute.",
             retry_seconds=exceeded.seconds,
         )
     return caller
 
 
-def _allowances(caller: Caller) -> list[allowance.Allowance]:
+def _quotas(caller: Caller) -> list[quotas.Quota]:
     """Return the limits on requests. Only a rate that staff gave to a service counts in place of a person's."""
-    key, of_person = caller.key, allowance.frames(caller.user.pk, caller.network)
+    key, of_person = caller.key, quotas.frames(caller.user.pk, caller.network)
     if key is None or not key.requests_per_minute:
         return of_person
-    others = allowance.frames_of_address(caller.network) if key.is_of_service else of_person
-    return [*others, allowance.requests(key.pk, key.requests_per_minute)]
+    others = quotas.frames_of_address(caller.network) if key.is_of_service else of_person
+    return [*others, quotas.requests(key.pk, key.requests_per_minute)]
 
 
 def _members(group_id: int, user_id: str) -> set[AbstractBaseUser]:

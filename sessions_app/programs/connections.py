@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from sessions_app.errors import LimitExceededError
-from sessions_app.limits import allowance
+from sessions_app.limits import quotas
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
@@ -45,7 +45,7 @@ async def place(caller: Caller) -> AbstractContextManager[None]:
     Raises:
         LimitExceededError: the person, or the people at the address, have too many.
     """
-    opened = await open_sockets().open(allowance.open_sockets(caller.user.pk, caller.network))
+    opened = await open_sockets().open(quotas.open_sockets(caller.user.pk, caller.network))
     if not isinstance(opened, str):
         raise LimitExceededError(
             f"{opened.most} connections are open already. Close others, or wait.", retry_seconds=RETRY_SECONDS

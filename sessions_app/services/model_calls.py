@@ -107,7 +107,7 @@ def _times_of(call: ModelCall) -> Record:
 
 
 def _end_of(call: ModelCall) -> Record:
-    """Return what a trace shows of the answer to an agent that ran as a tool."""
+    """Return the fields that a trace shows of the answer to an agent that ran as a tool."""
     answer = call.answer
     if answer is None:
         return {}

@@ -74,7 +74,7 @@ def store_chunk(begun: ResumableUpload, offset: int, chunk: IO[bytes]) -> Resuma
 
 
 def delete_expired_uploads() -> None:
-    """Delete the uploads that nobody can go on with."""
+    """Delete the uploads that can no longer be continued."""
     ResumableUpload.objects.expired().delete()
 
 

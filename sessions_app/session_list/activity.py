@@ -1,4 +1,4 @@
-"""Activity: what runs, what waits for the person and what comes, in all sessions of one person."""
+"""Activity: work that runs, waits for the person or is scheduled, in all sessions of one person."""
 
 from __future__ import annotations
 

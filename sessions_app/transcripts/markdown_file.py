@@ -1,7 +1,7 @@
-"""Transcript as a Markdown file. No text can end its place, forge an entry or hide the ones that follow.
+"""Transcript as a Markdown file. No text can leave its place, forge an entry or hide later entries.
 
-Markdown of a person or an agent stands in a block quote: its end closes the code and HTML blocks within. All other
-text stands in a fence or has its markup escaped.
+Markdown of a person or an agent is in a block quote: its end closes the code and HTML blocks within. All other text is
+in a fence or has its markup escaped.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import LimitExceededError
-from sessions_app.limits import allowance
+from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import Artifact
 from sessions_app.ownership import User, own_session
@@ -40,9 +40,9 @@ async def upload_file(
         LimitExceededError: the user's files are too large together, or came too fast; or see `create_session`.
     """
     session = None if new_app else await own_session(user, session_id)
-    if exceeded := rates().count(allowance.frames(user.pk, network)):
+    if exceeded := rates().count(quotas.frames(user.pk, network)):
         raise LimitExceededError(
-            f"More than {exceeded.allowance.most} messages and files in a minute. Wait a minute.",
+            f"More than {exceeded.quota.most} messages and files in a minute. Wait a minute.",
             retry_seconds=exceeded.seconds,
         )
     mime_type = await in_thread(uploads.check_upload, upload)  # before a session is created

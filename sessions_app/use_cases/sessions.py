@@ -13,7 +13,7 @@ from sessions_app.agent_registry import get_app
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import LimitExceededError, NotFoundError
 from sessions_app.invocations.message_text import validated_text
-from sessions_app.limits import allowance
+from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.live.process import live
 from sessions_app.models import Session
@@ -74,11 +74,11 @@ async def begin_session(
 
 
 async def count_new_session(user: User, network: str) -> None:
-    exceeded = await limit_threads.run(rates().count_now, allowance.new_sessions(user.pk, network))
+    exceeded = await limit_threads.run(rates().count_now, quotas.new_sessions(user.pk, network))
     if exceeded is not None:
         minutes = ceil(exceeded.seconds / 60)
         raise LimitExceededError(
-            f"{exceeded.allowance.most} conversations were begun here within an hour. Try again in {minutes} "
+            f"{exceeded.quota.most} conversations were begun here within an hour. Try again in {minutes} "
             "minutes, or go on in one that you have.",
             retry_seconds=exceeded.seconds,
         )

@@ -67,11 +67,11 @@ class Push:
 
 
 PushOf = Callable[[WebhookDelivery], Awaitable[Push | None]]
-"""Makes a push notification of what is now; None when there is nothing to tell."""
+"""Makes the push notification of a task as it is now; None when there is nothing to tell."""
 
 
 async def start_round(push_of: PushOf) -> None:
-    """Start to deliver what is due, unless this process does so already."""
+    """Start a round of the due deliveries, unless this process runs one already."""
     if not _rounds:
         task = create_task(_deliver_due(push_of), "deliver to webhooks")
         _rounds.add(task)

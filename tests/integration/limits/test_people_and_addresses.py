@@ -31,8 +31,8 @@ from sessions_app import agent_registry, use_cases
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import shared_redis
-from sessions_app.limits.allowance import Allowance
 from sessions_app.limits.open_sockets import OpenSockets
+from sessions_app.limits.quotas import Quota
 from sessions_app.limits.rates import Rates, rates
 from sessions_app.models import Session
 from sessions_app.routing import websocket_urlpatterns
@@ -121,25 +121,25 @@ async def test_frames_of_an_address_are_counted_over_all_people(
 
 
 def test_processes_share_their_counts() -> None:
-    allowance = [Allowance("frames:person:1", 10, 60)]
+    quota = [Quota("frames:person:1", 10, 60)]
     one, other = Rates(), Rates()
-    assert [one.count(allowance) for _ in range(6)] == [None] * 6
+    assert [one.count(quota) for _ in range(6)] == [None] * 6
     one.flush()
-    assert [other.count(allowance) for _ in range(4)] == [None] * 4
+    assert [other.count(quota) for _ in range(4)] == [None] * 4
     other.flush()
-    exceeded = other.count(allowance)
-    assert exceeded is not None and exceeded.allowance == allowance[0] and 58 < exceeded.seconds <= 60
+    exceeded = other.count(quota)
+    assert exceeded is not None and exceeded.quota == quota[0] and 58 < exceeded.seconds <= 60
 
 
 def test_a_count_that_must_be_exact_is_exact_for_threads_of_two_processes() -> None:
-    allowance = [Allowance("sessions:person:1", 10, 3600)]
+    quota = [Quota("sessions:person:1", 10, 3600)]
     one, other = Rates(), Rates()
     accepted: list[bool] = []
     begin = threading.Barrier(20)
 
     def create(process: Rates) -> None:
         begin.wait()
-        accepted.append(process.count_now(allowance) is None)
+        accepted.append(process.count_now(quota) is None)
 
     threads = [threading.Thread(target=create, args=[process]) for process in (one, other) for _ in range(10)]
     for thread in threads:
@@ -147,33 +147,33 @@ def test_a_count_that_must_be_exact_is_exact_for_threads_of_two_processes() -> N
     for thread in threads:
         thread.join()
     assert sum(accepted) <= 10 < len(accepted)
-    assert Rates().count_now(allowance) is not None
+    assert Rates().count_now(quota) is not None
 
 
 def test_counting_begins_anew_when_the_window_of_redis_has_passed(redis: Redis) -> None:
-    allowance = [Allowance("sessions:person:1", 1, 1)]
+    quota = [Quota("sessions:person:1", 1, 1)]
     process = Rates()
-    assert process.count_now(allowance) is None
-    exceeded = process.count_now(allowance)
+    assert process.count_now(quota) is None
+    exceeded = process.count_now(quota)
     assert exceeded is not None
     while redis.exists(f"{shared_redis.PREFIX}sessions:person:1"):
         pass
-    assert Rates().count_now(allowance) is None
+    assert Rates().count_now(quota) is None
 
 
 def test_a_process_counts_for_itself_while_redis_is_away_and_shares_its_count_later(
     redis_away: Callable[[], None], settings: Any
 ) -> None:
-    allowance = [Allowance("sessions:person:1", 4, 3600)]
+    quota = [Quota("sessions:person:1", 4, 3600)]
     url = settings.REDIS_URL
     one, other = Rates(), Rates()
-    assert one.count_now(allowance) is None
+    assert one.count_now(quota) is None
     redis_away()
-    assert [one.count_now(allowance) is None for _ in range(4)] == [True, True, True, False]
-    assert other.count_now(allowance) is None
+    assert [one.count_now(quota) is None for _ in range(4)] == [True, True, True, False]
+    assert other.count_now(quota) is None
     settings.REDIS_URL, shared_redis._away_until = url, 0.0
     one.flush()
-    assert other.count_now(allowance) is not None
+    assert other.count_now(quota) is not None
 
 
 async def test_open_sockets_of_a_person_are_limited_until_one_is_closed(
@@ -198,16 +198,16 @@ async def test_open_sockets_of_a_person_are_limited_until_one_is_closed(
 
 
 async def test_the_place_of_a_closed_socket_is_free_at_once() -> None:
-    allowance, sockets = [Allowance(f"sockets:person:{uuid4().hex}", 1)], OpenSockets()
+    quota, sockets = [Quota(f"sockets:person:{uuid4().hex}", 1)], OpenSockets()
     for _ in range(1000):  # the thread that tells Redis of a closed socket may come after the one of the next
-        socket_id = await sockets.open(allowance)
+        socket_id = await sockets.open(quota)
         assert isinstance(socket_id, str)
         sockets.close(socket_id)
 
 
 async def test_sockets_that_close_together_do_not_burden_those_of_others(redis: Redis) -> None:
     sockets, threads_may_go_on = OpenSockets(), threading.Event()
-    subjects = [[Allowance(f"sockets:person:{uuid4().hex}", 1)] for _ in range(100)]
+    subjects = [[Quota(f"sockets:person:{uuid4().hex}", 1)] for _ in range(100)]
     closed = [await sockets.open(subject) for subject in subjects[:50]]
     redis.config_resetstat()
     for _ in range(conf().limit_threads):
@@ -224,28 +224,28 @@ async def test_sockets_that_close_together_do_not_burden_those_of_others(redis: 
 
 async def test_open_sockets_are_counted_over_processes_and_those_of_a_dead_one_expire(redis: Redis) -> None:
     key = f"sockets:person:{uuid4().hex}"
-    allowance = [Allowance(key, 2)]
+    quota = [Quota(key, 2)]
     one, other, third = OpenSockets(), OpenSockets(), OpenSockets()
-    assert isinstance(await one.open(allowance), str)
-    assert isinstance(await other.open(allowance), str)
-    assert await third.open(allowance) == allowance[0]
+    assert isinstance(await one.open(quota), str)
+    assert isinstance(await other.open(quota), str)
+    assert await third.open(quota) == quota[0]
     redis.delete(shared_redis.PREFIX + key)  # Redis has lost its data
     one.renew()
     other.renew()
-    assert await third.open(allowance) == allowance[0]
+    assert await third.open(quota) == quota[0]
     members = cast(list[bytes], redis.zrange(shared_redis.PREFIX + key, 0, 0))
     redis.zadd(shared_redis.PREFIX + key, dict.fromkeys(members, 1))  # not renewed for a long time
-    assert isinstance(await third.open(allowance), str)
+    assert isinstance(await third.open(quota), str)
 
 
 async def test_a_process_that_shuts_down_gives_its_places_to_others() -> None:
-    allowance = [Allowance("sockets:person:1", 2)]
+    quota = [Quota("sockets:person:1", 2)]
     one, other = OpenSockets(), OpenSockets()
     for _ in range(2):
-        assert isinstance(await one.open(allowance), str)
+        assert isinstance(await one.open(quota), str)
     await one.close_all()
     one.renew()
-    assert [isinstance(await other.open(allowance), str) for _ in range(3)] == [True, True, False]
+    assert [isinstance(await other.open(quota), str) for _ in range(3)] == [True, True, False]
 
 
 async def test_a_redis_that_hangs_delays_few_sockets_and_no_frame(settings: Any, tmp_path: Path) -> None:
@@ -255,31 +255,31 @@ async def test_a_redis_that_hangs_delays_few_sockets_and_no_frame(settings: Any,
         settings.REDIS_URL = f"unix://{tmp_path / 'redis.sock'}"
         sockets, frames = OpenSockets(), Rates()
         began = time.monotonic()
-        opened = [await sockets.open([Allowance("sockets:person:1", 20)]) for _ in range(20)]
+        opened = [await sockets.open([Quota("sockets:person:1", 20)]) for _ in range(20)]
         assert time.monotonic() - began < 4
         assert all(isinstance(each, str) for each in opened)
-        assert await sockets.open([Allowance("sockets:person:1", 20)]) not in opened
+        assert await sockets.open([Quota("sockets:person:1", 20)]) not in opened
         shared_redis._away_until = 0.0
         flushing = threading.Thread(target=frames.flush)
-        allowance = [Allowance("frames:person:1", 100, 60)]
-        frames.count(allowance)
+        quota = [Quota("frames:person:1", 100, 60)]
+        frames.count(quota)
         flushing.start()
         counted = 0
         while flushing.is_alive():
-            frames.count(allowance)
+            frames.count(quota)
             counted += 1
         assert counted > 100  # None of them waited for Redis.
-        assert frames.count(allowance) is not None
+        assert frames.count(quota) is not None
 
 
 def test_two_processes_share_their_counts(redis: Redis) -> None:
     """Two interpreters try 10 things each; together they may do 10."""
     program = (
         "import django; django.setup()\n"
-        "from sessions_app.limits.allowance import Allowance\n"
+        "from sessions_app.limits.quotas import Quota\n"
         "from sessions_app.limits.rates import Rates\n"
-        "process, allowance = Rates(), [Allowance('sessions:person:1', 10, 3600)]\n"
-        "print(sum(process.count_now(allowance) is None for _ in range(10)))"
+        "process, quota = Rates(), [Quota('sessions:person:1', 10, 3600)]\n"
+        "print(sum(process.count_now(quota) is None for _ in range(10)))"
     )
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "adk_site.settings", "REDIS_URL": site.REDIS_URL}
     command = [sys.executable, "-W", "ignore", "-c", program]
@@ -290,15 +290,15 @@ def test_two_processes_share_their_counts(redis: Redis) -> None:
 
 
 async def test_a_process_limits_its_own_sockets_while_redis_is_away(redis_away: Callable[[], None]) -> None:
-    allowance = [Allowance("sockets:person:1", 2)]
+    quota = [Quota("sockets:person:1", 2)]
     process = OpenSockets()
-    first = await process.open(allowance)
+    first = await process.open(quota)
     redis_away()
-    assert isinstance(await process.open(allowance), str)
-    assert await process.open(allowance) == allowance[0]
+    assert isinstance(await process.open(quota), str)
+    assert await process.open(quota) == quota[0]
     assert isinstance(first, str)
     process.close(first)
-    assert isinstance(await process.open(allowance), str)
+    assert isinstance(await process.open(quota), str)
 
 
 async def test_new_sessions_are_limited_for_a_person_and_for_an_address(

@@ -1,4 +1,4 @@
-"""Allowance: how much of one thing a person or the people at one address may use."""
+"""Quotas: limits on what a person, the people at one address or an API key may do in a time, or have open at once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MINUTE, HOUR = 60, 3600
 
 
 @dataclass(frozen=True)
-class Allowance:
-    """Largest number of things of one subject.
+class Quota:
+    """Largest number of things that are counted under one key.
 
     Attributes:
         key: name of the counter, such as `frames:person:7`.
@@ -25,41 +25,41 @@ class Allowance:
     seconds: int = 0
 
 
-def open_sockets(user_pk: Any, network: str) -> list[Allowance]:
+def open_sockets(user_pk: Any, network: str) -> list[Quota]:
     """Return the limits on sockets that are open at once."""
-    return _allowances("sockets", user_pk, network, conf().sockets_per_person, conf().sockets_per_address)
+    return _quotas("sockets", user_pk, network, conf().sockets_per_person, conf().sockets_per_address)
 
 
-def frames(user_pk: Any, network: str) -> list[Allowance]:
+def frames(user_pk: Any, network: str) -> list[Quota]:
     """Return the limits on frames in a minute."""
     most = conf().frames_per_person, conf().frames_per_address
-    return _allowances("frames", user_pk, network, *most, MINUTE)
+    return _quotas("frames", user_pk, network, *most, MINUTE)
 
 
-def frames_of_address(network: str) -> list[Allowance]:
+def frames_of_address(network: str) -> list[Quota]:
     """Return the limit on frames from an address in a minute."""
-    return _allowances("frames", "", network, 0, conf().frames_per_address, MINUTE)
+    return _quotas("frames", "", network, 0, conf().frames_per_address, MINUTE)
 
 
-def requests(key_id: Any, most: int) -> Allowance:
+def requests(key_id: Any, most: int) -> Quota:
     """Return the limit on the requests with an API key in a minute."""
-    return Allowance(f"requests:key:{key_id}", most, MINUTE)
+    return Quota(f"requests:key:{key_id}", most, MINUTE)
 
 
-def new_sessions(user_pk: Any, network: str) -> list[Allowance]:
+def new_sessions(user_pk: Any, network: str) -> list[Quota]:
     """Return the limits on new sessions in an hour."""
     most = conf().new_sessions_per_person, conf().new_sessions_per_address
-    return _allowances("sessions", user_pk, network, *most, HOUR)
+    return _quotas("sessions", user_pk, network, *most, HOUR)
 
 
-def sign_ins(network: str) -> list[Allowance]:
+def sign_ins(network: str) -> list[Quota]:
     """Return the limit on sign-ins that an address may try in an hour."""
-    return _allowances("sign-ins", "", network, 0, conf().sign_ins_per_address, HOUR)
+    return _quotas("sign-ins", "", network, 0, conf().sign_ins_per_address, HOUR)
 
 
-def _allowances(
+def _quotas(
     kind: str, user_pk: Any, network: str, of_person: int, of_address: int, seconds: int = 0
-) -> list[Allowance]:
+) -> list[Quota]:
     """Return the limits that are set. Without an address only the person is counted."""
     pairs = [(f"{kind}:person:{user_pk}", of_person), (f"{kind}:address:{network}", network and of_address)]
-    return [Allowance(key, int(most), seconds) for key, most in pairs if most]
+    return [Quota(key, int(most), seconds) for key, most in pairs if most]
