@@ -17,13 +17,14 @@ from django.utils import timezone
 
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
-from sessions_app.models import ApiKey, Session
+from sessions_app.models import ApiKey, Session, Webhook
 from sessions_app.programs.callers import Caller
 from sessions_app.programs.known_keys import key_in_force
 from tests.integration.api.conftest import make_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ME = "/api/v1/me"
+TOKEN = {"X-CSRFToken": "a" * 32}
 
 
 def with_key(key: str) -> Client:
@@ -104,6 +105,18 @@ def test_a_browser_that_is_signed_in_needs_no_key_to_read(person: User) -> None:
     assert client.get(ME).status_code == 401
     client.force_login(person)
     assert client.get(ME).json()["key"] is None
+
+
+@pytest.mark.parametrize(("sent", "status"), [({}, 403), ({"X-CSRFToken": "b" * 32}, 403), (TOKEN, 202)])
+def test_a_browser_that_is_signed_in_writes_with_the_token_of_its_page_only(
+    person: User, sent: dict[str, str], status: int
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(person)
+    client.cookies["csrftoken"] = TOKEN["X-CSRFToken"]
+    hook = Webhook.objects.create(user=person, url="https://example.org/", secret="", events=[])
+    assert client.post(f"/api/v1/webhooks/{hook.pk}/test", headers=sent).status_code == status
+    assert hook.deliveries.exists() is (status == 202)
 
 
 def test_the_key_of_a_service_has_a_rate_in_place_of_its_person(
