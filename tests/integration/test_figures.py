@@ -1,4 +1,4 @@
-"""Figures of sessions and days: each event counts once, whoever is killed, and a sweep finds every session."""
+"""Figures of sessions and days: each event counts once, also when a process dies, and a sweep finds every session."""
 
 from __future__ import annotations
 

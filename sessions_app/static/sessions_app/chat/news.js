@@ -4,7 +4,7 @@ import { t } from "./language.js";
 import { notify } from "./notifications.js";
 
 const NEEDS_PERSON = t("Needs you");
-// An end is news after these statuses: a job that waits has its answer ahead, an invocation that waits has had its own.
+// Statuses after which an end is news. A waiting job still brings a result; a waiting invocation has answered already.
 const AWAITED = { invocation: ["queued", "running"], job: ["queued", "running", "waiting"] };
 const WORDS = {
   invocation: { completed: t("Answer ready"), failed: t("Answer failed") },
