@@ -93,12 +93,14 @@ def _labelled(sessions: QuerySet[Session], kind: str, name: str) -> QuerySet[Ses
 
 
 class SessionForm(forms.Form):
-    """Person, time of the last event, and cost of sessions."""
+    """Person, time of the last event, tokens, cost and errors of sessions."""
 
     user = forms.CharField(required=False, max_length=254, label=_("Person"))
     since = forms.DateField(required=False, label=_("From"), widget=forms.DateInput({"type": "date"}))
     until = forms.DateField(required=False, label=_("To"), widget=forms.DateInput({"type": "date"}))
+    tokens_above = forms.IntegerField(required=False, min_value=0, max_value=2**62, label=_("Tokens above"))
     cost_above = forms.FloatField(required=False, min_value=0, label=_("Cost above"))
+    with_errors = forms.BooleanField(required=False, label=_("With errors"))
 
     def apply(self, sessions: QuerySet[Session]) -> QuerySet[Session]:
         """Return the sessions that match all fields; none when a field is invalid."""
@@ -111,9 +113,11 @@ class SessionForm(forms.Form):
             sessions = sessions.filter(updated_at__gte=_at(since, time.min))
         if until := values["until"]:
             sessions = sessions.filter(updated_at__lte=_at(until, time.max))
+        if (tokens := values["tokens_above"]) is not None:
+            sessions = sessions.filter(figures__tokens__gt=tokens)
         if (cost := values["cost_above"]) is not None:
             sessions = sessions.filter(figures__cost__gt=cost)
-        return sessions
+        return sessions.filter(figures__errors__gt=0) if values["with_errors"] else sessions
 
 
 def _at(day: date, hour: time) -> datetime:
@@ -123,7 +127,7 @@ def _at(day: date, hour: time) -> datetime:
 class SessionFormFilter(admin.ListFilter):
     """The form beside the list. All its values are in the URL."""
 
-    title = _("person, dates and cost")
+    title = _("person, dates, tokens, cost and errors")
     template = "admin/sessions_app/form_filter.html"
     parameter_names = tuple(SessionForm.base_fields)
 

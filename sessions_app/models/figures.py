@@ -61,12 +61,14 @@ class SessionFigures(models.Model):
     counted_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Found by labels, by cost, and when they are to be counted again."""
+        """Found by labels, tokens, cost and errors, and when they are to be counted again."""
 
         default_permissions = ()
         indexes = [
             GinIndex(fields=["labels"], name="session_figures_labels"),
             models.Index(fields=["-cost"], name="session_figures_cost", condition=Q(cost__gt=0)),
+            models.Index(fields=["-tokens"], name="session_figures_tokens"),
+            models.Index(fields=["session"], name="session_figures_errors", condition=Q(errors__gt=0)),
             models.Index(
                 fields=["counted_at"], name="session_figures_unsettled", condition=Q(is_settled=False)
             ),
