@@ -139,7 +139,8 @@ def test_09_staff_follow_a_job_in_the_list_and_on_its_page(
     expect(age).not_to_have_text(age.inner_text())
     expect(audit.get_by_role("link", name="Stop…")).to_be_focused()
     chat.job("Write report").get_by_role("button", name="Approve").click()
-    expect(audit.locator(".field-badge .readonly").first).to_have_text("succeeded")
+    status = audit.locator(".field-badge .readonly").first
+    expect(status).to_have_text("succeeded", timeout=REPORT_SECONDS * 1000)
     expect(audit.locator(".field-files")).to_contain_text("returns-by-region.png")
     expect(audit.locator(".field-answered_questions")).to_contain_text("Go ahead?")
     expect(audit.locator("[data-followed]")).to_contain_text("succeeded")
