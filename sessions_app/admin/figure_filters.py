@@ -18,7 +18,7 @@ from sessions_app.admin.app_filter import MOST_CHOICES
 from sessions_app.admin.permissions import OF_APP, within_remits
 from sessions_app.figures.days import local_day
 from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, label
-from sessions_app.models import DayFigure, Failure, Invocation, InvocationStatus, Metric, Session
+from sessions_app.models import DayFigure, DayMetric, Failure, Invocation, InvocationStatus, Session
 
 RECENT = timedelta(days=90)
 """Time from which the choices of agents and tools are."""
@@ -28,7 +28,7 @@ class FigureLabelFilter(admin.SimpleListFilter):
     """Filter of sessions by a label of one kind."""
 
     kind: ClassVar[str]
-    metric: ClassVar[Metric]
+    metric: ClassVar[DayMetric]
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return recent_names(request, self.metric)
@@ -38,7 +38,7 @@ class FigureLabelFilter(admin.SimpleListFilter):
         return queryset if value is None else _labelled(queryset, self.kind, value)
 
 
-def recent_names(request: HttpRequest, metric: Metric) -> list[tuple[str, str]]:
+def recent_names(request: HttpRequest, metric: DayMetric) -> list[tuple[str, str]]:
     """Return the names of a metric as choices."""
     days = within_remits(request, DayFigure.objects.all(), OF_APP)
     recent = days.filter(metric=metric, day__gte=local_day() - RECENT)
@@ -49,13 +49,13 @@ def recent_names(request: HttpRequest, metric: Metric) -> list[tuple[str, str]]:
 class AgentFilter(FigureLabelFilter):
     """Filter by an agent that has written in the session."""
 
-    title, parameter_name, kind, metric = _("agent"), "agent", AGENT, Metric.TOKENS
+    title, parameter_name, kind, metric = _("agent"), "agent", AGENT, DayMetric.TOKENS
 
 
 class SessionToolFilter(FigureLabelFilter):
     """Filter by a tool that has answered in the session."""
 
-    title, parameter_name, kind, metric = _("tool"), "tool", TOOL, Metric.CALLS
+    title, parameter_name, kind, metric = _("tool"), "tool", TOOL, DayMetric.CALLS
 
 
 class FailedToolFilter(admin.SimpleListFilter):
@@ -64,7 +64,7 @@ class FailedToolFilter(admin.SimpleListFilter):
     title, parameter_name = _("tool"), "tool"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [*recent_names(request, Metric.FAILURES), ("", _("no tool"))]
+        return [*recent_names(request, DayMetric.FAILURES), ("", _("no tool"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Failure]) -> QuerySet[Failure]:
         return queryset if self.value() is None else queryset.filter(tool_name=self.value())

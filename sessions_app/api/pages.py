@@ -44,7 +44,7 @@ class Page(Schema, Generic[T]):
 
 
 @dataclass(frozen=True)
-class Order:
+class RowOrder:
     """Order of a list: columns that name a row together, each with `-` when the largest is first."""
 
     columns: tuple[str, ...]
@@ -69,21 +69,21 @@ class Order:
         return _after(self.columns, values)
 
 
-BY_LAST_USE = Order(("-updated_at", "-id"), TypeAdapter(tuple[AwareDatetime, UUID]))
-NEWEST_FIRST = Order(("-id",), TypeAdapter(tuple[Number]))
-NEWEST_JOB_FIRST = Order(("-created_at", "-id"), TypeAdapter(tuple[AwareDatetime, UUID]))
-OLDEST_FIRST = Order(("asked_at", "id"), TypeAdapter(tuple[AwareDatetime, Number]))
+BY_LAST_USE = RowOrder(("-updated_at", "-id"), TypeAdapter(tuple[AwareDatetime, UUID]))
+NEWEST_FIRST = RowOrder(("-id",), TypeAdapter(tuple[Number]))
+NEWEST_JOB_FIRST = RowOrder(("-created_at", "-id"), TypeAdapter(tuple[AwareDatetime, UUID]))
+OLDEST_FIRST = RowOrder(("asked_at", "id"), TypeAdapter(tuple[AwareDatetime, Number]))
 
 
 async def read_page(
-    rows: QuerySet[M], order: Order, query: PageQuery, schema_of: Callable[[M], T]
+    rows: QuerySet[M], order: RowOrder, query: PageQuery, schema_of: Callable[[M], T]
 ) -> tuple[list[T], str | None]:
     """Return the items of the page, each made of a row, and the cursor of the next page. One query."""
     return await in_thread(partial(_read, rows, order, query, schema_of))
 
 
 def _read(
-    rows: QuerySet[M], order: Order, query: PageQuery, schema_of: Callable[[M], T]
+    rows: QuerySet[M], order: RowOrder, query: PageQuery, schema_of: Callable[[M], T]
 ) -> tuple[list[T], str | None]:
     if query.cursor:
         rows = rows.filter(order.following(query.cursor))

@@ -9,7 +9,7 @@ from django.db import connection
 
 from sessions_app.figures.days import local_day
 from sessions_app.figures.session_counts import BatchAmounts, DayKey
-from sessions_app.models import ActiveDay, DayFigure, Failure, Metric
+from sessions_app.models import ActiveDay, DayFigure, DayMetric, Failure
 
 DAYS_KEPT = 400
 ACTIVE_DAYS_KEPT = 60
@@ -19,7 +19,7 @@ def add_amounts(amounts: BatchAmounts) -> None:
     """Add the amounts of a batch; a person is counted once a day."""
     people = _newly_active(amounts.active)
     for day in people:
-        amounts.days[day, "", Metric.PEOPLE, "", ""] += 1
+        amounts.days[day, "", DayMetric.PEOPLE, "", ""] += 1
     Failure.objects.bulk_create(amounts.failures)
     _add_to_days(sorted(amounts.days.items()))
 

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
-from sessions_app.models import DayFigure, Metric
+from sessions_app.models import DayFigure, DayMetric
 
 Key = tuple[str, str]
 """Name and detail of an amount."""
@@ -25,14 +25,14 @@ class DayAmounts:
     def add(self, metric: str, key: Key, amount: float) -> None:
         self.by_metric.setdefault(metric, Counter())[key] += amount  # type: ignore[assignment]
 
-    def total(self, metric: Metric) -> float:
+    def total(self, metric: DayMetric) -> float:
         return sum(self.of(metric).values())
 
-    def of(self, metric: Metric) -> Counter[Key]:
+    def of(self, metric: DayMetric) -> Counter[Key]:
         """Return the amounts of a metric by name and detail."""
         return self.by_metric.get(metric, Counter())
 
-    def by_name(self, metric: Metric) -> Counter[str]:
+    def by_name(self, metric: DayMetric) -> Counter[str]:
         """Return the amounts of a metric by name."""
         found: Counter[str] = Counter()
         for (name, _), amount in self.of(metric).items():

@@ -15,7 +15,7 @@ from sessions_app.figures.buckets import bucket_of
 from sessions_app.figures.days import local_day
 from sessions_app.figures.labels import AGENT, MOST_LABELS, OUTCOME, TOOL, label, names_of
 from sessions_app.figures.log_facts import LogFacts
-from sessions_app.models import Failure, Metric, Session, SessionFigures
+from sessions_app.models import DayMetric, Failure, Session, SessionFigures
 
 DayKey = tuple[date, str, str, str, str]
 """Day, app, metric, name and detail of a `DayFigure`."""
@@ -63,7 +63,7 @@ class SessionCounter:
         now = Counter({f"{day} {status}": number for (day, status), (number, _) in outcomes.items()})
         for key in counted.keys() | now.keys():
             day, _, status = key.partition(" ")
-            self._add(date.fromisoformat(day), Metric.INVOCATIONS, status, now[key] - counted[key])
+            self._add(date.fromisoformat(day), DayMetric.INVOCATIONS, status, now[key] - counted[key])
         self._figures.outcomes = dict(now)
         self._figures.seconds = sum(seconds for _, seconds in outcomes.values())
         others = [one for one in self._figures.labels if not names_of(OUTCOME, [one])]
@@ -76,8 +76,8 @@ class SessionCounter:
         cost = event.usage.cost(event.model, self._conf) or 0.0
         self._figures.tokens += tokens
         self._figures.cost += cost
-        self._add(day, Metric.TOKENS, event.author, tokens, event.model)
-        self._add(day, Metric.COST, event.author, cost, event.model)
+        self._add(day, DayMetric.TOKENS, event.author, tokens, event.model)
+        self._add(day, DayMetric.COST, event.author, cost, event.model)
 
     def _add_first_word(self, event: LogFacts, day: date) -> None:
         figures = self._figures
@@ -88,18 +88,18 @@ class SessionCounter:
             figures.has_word = True
             if event.at and figures.began_at:
                 seconds = (event.at - figures.began_at).total_seconds()
-                self._add(day, Metric.FIRST_WORD, bucket_of(seconds), 1)
+                self._add(day, DayMetric.FIRST_WORD, bucket_of(seconds), 1)
 
     def _add_answers(self, event: LogFacts, day: date) -> None:
         for name in event.answers:
-            self._add(day, Metric.CALLS, name, 1)
+            self._add(day, DayMetric.CALLS, name, 1)
         for name, cause in event.failures:
             self._figures.errors += 1
-            self._add(day, Metric.FAILURES, name, 1)
+            self._add(day, DayMetric.FAILURES, name, 1)
             self._amounts.failures.append(
                 Failure(session=self._session, seq=event.seq, day=day, tool_name=name, cause=cause)
             )
 
-    def _add(self, day: date, metric: Metric, name: str, amount: float, detail: str = "") -> None:
+    def _add(self, day: date, metric: DayMetric, name: str, amount: float, detail: str = "") -> None:
         if amount:
             self._amounts.days[day, self._session.app_name, metric, name, detail] += amount  # type: ignore[assignment]

@@ -13,9 +13,9 @@ from sessions_app.models.feedback import Feedback, Rating
 from sessions_app.models.figures import (
     ActiveDay,
     DayFigure,
+    DayMetric,
     Failure,
     FiguresProgress,
-    Metric,
     SessionFigures,
 )
 from sessions_app.models.idempotent_request import IdempotentRequest
@@ -52,6 +52,7 @@ __all__ = [
     "CallError",
     "CaseStatus",
     "DayFigure",
+    "DayMetric",
     "ErasedKind",
     "EvaluatedCase",
     "Evaluation",
@@ -67,7 +68,6 @@ __all__ = [
     "KeyUsage",
     "LegalHold",
     "MemoryEntry",
-    "Metric",
     "PersonUsage",
     "Rating",
     "Remit",

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 NAME_LENGTH = 128
 
 
-class Metric(models.TextChoices):
+class DayMetric(models.TextChoices):
     """Kinds of amounts of a day, each with the meaning of `name` and `detail`."""
 
     PEOPLE = "people"
@@ -83,7 +83,7 @@ class DayFigure(models.Model):
 
     day = models.DateField()
     app_name = models.CharField(max_length=NAME_LENGTH)
-    metric = models.CharField(max_length=16, choices=Metric.choices)
+    metric = models.CharField(max_length=16, choices=DayMetric.choices)
     name = models.CharField(max_length=NAME_LENGTH, default="")
     detail = models.CharField(max_length=NAME_LENGTH, default="")
     amount = models.FloatField(default=0.0)

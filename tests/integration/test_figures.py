@@ -22,10 +22,10 @@ from sessions_app.figures.log_facts import cause_of
 from sessions_app.models import (
     ActiveDay,
     DayFigure,
+    DayMetric,
     Failure,
     FiguresProgress,
     Invocation,
-    Metric,
     Session,
     SessionFigures,
 )
@@ -54,7 +54,7 @@ def count() -> None:
         pass
 
 
-def amounts(metric: Metric) -> dict[str, float]:
+def amounts(metric: DayMetric) -> dict[str, float]:
     """Return the amounts by name, over all days."""
     found: dict[str, float] = {}
     for row in DayFigure.objects.filter(metric=metric):
@@ -102,9 +102,9 @@ def test_a_session_has_its_tokens_cost_errors_runtime_tools_and_outcomes(session
         "refund",
         "Order # is closed.",
     )
-    assert amounts(Metric.TOKENS) == {"clerk": 2220} and amounts(Metric.CALLS) == {"refund": 1}
-    assert amounts(Metric.FAILURES) == {"refund": 1} and amounts(Metric.INVOCATIONS) == {"completed": 1}
-    assert amounts(Metric.PEOPLE) == {"": 1} and amounts(Metric.FIRST_WORD) == {bucket_of(7.5): 1}
+    assert amounts(DayMetric.TOKENS) == {"clerk": 2220} and amounts(DayMetric.CALLS) == {"refund": 1}
+    assert amounts(DayMetric.FAILURES) == {"refund": 1} and amounts(DayMetric.INVOCATIONS) == {"completed": 1}
+    assert amounts(DayMetric.PEOPLE) == {"": 1} and amounts(DayMetric.FIRST_WORD) == {bucket_of(7.5): 1}
 
 
 def test_each_event_counts_once_however_often_and_when_it_is_counted(session: Session, person: User) -> None:
@@ -119,7 +119,7 @@ def test_each_event_counts_once_however_often_and_when_it_is_counted(session: Se
     count()
     first, second = (SessionFigures.objects.get(session=one) for one in (session, other))
     assert first.tokens == second.tokens == 3 * 2220 and first.errors == second.errors == 3
-    assert amounts(Metric.TOKENS) == {"clerk": 6 * 2220} and amounts(Metric.PEOPLE) == {"": 1}
+    assert amounts(DayMetric.TOKENS) == {"clerk": 6 * 2220} and amounts(DayMetric.PEOPLE) == {"": 1}
     assert Failure.objects.count() == 6
 
 
@@ -137,20 +137,20 @@ def test_a_sweep_that_is_killed_counts_nothing_and_the_next_one_counts_all(
             count()
     assert not SessionFigures.objects.exists()
     count()
-    assert amounts(Metric.TOKENS) == {"clerk": 2220}
+    assert amounts(DayMetric.TOKENS) == {"clerk": 2220}
 
 
 def test_an_invocation_that_is_retried_moves_from_one_outcome_to_the_other(session: Session) -> None:
     converse(session)
     invocation = end_invocation(session, "running")
     count()
-    assert amounts(Metric.INVOCATIONS) == {} and not SessionFigures.objects.get().is_settled
+    assert amounts(DayMetric.INVOCATIONS) == {} and not SessionFigures.objects.get().is_settled
     for status in ("failed", "running", "completed"):
         append_event(session, {"text": status}, author="clerk")  # what a retry appends
         Invocation.objects.filter(pk=invocation.pk).update(status=status)
         count()
-        assert sum(amounts(Metric.INVOCATIONS).values()) == (0 if status == "running" else 1)
-    assert {name for name, number in amounts(Metric.INVOCATIONS).items() if number} == {"completed"}
+        assert sum(amounts(DayMetric.INVOCATIONS).values()) == (0 if status == "running" else 1)
+    assert {name for name, number in amounts(DayMetric.INVOCATIONS).items() if number} == {"completed"}
     assert names_of(OUTCOME, SessionFigures.objects.get().labels) == ["completed"]
     assert SessionFigures.objects.get().is_settled
 
@@ -213,7 +213,7 @@ def test_no_error_is_an_error_that_a_person_or_a_tool_did_not_mean(session: Sess
     ):
         append_event(session, {"functionResponse": {"id": "c-1", "name": "refund", "response": response}})
     count()
-    assert not Failure.objects.exists() and amounts(Metric.CALLS) == {"refund": 4}
+    assert not Failure.objects.exists() and amounts(DayMetric.CALLS) == {"refund": 4}
 
 
 def test_an_erased_session_leaves_amounts_of_days_only(session: Session) -> None:
@@ -222,14 +222,14 @@ def test_an_erased_session_leaves_amounts_of_days_only(session: Session) -> None
     with erasing():
         session.delete()
     assert not (SessionFigures.objects.exists() or Failure.objects.exists())
-    assert amounts(Metric.TOKENS) == {"clerk": 2220}
+    assert amounts(DayMetric.TOKENS) == {"clerk": 2220}
 
 
 def test_old_days_are_deleted(person: User) -> None:
     today = local_day()
     for age in (30, 61, 401):
         ActiveDay.objects.create(user=person, day=today - timedelta(days=age))
-        DayFigure.objects.create(app_name="shop", metric=Metric.CALLS, day=today - timedelta(days=age))
+        DayFigure.objects.create(app_name="shop", metric=DayMetric.CALLS, day=today - timedelta(days=age))
     delete_old_days()
     assert (ActiveDay.objects.count(), DayFigure.objects.count()) == (1, 2)
 
@@ -265,8 +265,8 @@ def test_the_figures_of_all_sessions_are_the_sums_over_their_events() -> None:
     events = [event for session in Session.objects.all() for event in session.events.all()]
     tokens = sum((event.prompt_tokens or 0) + (event.output_tokens or 0) for event in events)
     assert (
-        sum(amounts(Metric.TOKENS).values())
+        sum(amounts(DayMetric.TOKENS).values())
         == tokens
         == sum(SessionFigures.objects.values_list("tokens", flat=True))
     )
-    assert sum(amounts(Metric.INVOCATIONS).values()) == Invocation.objects.count()
+    assert sum(amounts(DayMetric.INVOCATIONS).values()) == Invocation.objects.count()

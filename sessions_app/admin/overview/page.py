@@ -20,7 +20,7 @@ from sessions_app.admin.permissions import OF_APP, RemitPaths, remits_of, within
 from sessions_app.conf import conf
 from sessions_app.figures.buckets import percentile
 from sessions_app.figures.days import DayAmounts, load_days, local_day
-from sessions_app.models import DayFigure, InvocationStatus, Metric, PersonUsage
+from sessions_app.models import DayFigure, DayMetric, InvocationStatus, PersonUsage
 from sessions_app.rendering.audit_values import format_cost, format_duration
 from sessions_app.rendering.plots import Draw, Series, lines, stacked_bars
 
@@ -66,7 +66,7 @@ def load_overview(request: HttpRequest) -> Overview:
 def _tiles_of(today: DayAmounts, day: date, *, with_people: bool) -> list[Tile]:
     """Return the tiles of a day. People are counted in all apps together, so not for staff of some apps."""
     url = sessions_of(day, day)
-    people = Tile(_("Active people"), _number(today.total(Metric.PEOPLE)), url)
+    people = Tile(_("Active people"), _number(today.total(DayMetric.PEOPLE)), url)
     return [
         *([people] if with_people else []),
         Tile(
@@ -75,15 +75,15 @@ def _tiles_of(today: DayAmounts, day: date, *, with_people: bool) -> list[Tile]:
         ),
         Tile(
             _("Failed calls of tools"), _number(_tool_failures(today)), list_url("failure", day__exact=day.isoformat()),
-            _("of %s calls") % _number(today.total(Metric.CALLS)),
+            _("of %s calls") % _number(today.total(DayMetric.CALLS)),
         ),
-        Tile(_("Tokens"), _number(today.total(Metric.TOKENS)), url),
-        Tile(_("Cost"), format_cost(today.total(Metric.COST)) or "0", url),
+        Tile(_("Tokens"), _number(today.total(DayMetric.TOKENS)), url),
+        Tile(_("Cost"), format_cost(today.total(DayMetric.COST)) or "0", url),
     ]  # fmt: skip
 
 
 def _outcomes_of(today: DayAmounts, day: date) -> list[Tile]:
-    counted = today.by_name(Metric.INVOCATIONS)
+    counted = today.by_name(DayMetric.INVOCATIONS)
     shown = (*InvocationStatus.ended(), InvocationStatus.WAITING)
     return [
         Tile(status.label, _number(counted[status]), invocations_of(day, status__exact=status))
@@ -93,8 +93,8 @@ def _outcomes_of(today: DayAmounts, day: date) -> list[Tile]:
 
 def _tools(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str, Any]]:
     """Return the tools that failed most, today's first."""
-    now, before = today.by_name(Metric.FAILURES), all_days.by_name(Metric.FAILURES)
-    calls, all_calls = today.by_name(Metric.CALLS), all_days.by_name(Metric.CALLS)
+    now, before = today.by_name(DayMetric.FAILURES), all_days.by_name(DayMetric.FAILURES)
+    calls, all_calls = today.by_name(DayMetric.CALLS), all_days.by_name(DayMetric.CALLS)
     names = sorted((name for name in before if name), key=lambda name: (-now[name], -before[name], name))
     return [
         {
@@ -109,11 +109,11 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str,
 
 def _models(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str, Any]]:
     """Return tokens and cost by agent and model, those with the most tokens first."""
-    tokens, cost = all_days.of(Metric.TOKENS), all_days.of(Metric.COST)
+    tokens, cost = all_days.of(DayMetric.TOKENS), all_days.of(DayMetric.COST)
     return [
         {
             "agent": key[0], "model": key[1],
-            "tokens": _number(today.of(Metric.TOKENS)[key]), "cost": format_cost(today.of(Metric.COST)[key]),
+            "tokens": _number(today.of(DayMetric.TOKENS)[key]), "cost": format_cost(today.of(DayMetric.COST)[key]),
             "all_tokens": _number(all_tokens), "all_cost": _cost_or_why_not(cost[key], key[1]),
             "url": sessions_of(day, day, agent=key[0]),
             "all_url": sessions_of(day - timedelta(days=DAYS - 1), day, agent=key[0]),
@@ -152,7 +152,7 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
     labels = [date_format(day, "j M") for day in days]
     several = list(days.values())
     outcomes = {
-        str(status.label): [one.by_name(Metric.INVOCATIONS)[status] for one in several]
+        str(status.label): [one.by_name(DayMetric.INVOCATIONS)[status] for one in several]
         for status in (*InvocationStatus.ended(), InvocationStatus.WAITING)
     }
     waits = {
@@ -162,13 +162,13 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
     plots: list[tuple[Draw, str, Series]] = [
         (stacked_bars, _("Invocations by outcome"), outcomes),
         (lines, _("Time to first word, in seconds"), waits),
-        (stacked_bars, _("Failed calls by tool"), _series(several, Metric.FAILURES)),
-        (stacked_bars, _("Tokens by agent"), _series(several, Metric.TOKENS)),
+        (stacked_bars, _("Failed calls by tool"), _series(several, DayMetric.FAILURES)),
+        (stacked_bars, _("Tokens by agent"), _series(several, DayMetric.TOKENS)),
     ]
     return [(title, draw(title, labels, series)) for draw, title, series in plots]
 
 
-def _series(days: list[DayAmounts], metric: Metric) -> dict[str, list[float]]:
+def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]:
     """Return the largest series of a metric by name, and the sum of the others; errors without a tool have no name."""
     by_day = [Counter({name: n for name, n in one.by_name(metric).items() if name}) for one in days]
     largest = [
@@ -180,27 +180,27 @@ def _series(days: list[DayAmounts], metric: Metric) -> dict[str, list[float]]:
 
 
 def _day_row(day: date, amounts: DayAmounts) -> dict[str, Any]:
-    outcomes = amounts.by_name(Metric.INVOCATIONS)
+    outcomes = amounts.by_name(DayMetric.INVOCATIONS)
     failed = InvocationStatus.FAILED
     return {
         "day": day,
         "sessions_url": sessions_of(day, day),
-        "people": _number(amounts.total(Metric.PEOPLE)),
+        "people": _number(amounts.total(DayMetric.PEOPLE)),
         "invocations": _number(sum(outcomes.values())), "invocations_url": invocations_of(day),
         "failed": _number(outcomes[failed]), "failed_url": invocations_of(day, status__exact=failed),
         "first_word": _first_word(amounts, 0.5), "first_word_95": _first_word(amounts, 0.95),
         "failures": _number(_tool_failures(amounts)), "failures_url": list_url("failure", day__exact=day.isoformat()),
-        "tokens": _number(amounts.total(Metric.TOKENS)), "cost": format_cost(amounts.total(Metric.COST)),
+        "tokens": _number(amounts.total(DayMetric.TOKENS)), "cost": format_cost(amounts.total(DayMetric.COST)),
     }  # fmt: skip
 
 
 def _tool_failures(amounts: DayAmounts) -> float:
-    failures: Counter[str] = amounts.by_name(Metric.FAILURES)
+    failures: Counter[str] = amounts.by_name(DayMetric.FAILURES)
     return sum(number for name, number in failures.items() if name)
 
 
 def _percentile(amounts: DayAmounts, share: float) -> float | None:
-    return percentile(amounts.by_name(Metric.FIRST_WORD), share)
+    return percentile(amounts.by_name(DayMetric.FIRST_WORD), share)
 
 
 def _first_word(amounts: DayAmounts, share: float) -> str:

@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from sessions_app.models import (
     DayFigure,
+    DayMetric,
     Failure,
     Invocation,
-    Metric,
     PersonUsage,
     Remit,
     Session,
@@ -37,7 +37,7 @@ def staff(client: Client) -> Client:
 
 
 def add(
-    metric: Metric, amount: float, name: str = "", detail: str = "", *, age: int = 0, app: str = "shop"
+    metric: DayMetric, amount: float, name: str = "", detail: str = "", *, age: int = 0, app: str = "shop"
 ) -> None:
     day = TODAY() - timedelta(days=age)
     DayFigure.objects.create(day=day, app_name=app, metric=metric, name=name, detail=detail, amount=amount)
@@ -52,14 +52,14 @@ def tile(html: str, title: str) -> tuple[str, str]:
 
 def test_today_is_seen_at_a_glance_and_each_number_leads_to_its_list(staff: Client, session: Session) -> None:
     for amount, age in ((3, 0), (90, 1)):
-        add(Metric.PEOPLE, amount, app="", age=age)
-        add(Metric.INVOCATIONS, amount, "failed", age=age)
-        add(Metric.CALLS, 10 * amount, "refund", age=age)
-        add(Metric.FAILURES, amount, "refund", age=age)
-        add(Metric.TOKENS, 1000 * amount, "clerk", "small", age=age)
-        add(Metric.COST, amount, "clerk", "small", age=age)
+        add(DayMetric.PEOPLE, amount, app="", age=age)
+        add(DayMetric.INVOCATIONS, amount, "failed", age=age)
+        add(DayMetric.CALLS, 10 * amount, "refund", age=age)
+        add(DayMetric.FAILURES, amount, "refund", age=age)
+        add(DayMetric.TOKENS, 1000 * amount, "clerk", "small", age=age)
+        add(DayMetric.COST, amount, "clerk", "small", age=age)
     for bucket in (0, 4, 4, 8):
-        add(Metric.FIRST_WORD, 1, str(bucket), app=f"shop-{bucket}-{DayFigure.objects.count()}")
+        add(DayMetric.FIRST_WORD, 1, str(bucket), app=f"shop-{bucket}-{DayFigure.objects.count()}")
     Invocation.objects.create(
         session=session, invocation_id="e-1", client_id="m-1", message={}, status="queued"
     )
@@ -88,7 +88,7 @@ def test_an_overview_without_figures_is_shown(staff: Client) -> None:
 def test_the_overview_reads_no_log_and_its_queries_do_not_grow(staff: Client, session: Session) -> None:
     counts = []
     for n in range(3):
-        add(Metric.FAILURES, 1, f"tool-{n}", age=n)
+        add(DayMetric.FAILURES, 1, f"tool-{n}", age=n)
         append_event(session, {"text": "x"})
         statements = statements_of(staff, list_url("dayfigure"))
         assert not [one for one in statements if "sessions_app_event" in one]
@@ -117,7 +117,7 @@ def test_the_sessions_that_have_cost_most_lead_to_their_pages(
 
 
 def test_a_model_whose_price_is_not_set_is_marked(staff: Client, settings: Any) -> None:
-    add(Metric.TOKENS, 1000, "clerk", "gemini-3")
+    add(DayMetric.TOKENS, 1000, "clerk", "gemini-3")
     assert "no price" in read(staff, list_url("dayfigure"))
     settings.ADK = {**settings.ADK, "prices": {"gemini": {"input": 1, "output": 2}}}
     assert "no price" not in read(staff, list_url("dayfigure"))
@@ -136,16 +136,16 @@ def test_the_overview_has_the_apps_of_the_remit_only(staff: Client, person: User
     group = Group.objects.create(name="Shop")
     User.objects.get(username="staff").groups.add(group)
     Remit.objects.create(group=group, app_name="shop")
-    add(Metric.TOKENS, 7, "clerk", app="shop")
-    add(Metric.TOKENS, 1000, "pilot", app="travel")
-    add(Metric.PEOPLE, 5, app="")
+    add(DayMetric.TOKENS, 7, "clerk", app="shop")
+    add(DayMetric.TOKENS, 1000, "pilot", app="travel")
+    add(DayMetric.PEOPLE, 5, app="")
     html = read(staff, list_url("dayfigure"))
     assert tile(html, "Tokens")[0] == "7" and "pilot" not in html and "Active people" not in html
 
 
 def test_names_of_agents_and_tools_are_inert_in_tables_and_plots(staff: Client) -> None:
-    add(Metric.TOKENS, 7, HOSTILE, HOSTILE)
-    add(Metric.FAILURES, 7, HOSTILE + "\u202e")
+    add(DayMetric.TOKENS, 7, HOSTILE, HOSTILE)
+    add(DayMetric.FAILURES, 7, HOSTILE + "\u202e")
     html = read(staff, list_url("dayfigure"))
     assert "<script>alert" not in html and "<img src=x" not in html and "\u202e" not in html
     assert html.count("&lt;script&gt;alert") >= 3
