@@ -13,6 +13,7 @@ from django.db.models import F, JSONField
 from django.db.models.expressions import RawSQL
 
 from sessions_app.history.costs import Usage
+from sessions_app.masking import beginning_of
 from sessions_app.models import Event, EventKind
 from sessions_app.models.figures import NAME_LENGTH
 
@@ -74,7 +75,7 @@ class LogFacts:
 def cause_of(error: str) -> str:
     """Return the first line of an error without its quotations and numbers."""
     first_line = next(iter(error.strip().splitlines()), "")
-    return _NUMBERED.sub("#", _QUOTED.sub("…", first_line))[:NAME_LENGTH]
+    return beginning_of(_NUMBERED.sub("#", _QUOTED.sub("…", first_line)), NAME_LENGTH)
 
 
 def uncounted_facts(session_ids: Iterable[UUID]) -> list[LogFacts]:

@@ -17,6 +17,7 @@ from sessions_app.db.leases import Claim, Used, add_used
 from sessions_app.db.threads import in_thread
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.live.process import live
+from sessions_app.masking import beginning_of
 from sessions_app.models import Event, Session
 from sessions_app.models.session import TITLE_LENGTH, TitleSource
 
@@ -97,7 +98,8 @@ def _title_in(responses: Sequence[LlmResponse]) -> str:
 def _as_title(text: str) -> str:
     """Return the first line without marks around it, such as quotation marks or those of a heading."""
     lines = [line for line in storable(text).splitlines() if line.strip()]
-    return " ".join(lines[0].strip(" \"'#*`„“”«».").split())[:TITLE_LENGTH] if lines else ""
+    line = " ".join(lines[0].strip(" \"'#*`„“”«».").split()) if lines else ""
+    return beginning_of(line, TITLE_LENGTH)
 
 
 def _replace_title(claim: Claim, title: str) -> None:

@@ -86,7 +86,7 @@ def _with_length(beginning: str, length: int) -> str:
 
 def excerpt(text: str, length: int = EXCERPT_LENGTH) -> str:
     """Return the beginning of the text on one line."""
-    return Truncator(" ".join(mask_text(text[: 4 * length]).split())).chars(length)
+    return Truncator(" ".join(mask_text(beginning_of(text, 4 * length)).split())).chars(length)
 
 
 def format_call(name: str, args: Mapping[str, Any] | None) -> str:

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions_app.models import Event, Feedback, Invocation, Session, UserState
+from sessions_app.rendering.audit_values import EXCERPT_LENGTH
 from tests.integration.admin.audit_rows import (
     MODELS,
     append_event,
@@ -75,6 +76,31 @@ def test_a_secret_that_is_cut_off_is_masked_whole(auditor: Client, session: Sess
     append_event(session, {"text": "Hello"}, author="user")
     html = read(auditor, page_of(session))
     assert "charge the card [" in html and "4111" not in html
+
+
+@pytest.mark.parametrize("length", range(36, 62, 4))
+def test_no_page_shows_a_part_of_a_secret_where_it_shortens_a_text(
+    client: Client, session: Session, length: int
+) -> None:
+    secret = "sk-" + "q7" * 20
+    note = f"{'z' * length} {secret}"
+    append_event(
+        session, {"functionCall": {"id": "c-1", "name": "refund_order", "args": {"order_number": note}}}
+    )
+    append_event(session, {"text": f"{' ' * (4 * EXCERPT_LENGTH - 10)}{secret}"})
+    append_event(
+        session, {"functionResponse": {"id": "c-1", "name": "refund_order", "response": {"error": note}}}
+    )
+    make_job(session, status="failed", error=f"{' ' * (4 * EXCERPT_LENGTH - 10)}{secret}")
+    client.force_login(User.objects.create_superuser("root"))
+    urls = [page_of(session, query) for query in ("", "?view=person", "?view=raw")]
+    urls += [reverse(f"admin:sessions_app_{name}_changelist") for name in ("event", "tooljob", "session")]
+    for url in urls:
+        assert "q7q7" not in read(client, url), url
+    record = client.post(
+        reverse("admin:sessions_app_session_export", args=[session.pk]), {"form": "record", "reason": "x"}
+    )
+    assert "q7q7" not in b"".join(record.streaming_content if record.streaming else [record.content]).decode()
 
 
 def test_the_raw_event_differs_in_masked_values_only(auditor: Client, rows: dict[str, Any]) -> None:
