@@ -88,6 +88,11 @@ def beginning_of(text: str, length: int) -> str:
     return text[:end]
 
 
+def shortened(text: str, length: int) -> str:
+    """Return the text, or at most so many of its first characters and an ellipsis, as `beginning_of` cuts."""
+    return text if len(text) <= length else f"{beginning_of(text, length)}…"
+
+
 def mask(value: Any) -> Any:
     """Return the JSON value with its texts and keys masked."""
     if isinstance(value, str):

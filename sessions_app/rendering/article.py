@@ -12,10 +12,10 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.text import Truncator
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
+from sessions_app.masking import shortened
 from sessions_app.rendering.blocks import Block, CallBlock, ResponseBlock, TextBlock, ThoughtBlock
 from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.outline import label
@@ -122,7 +122,7 @@ def _call(call: CallBlock, context: Mapping[str, Any]) -> SafeString:
 
 
 def _brief(call: CallBlock) -> SafeString:
-    values = ", ".join(Truncator(value).chars(BRIEF_CHARACTERS) for _key, value in call.args)
+    values = ", ".join(shortened(value, BRIEF_CHARACTERS) for _key, value in call.args)
     return format_html('<span class="tool-brief" dir="auto">{}</span>', values)
 
 

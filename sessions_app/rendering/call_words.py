@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from runtime.tools.base_tool import BaseTool
 from sessions_app.languages import shown_language
-from sessions_app.masking import beginning_of
+from sessions_app.masking import shortened
 from sessions_app.rendering.outline import label
 
 LONGEST_ARGUMENT = 60
@@ -101,8 +101,7 @@ def _doubles_its_end(verb: str) -> bool:
 
 def _argument(args: Mapping[str, Any], name: str) -> str:
     value = args.get(name)
-    text = "…" if value is None else " ".join(str(value).split())
-    return text if len(text) <= LONGEST_ARGUMENT else f"{beginning_of(text, LONGEST_ARGUMENT)}…"
+    return "…" if value is None else shortened(" ".join(str(value).split()), LONGEST_ARGUMENT)
 
 
 def _sentence(verb: str, rest: str) -> str:

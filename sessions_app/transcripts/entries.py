@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, assert_never
 
-from django.utils.text import Truncator
 from django.utils.translation import gettext
 
 from runtime.events import Event
+from sessions_app.masking import shortened
 from sessions_app.models import ToolJob
 from sessions_app.rendering.blocks import (
     Block,
@@ -213,7 +213,7 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
     """Yield a call in words, for a reader of details with its name and arguments, and the status of its job."""
     is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
     words = call.words.done if is_done else call.words.plain
-    values = ", ".join(Truncator(value).chars(LONGEST_BRIEF) for _, value in call.args)
+    values = ", ".join(shortened(value, LONGEST_BRIEF) for _, value in call.args)
     yield Piece("note", f"{words}: {values}" if values and not call.words.names_arguments else words)
     if context.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)

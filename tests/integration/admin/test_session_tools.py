@@ -72,6 +72,18 @@ def test_a_record_is_one_inert_page_whose_name_has_its_hash(client: Client, sess
     assert "not as it was written" in html
 
 
+@pytest.mark.parametrize("length", range(36, 62, 5))
+def test_a_record_shows_no_part_of_a_secret_where_it_shortens_a_text(
+    client: Client, session: Session, length: int
+) -> None:
+    args = {"order_number": f"{'z' * length} sk-{'q7' * 20}"}
+    append_event(session, {"functionCall": {"id": "c-1", "name": "refund_order", "args": args}})
+    sign_in(client, "session", rights=("view_text", "export_data"))
+    form = {"form": "record", "reason": "A court asked."}
+    html = client.post(tool(session, "export"), form).getvalue().decode()
+    assert "zzz" in html and "q7q7" not in html
+
+
 def test_25_an_erasure_shows_counts_asks_why_and_leaves_a_tombstone(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "erase_data"))
     html = read(client, tool(session, "erase"))
