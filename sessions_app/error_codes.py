@@ -18,8 +18,8 @@ from sessions_app.errors import (
 CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
     (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
     (PermissionDeniedError, "forbidden", HTTPStatus.FORBIDDEN),
-    (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),
     (TooLargeError, "too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),
     (ConflictError, "conflict", HTTPStatus.CONFLICT),
     (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
     (StaleLeaseError, "stale", HTTPStatus.CONFLICT),

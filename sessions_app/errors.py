@@ -27,7 +27,7 @@ class InvalidInputError(AdkError):
         self.field = field
 
 
-class TooLargeError(AdkError):
+class TooLargeError(InvalidInputError):
     """The input is too large."""
 
 

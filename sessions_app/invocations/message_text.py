@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from sessions_app.codec import storable
 from sessions_app.conf import conf
-from sessions_app.errors import InvalidInputError
+from sessions_app.errors import InvalidInputError, TooLargeError
 
 
 def validated_text(text: str, *, has_files: bool) -> str:
     """Return the text to store, empty for a message that has files only.
 
     Raises:
-        InvalidInputError: the message is empty or too long.
+        InvalidInputError: the message is empty.
+        TooLargeError: the message is too long.
     """
     if not text.strip() and not has_files:
         raise InvalidInputError("The message is empty. Write something first.", field="text")
     if len(text) > conf().message_limit:
-        raise InvalidInputError(
+        raise TooLargeError(
             f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts.",
             field="text",
         )

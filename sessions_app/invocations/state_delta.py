@@ -31,7 +31,7 @@ STATE_CHARACTERS = 1_000_000
 async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the changes to store with a message or an answer: of the session's and the person's own state.
 
-    Raises as `check_change` does, and an InvalidInputError when the changes are too long.
+    Raises as `check_change` does, and a TooLargeError when the changes are too long.
     """
     if not delta:
         return {}
@@ -39,7 +39,7 @@ async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> 
         changes: dict[str, Any] = storable_values(dict(delta))
     await check_change(session.app_name, session.user_id, session.pk, changes)
     if len(json.dumps(changes)) > conf().frame_limit:
-        raise InvalidInputError(
+        raise TooLargeError(
             f"The state delta has more than {conf().frame_limit} characters. Store less.", field=DELTA
         )
     return changes
@@ -94,5 +94,6 @@ async def check_change(
     size += await in_thread(length_of_state, app_name, user_id, session_id, changes)
     if size > STATE_CHARACTERS:
         raise TooLargeError(
-            f"The state would have {size} characters; the limit is {STATE_CHARACTERS}. Store files instead."
+            f"The state would have {size} characters; the limit is {STATE_CHARACTERS}. Store files instead.",
+            field=DELTA if session_id else STATE,
         )

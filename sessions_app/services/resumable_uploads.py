@@ -30,7 +30,10 @@ def create(session: Session, name: str, length: int, upload_id: UUID | None = No
         LimitExceededError: the person's files would be too large together, or has too many unfinished uploads.
     """
     if length > conf().upload_bytes:
-        raise TooLargeError(f"The file is too large. A file may have {filesizeformat(conf().upload_bytes)}.")
+        raise TooLargeError(
+            f"The file is too large. A file may have {filesizeformat(conf().upload_bytes)}.",
+            field="header.Upload-Length",
+        )
     check_size(session.user_id, length)
     unfinished = ResumableUpload.objects.in_force().filter(session__user=session.user_id, artifact=None)
     with transaction.atomic():
@@ -103,7 +106,7 @@ def _store(upload: ResumableUpload, chunk: IO[bytes]) -> int:
         raise InvalidInputError("The chunk is empty. Send the bytes from the offset on.", field="body")
     if size > missing:
         raise TooLargeError(
-            f"The chunk has {size} bytes, but {missing} are missing. Send no more than these."
+            f"The chunk has {size} bytes, but {missing} are missing. Send no more than these.", field="body"
         )
     return size
 

@@ -15,7 +15,7 @@ from django.template.defaultfilters import filesizeformat
 from runtime.artifacts.artifact_reference import ArtifactReference
 from sessions_app.codec import is_storable, storable
 from sessions_app.conf import conf
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
 from sessions_app.models import Artifact, LegalHold, Session
 from sessions_app.services.artifact_service import (
     NAME_LENGTH,
@@ -61,13 +61,14 @@ def check_upload(upload: UploadedFile[Any]) -> str:
     """Return the MIME type of the file.
 
     Raises:
-        InvalidInputError: the file is empty, too large, or of a type that the site does not take.
+        InvalidInputError: the file is empty or of a type that the site does not take.
+        TooLargeError: the file is too large.
     """
     filename, size = artifact_name(upload.name or ""), upload.size or 0
     if size == 0:
         raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.", field="file")
     if size > conf().upload_bytes:
-        raise InvalidInputError(
+        raise TooLargeError(
             f"The file “{filename}” has {filesizeformat(size)}; the limit is {filesizeformat(conf().upload_bytes)}.",
             field="file",
         )

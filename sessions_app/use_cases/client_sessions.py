@@ -115,7 +115,9 @@ async def delete_client_session(user: User, app_name: str, key: str) -> None:
 
 def _check_events(events: Sequence[Event]) -> None:
     if len(events) > RESTORED_EVENTS:
-        raise TooLargeError(f"The conversation has {len(events)} events; the limit is {RESTORED_EVENTS}.")
+        raise TooLargeError(
+            f"The conversation has {len(events)} events; the limit is {RESTORED_EVENTS}.", field="events"
+        )
     latest = time.time() + CLOCK_SECONDS
     for number, event in enumerate(events):
         if claimed := _claim_of(event):

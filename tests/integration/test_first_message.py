@@ -154,7 +154,7 @@ async def test_a_first_message_that_is_sent_again_makes_one_session(person: User
     ("message", "code"),
     [
         ({"text": " "}, "invalid"),
-        ({"text": "x" * 40_000}, "invalid"),
+        ({"text": "x" * 40_000}, "too_large"),
         ({"id": "job:1"}, "invalid"),
         ({"replaces": "e-1"}, "not_found"),
         ({"files": [{"name": "a.txt", "version": 0}]}, "not_found"),

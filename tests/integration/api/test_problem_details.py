@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from runtime.agents import LlmAgent
@@ -64,7 +67,6 @@ FIELDS = [
     ("GET /api/v1/apps?a=%00", None, "query"),
     ("GET /adk/apps/%00/users/ada/sessions", None, "path"),
     ("POST /api/v1/sessions/{session}/runs", {"text": " "}, "body.text"),
-    ("POST /api/v1/sessions/{session}/runs", {"text": "x" * 40_000}, "body.text"),
     ("POST /api/v1/sessions/{session}/runs", {"text": 7}, "body.text"),
     (
         "POST /api/v1/sessions/{session}/runs",
@@ -143,6 +145,31 @@ async def test_a_refusal_of_a_run_names_the_field_as_adk_does(
     async with open_stream("/adk/run", sent, method="POST", body=body) as response:
         problem = json.loads(await response.rest())
     assert [error["field"] for error in problem["errors"]] == [field]
+
+
+TOO_MUCH = [
+    ("runs", {"text": "x" * 40_000}, "text"),
+    ("runs", {"text": "a", "state_delta": {"a": "x" * 300_000}}, "state_delta"),
+    ("files", {"file": SimpleUploadedFile("a.txt", b"four")}, "file"),
+]
+
+
+@pytest.mark.parametrize(("path", "sent", "field"), TOO_MUCH, ids=["text", "state", "file"])
+async def test_too_much_is_413_and_names_the_field(
+    program: Program,
+    person: User,
+    configure: Callable[..., None],
+    path: str,
+    sent: dict[str, Any],
+    field: str,
+) -> None:
+    configure(upload_bytes=3)
+    session = await Session.objects.acreate(app_name=APP, user=person, key="s1")
+    options: dict[str, Any] = {} if "file" in sent else {"content_type": "application/json"}
+    response = await program.post(f"/api/v1/sessions/{session.pk}/{path}", sent, **options)
+    problem = response.json()
+    assert (response.status_code, problem["code"]) == (413, "too_large")
+    assert [error["field"] for error in problem["errors"]] == [f"body.{field}"]
 
 
 async def test_a_refusal_of_an_approval_names_the_field(program: Program, person: User) -> None:

@@ -353,7 +353,7 @@ BAD: dict[str, tuple[Any, int]] = {
     "pairs": ([["text", "hi"]], 422),
     "null": (None, 422),
     "a number": (5, 422),
-    "too long": ({"text": "x" * 40_000}, 400),
+    "too long": ({"text": "x" * 40_000}, 413),
     "10 MB": ({"text": "x" * 10_000_000}, 413),
 }
 

@@ -188,23 +188,23 @@ def test_html_is_saved_and_never_shown_as_a_page(browser_of_person: Client, sess
 
 
 @pytest.mark.parametrize(
-    ("setting", "data", "sentence"),
+    ("setting", "data", "refusal"),
     [
-        ({}, b"", "The file “a.txt” is empty. Choose another one."),
-        ({"upload_bytes": 3}, b"abcd", "The file “a.txt” has 4\xa0bytes; the limit is 3\xa0bytes."),
+        ({}, b"", (400, "The file “a.txt” is empty. Choose another one.")),
+        ({"upload_bytes": 3}, b"abcd", (413, "The file “a.txt” has 4\xa0bytes; the limit is 3\xa0bytes.")),
         (
             {"upload_types": ("image/*", "application/pdf")},
             b"abcd",
-            "The file “a.txt” is of the type text/plain. Files may be: image/*, application/pdf.",
+            (400, "The file “a.txt” is of the type text/plain. Files may be: image/*, application/pdf."),
         ),
     ],
 )
 def test_a_file_beyond_a_limit_is_refused_in_words(
-    browser_of_person: Client, session: Session, settings: Settings, setting: Any, data: bytes, sentence: str
+    browser_of_person: Client, session: Session, settings: Settings, setting: Any, data: bytes, refusal: Any
 ) -> None:
     settings.ADK = setting
     response = send(browser_of_person, session, "a.txt", data)
-    assert (response.status_code, response.json()) == (400, {"error": sentence})
+    assert (response.status_code, response.json()["error"]) == refusal
     assert not Artifact.objects.exists()
 
 
@@ -268,7 +268,7 @@ def test_a_refused_file_creates_no_session(
     browser_of_person: Client, settings: Settings, session: Session
 ) -> None:
     settings.ADK = {"upload_bytes": 3}
-    assert send_to_new_chat(browser_of_person, uuid4(), b"four").status_code == 400
+    assert send_to_new_chat(browser_of_person, uuid4(), b"four").status_code == 413
     assert send_to_new_chat(browser_of_person, uuid4(), b"a", app="nobody").status_code == 404
     assert Session.objects.get() == session
 
