@@ -36,7 +36,6 @@ USER_MODEL: type[Model] = get_user_model()
 BASE: Any = (
     type(admin.site.get_model_admin(USER_MODEL)) if admin.site.is_registered(USER_MODEL) else admin.ModelAdmin
 )
-REASON = "The account was deleted in the admin."
 EXPORT = Wording(
     link=_("Export…"),
     title=_("Export all data of the person?"),
@@ -65,6 +64,11 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
             links.append((f"admin:{self._url_name('delete')}", _("Delete…")))
         first, *others = super().get_list_display(request)
         return (first, *([row_links(links)] if links else []), *others)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the actions without Django's deletion of chosen rows, which asks for no reason."""
+        actions = super().get_actions(request)
+        return {name: action for name, action in actions.items() if name != "delete_selected"}
 
     def export_view(self, request: HttpRequest, id: str) -> HttpResponseBase:
         """Return all that is stored of the person as a file, after its counts were shown and a reason was given."""
@@ -105,20 +109,19 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
     def get_deleted_objects(
         self, objs: Iterable[Any], request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """Return the users with the numbers of their rows, and the holds that forbid the deletion.
+        """Return the user with the numbers of the rows, and the holds that forbid the deletion.
 
         The rows are counted, not listed: a person may have many. The permission to delete users is enough.
         """
-        users = list(objs)
-        counts: dict[str, int] = {}
-        for user in users:
-            for kind, number in {"users": 1, **counts_of_person(user.pk)}.items():
-                # The name of a secret before the colon would mask the number.
-                name = "credentials that tools saved" if kind == "credentials" else kind.replace("_", " ")
-                counts[name] = counts.get(name, 0) + number
-        held = [str(hold) for user in users for hold in LegalHold.objects.of_person(user.pk)]
+        (user,) = objs
+        counts = {"users": 1}
+        for kind, number in counts_of_person(user.pk).items():
+            # The name of a secret before the colon would mask the number.
+            name = "credentials that tools saved" if kind == "credentials" else kind.replace("_", " ")
+            counts[name] = number
+        held = [str(hold) for hold in LegalHold.objects.of_person(user.pk)]
         missing = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
-        return [str(user) for user in users], counts, missing, held
+        return [str(user)], counts, missing, held
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -130,7 +133,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         return super().delete_view(request, object_id, {"reason_form": form, **(extra_context or {})})
 
     def reason_for_deletion(self, request: HttpRequest) -> str:
-        return request.POST.get("reason", "").strip() or REASON
+        return request.POST["reason"].strip()
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return may(request, Right.ERASE) and super().has_delete_permission(request, obj)
@@ -138,10 +141,6 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         order = ErasureOrder.of_staff(staff_of(request), self.reason_for_deletion(request))
         erase_person(obj.pk, order)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        for user_pk in list(queryset.values_list("pk", flat=True)):
-            erase_person(user_pk, ErasureOrder.of_staff(staff_of(request), REASON))
 
 
 class RecordedGroupAdmin(RecordedActsMixin, GuardedViewsMixin, GroupAdmin):

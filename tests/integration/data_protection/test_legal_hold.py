@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
@@ -9,7 +11,7 @@ from django.urls import reverse
 
 from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
 from sessions_app.errors import LegalHoldError
-from sessions_app.models import LegalHold, Session, Tombstone
+from sessions_app.models import LegalHold, Session, StaffAct, Tombstone
 from sessions_app.services.erasing import delete_session_row
 from tests.integration.data_protection.people import person_with_rows
 
@@ -98,11 +100,37 @@ def test_the_tombstone_of_a_session_that_its_person_deleted_has_no_name(ada: Use
     assert (Tombstone.objects.get().by, Tombstone.objects.get().by_name) == (ada, "")
 
 
-def test_the_list_of_users_deletes_too(ada: User, client: Client) -> None:
+def test_the_list_of_users_deletes_nobody(ada: User, client: Client) -> None:
     client.force_login(User.objects.create_superuser("root"))
-    chosen = {"action": "delete_selected", "_selected_action": [ada.pk], "post": "yes"}
-    assert client.post(reverse("admin:auth_user_changelist"), chosen).status_code == 302
-    assert not Session.objects.exists()
+    users = reverse("admin:auth_user_changelist")
+    assert "delete_selected" not in client.get(users).content.decode()
+    chosen = {"action": "delete_selected", "_selected_action": [ada.pk], "post": "yes", "reason": "mine"}
+    client.post(users, {**chosen, "index": "0"})
+    client.post(users, chosen)
+    assert User.objects.filter(pk=ada.pk).exists()
+    assert Session.objects.filter(user=ada).count() == 2
+    assert not StaffAct.objects.exists()
+
+
+def test_the_record_of_a_deletion_and_the_tombstone_have_the_reason_of_its_page(
+    ada: User, client: Client
+) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    client.post(reverse("admin:auth_user_delete", args=[ada.pk]), {"reason": " They asked. "})
+    assert StaffAct.objects.get().reason == Tombstone.objects.get().reason == "They asked."
+
+
+def test_the_page_of_a_deletion_keeps_the_fields_of_a_popup(ada: User, client: Client) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    url = reverse("admin:auth_user_delete", args=[ada.pk])
+    fields = {"_popup": "1", "_to_field": "id"}
+    hidden = [f'<input type="hidden" name="{name}" value="{value}">' for name, value in fields.items()]
+    assert not any(field in client.get(url).content.decode() for field in hidden)
+    popup = f"{url}?{urlencode(fields)}"
+    for page in (client.get(popup), client.post(popup, {**fields, "reason": ""})):
+        assert all(field in page.content.decode() for field in hidden)
+    answer = client.post(popup, {**fields, "reason": "They asked."})
+    assert "data-popup-response" in answer.content.decode()
 
 
 def test_staff_set_and_lift_a_hold(ada: User, client: Client) -> None:
