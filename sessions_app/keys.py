@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.codec import LARGEST_INTEGER, storable
-from sessions_app.errors import InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.errors import InvalidInputError, LimitExceededError, NotFoundError, PermissionDeniedError
 from sessions_app.models import AccountAct, ApiKey, Scope
 from sessions_app.models.api_key import NAME_LENGTH, ApiKeyQuerySet
 
@@ -53,7 +53,8 @@ def make_key(
         key_id: id of the row. If there is one, which nobody was told of, it gets a new key and no other row is made.
 
     Raises:
-        InvalidInputError: a property cannot be used, or the user has as many keys as are allowed.
+        InvalidInputError: a property cannot be used.
+        LimitExceededError: the user has as many keys as are allowed.
         PermissionDeniedError: the new key would be allowed more than its maker, or the maker has ended.
     """
     name = _checked_name(properties)
@@ -68,7 +69,7 @@ def make_key(
             made.save(update_fields=["prefix", "digest"])
             return made, key
         if ApiKey.objects.active().filter(user_id=user.pk).count() >= MOST_KEYS:
-            raise InvalidInputError(f"There are {MOST_KEYS} keys already. Revoke one that is not used.")
+            raise LimitExceededError(f"There are {MOST_KEYS} keys already. Revoke one that is not used.")
         row, key = ApiKey.objects.all().make(
             pk=key_id or uuid4(),
             user_id=user.pk,

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from sessions_app.actors import Act, ActionKind, Actor
 from sessions_app.credential_encryption import encrypt_text
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
 from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery, WebhookEvent
 from sessions_app.webhooks.signing import new_secret
 from sessions_app.webhooks.targets import check_url
@@ -41,8 +41,8 @@ def make_webhook(
             made.
 
     Raises:
-        InvalidInputError: the URL cannot be used, the user has as many webhooks as are allowed, or the maker acts for
-            no group.
+        InvalidInputError: the URL cannot be used, or the maker acts for no group.
+        LimitExceededError: the user has as many webhooks as are allowed.
     """
     check_url(url)
     people_id = maker.people_id if maker and is_of_group else None
@@ -60,7 +60,7 @@ def make_webhook(
             made.save(update_fields=["secret"])
             return made, secret
         if Webhook.objects.filter(user_id=user.pk, session=None).count() >= MOST_WEBHOOKS:
-            raise InvalidInputError(
+            raise LimitExceededError(
                 f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not used."
             )
         hook = Webhook.objects.create(

@@ -297,7 +297,8 @@ async def test_the_number_of_webhooks_is_limited(
     await make_hook(key, receiver.port)
     wish = {"url": "https://example.org", "events": EVENTS}
     refused = await AsyncClient().post(HOOKS, wish, content_type="application/json", headers=key)
-    assert refused.status_code == 400
+    assert (refused.status_code, refused.json()["code"]) == (429, "limit")
+    assert refused.json()["detail"] == "There are 1 webhooks already. Delete one that is not used."
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
 from sessions_app.admin.permissions import RemitPaths, Right, may
 from sessions_app.admin.staff_acts import staff_of
-from sessions_app.errors import InvalidInputError
+from sessions_app.errors import InvalidInputError, LimitExceededError
 from sessions_app.keys import make_key, revoke_key
 from sessions_app.live.account_changes import check_person
 from sessions_app.models import ActionKind, ApiKey
@@ -104,7 +104,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         if form.is_valid():
             try:
                 row, key = make_key(form.cleaned_data["user"], form.properties(), staff_of(request))
-            except InvalidInputError as error:
+            except (InvalidInputError, LimitExceededError) as error:
                 form.add_error(None, str(error))
             else:
                 self.log_addition(request, row, [{"added": {}}])

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
+from sessions_app import keys
 from sessions_app.models import AccountAct, ApiKey, Remit, StaffAct
 from tests.integration.admin.audit_rows import sign_in
 
@@ -58,6 +59,18 @@ def test_the_key_of_a_service_is_shown_once_and_acts_for_its_people(client: Clie
     told = Client(headers={"authorization": f"Bearer {found[1]}"}).get("/api/v1/me")
     assert told.json()["username"] == "robot"
     assert AccountAct.objects.get().actor_name == "staff"
+
+
+def test_the_page_tells_that_a_service_has_as_many_keys_as_are_allowed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "MOST_KEYS", 1)
+    sign_in(client, "apikey", rights=["add_apikey"])
+    robot = User.objects.create_user("robot")
+    add = reverse("admin:sessions_app_apikey_add")
+    client.post(add, wish(robot))
+    assert "There are 1 keys already." in client.post(add, wish(robot)).content.decode()
+    assert ApiKey.objects.count() == 1
 
 
 def test_nobody_makes_a_key_of_staff_or_outside_of_the_remit(client: Client) -> None:

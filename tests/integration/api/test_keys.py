@@ -170,8 +170,8 @@ def test_the_number_of_keys_is_limited(person: User, monkeypatch: pytest.MonkeyP
     make_key(person, revoked_at=timezone.now())
     assert made(client).status_code == 201
     refused = made(client)
-    assert refused.status_code == 400
-    assert "Revoke one" in refused.json()["detail"]
+    assert (refused.status_code, refused.json()["code"]) == (429, "limit")
+    assert refused.json()["detail"] == "There are 2 keys already. Revoke one that is not used."
 
 
 def test_a_key_of_somebody_else_is_not_there(person: User) -> None:
