@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from runtime.errors import AdkError
 from sessions_app.chat import protocol
 from sessions_app.conf import conf
-from sessions_app.errors import InvalidInputError, LimitExceededError
+from sessions_app.errors import LimitExceededError, TooLargeError
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.ownership import User
@@ -16,24 +15,18 @@ from sessions_app.ownership import User
 
 @dataclass(frozen=True)
 class ExceededLimit:
-    """A limit that a frame exceeds.
-
-    Attributes:
-        close_code: code with which the socket of the frame is closed.
-        status: status of the response to a frame that came by HTTP.
-    """
+    """A limit that a frame exceeds, and the code with which the socket of the frame is closed."""
 
     error: AdkError
     close_code: int
-    status: HTTPStatus
 
 
 def exceeded_limit(text: str, user: User, network: str) -> ExceededLimit | None:
     """Count a frame; return the limit on rate or size that it exceeds, or None when the frame may be read."""
     if exceeded := rates().count(quotas.frames(user.pk, network)):
         too_many = LimitExceededError(f"More than {exceeded.quota.most} frames in a minute. Wait a minute.")
-        return ExceededLimit(too_many, protocol.CLOSE_TOO_MANY, HTTPStatus.TOO_MANY_REQUESTS)
+        return ExceededLimit(too_many, protocol.CLOSE_TOO_MANY)
     if len(text) > conf().frame_limit:
-        too_large = InvalidInputError(f"The frame is larger than {conf().frame_limit} characters.")
-        return ExceededLimit(too_large, protocol.CLOSE_TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        too_large = TooLargeError(f"The frame is larger than {conf().frame_limit} characters.")
+        return ExceededLimit(too_large, protocol.CLOSE_TOO_LARGE)
     return None

@@ -41,7 +41,7 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
     # Read by its limit: the header need not tell the length.
     body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
     if exceeded := exceeded_limit(body.decode(errors="replace"), person, network):
-        return _reply(protocol.error_frame(exceeded.error), exceeded.status)
+        return _reply(protocol.error_frame(exceeded.error), http_status(exceeded.error))
     reply_to = None
     try:
         frame = protocol.parse(body)

@@ -36,7 +36,8 @@ async def upload_file(
 
     Raises:
         NotFoundError: the user has no such session, or see `create_session`.
-        InvalidInputError: the file is empty, too large or of a type that the site does not take.
+        InvalidInputError: the file is empty or of a type that the site does not take.
+        TooLargeError: the file is too large.
         LimitExceededError: the user's files are too large together, or came too fast; or see `create_session`.
     """
     session = None if new_app else await own_session(user, session_id)

@@ -160,7 +160,8 @@ async def test_frames_above_the_size_or_rate_limit_close_the_socket_with_their_c
     settings.ADK = {"frames_per_person": 20}
     async with open_tab(person, session) as (tab, _):
         await tab.socket.send_to(text_data="x" * (conf().frame_limit + 1))
-        assert (await tab.receive())["type"] == "error"
+        refused = await tab.receive()
+        assert (refused["type"], refused["code"]) == ("error", "too_large")
         assert await tab.close_code() == 4413
     async with open_tab(person, session) as (tab, _):
         for _ in range(18):  # two frames of the first tab count, and the `hello` of this one

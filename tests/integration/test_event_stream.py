@@ -248,6 +248,7 @@ async def test_a_bad_frame_is_answered_with_a_sentence(
     assert response.status_code == status
     frame = json.loads(response.content)
     assert frame["type"] == "error" and frame["message"].startswith(sentence)
+    assert frame["code"] == {400: "invalid", 404: "not_found", 413: "too_large"}[status]
 
 
 async def test_a_frame_that_fails_is_logged_under_the_reference_that_the_person_is_told(

@@ -204,7 +204,8 @@ def test_a_file_beyond_a_limit_is_refused_in_words(
 ) -> None:
     settings.ADK = setting
     response = send(browser_of_person, session, "a.txt", data)
-    assert (response.status_code, response.json()["error"]) == refusal
+    status, sentence = refusal
+    assert (response.status_code, response.json()) == (status, {"error": sentence})
     assert not Artifact.objects.exists()
 
 
