@@ -88,7 +88,7 @@ def close_ticket(tool_context: ToolContext) -> dict[str, str]:
 def write_report(
     topic: Topic = "sales", group_by: Grouping = "region", precise: bool = False
 ) -> dict[str, object]:
-    """Write a report with statistics and a chart on last year's sales or returns.
+    """Write a report with statistics on last year's sales or returns.
 
     Args:
         topic: The subject of the report.

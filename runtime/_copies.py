@@ -26,7 +26,7 @@ def _copy_of(value: object) -> object:
         return {key: _copy_of(item) for key, item in cast("dict[object, object]", value).items()}
     if kind is list:
         return [_copy_of(item) for item in cast("list[object]", value)]
-    if not isinstance(value, BaseModel) or value.__pydantic_extra__ or value.__pydantic_private__:
+    if not isinstance(value, BaseModel) or _has_copy_of_its_own(value):
         return copy.deepcopy(value)
     copied = value.model_copy()
     attributes = copied.__dict__
@@ -34,3 +34,8 @@ def _copy_of(value: object) -> object:
         if type(attribute) not in _UNCHANGEABLE:
             attributes[name] = _copy_of(attribute)
     return copied
+
+
+def _has_copy_of_its_own(model: BaseModel) -> bool:
+    own_method = type(model).__deepcopy__ is not BaseModel.__deepcopy__
+    return own_method or bool(model.__pydantic_extra__ or model.__pydantic_private__)

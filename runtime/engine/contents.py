@@ -47,7 +47,7 @@ class BuiltContents(NamedTuple):
 async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltContents:
     """Return the contents for the agent's next model call, of the events at the time of the call.
 
-    Contents of earlier invocations are shared with events and other requests: do not edit them, or use `own_copies`.
+    Contents of earlier invocations are shared between requests: do not edit them, or use `own_copies`.
     """
     session, events, count = ctx.session, ctx.session.events, len(ctx.session.events)
     if agent.include_contents == "none":
@@ -82,10 +82,9 @@ def derive_contents(
 
 
 def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) -> list[types.Content]:
-    """Return the contents of a session that ends with these events, as the agent sees them. They may be edited."""
+    """Return the contents of a session that ends with these events, as the agent sees them."""
     shown = drop_text_before_latest_response(_as_shown(_effective(events), agent_name, branch))
-    contents = _paired_contents(shown, calls_by_event(made_calls(shown)))
-    return [_shallow_copy(content) for content in contents]
+    return _paired_contents(shown, calls_by_event(made_calls(shown)))
 
 
 async def _extend(
@@ -154,18 +153,11 @@ def as_seen_by(agent_name: str, event: Event) -> Event:
 
 
 def to_content(content: types.Content) -> types.Content:
-    """Return the content, or a copy without the call ids that the framework generated (contract Q3)."""
-    parts = content.parts or []
-    if not any(map(_has_generated_id, parts)):
-        return content
-    return types.Content.model_construct(
-        role=content.role, parts=[_without_generated_id(part) for part in parts]
-    )
+    """Return a copy to send, without the call ids that the framework generated (contract Q3).
 
-
-def _shallow_copy(content: types.Content) -> types.Content:
-    """Return a copy with parts of its own, whose values are shared."""
-    parts = [part.model_copy() for part in content.parts or []]
+    Its parts are copies whose values are shared: a tool that edits a request changes no event.
+    """
+    parts = [_without_generated_id(part) for part in content.parts or []]
     return types.Content.model_construct(role=content.role, parts=parts)
 
 
@@ -197,7 +189,7 @@ def _has_generated_id(part: types.Part) -> bool:
 
 def _without_generated_id(part: types.Part) -> types.Part:
     if not _has_generated_id(part):
-        return part
+        return part.model_copy()
     name = "function_call" if part.function_call else "function_response"
     return part.model_copy(update={name: getattr(part, name).model_copy(update={"id": None})})
 

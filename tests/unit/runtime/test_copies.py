@@ -12,6 +12,13 @@ from runtime._copies import deep_copy
 from runtime.events import Event, EventActions
 
 
+class Handle(BaseModel):
+    """Model that is shared by its copies."""
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Handle:
+        return self
+
+
 class Open(BaseModel):
     """Model with fields of any name and a private attribute."""
 
@@ -63,3 +70,8 @@ def test_a_copy_does_not_change_when_another_copy_does() -> None:
     second = deep_copy(first)
     first._noted.append(2)
     assert second._noted == [1]
+
+
+def test_a_model_that_copies_itself_is_asked() -> None:
+    handle = Handle()
+    assert deep_copy([handle])[0] is handle

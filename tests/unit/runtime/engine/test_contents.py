@@ -8,11 +8,16 @@ from typing import Any
 import pytest
 
 from runtime import types
-from runtime.engine.contents import as_seen_by, contents_of, current_turn
+from runtime.agents import LlmAgent
+from runtime.engine.contents import as_seen_by, contents_of, current_turn, to_content
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.quotation import HEADING, quote
 from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import apply_summaries
+from runtime.models import LlmRequest
+from runtime.tools import FunctionTool, ToolContext
+from tests.fakes import ScriptedModel
+from tests.unit.runtime.conversation import Conversation
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
 
 
@@ -203,10 +208,11 @@ def test_call_ids_generated_by_the_framework_are_not_sent() -> None:
     assert story([event.content for event in events])[0] == "model: f#adk-1 | f#own"
 
 
-def test_contents_of_the_current_invocation_are_copies() -> None:
+def test_sent_contents_are_copies() -> None:
     """A tool that edits a request changes no event."""
     event = said("kept")
-    [copy] = contents_of([event], "agent", None)
+    assert event.content is not None
+    copy = to_content(event.content)
     assert copy.parts
     copy.parts[0].text = "changed"
     copy.parts.append(types.Part(text="more"))
@@ -247,3 +253,22 @@ def test_an_event_on_another_branch_begins_no_turn() -> None:
     events = [user("go"), called("1", branch="p.agent"), said("mine", author="other", branch="p.other")]
     turn: Any = current_turn(events, "agent", "p.agent")
     assert turn == events
+
+
+async def test_a_tool_that_edits_texts_of_requests_changes_no_event() -> None:
+    class Editor(FunctionTool):
+        async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+            await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+            for part in (part for content in llm_request.contents for part in content.parts or []):
+                part.text = f"{part.text}!" if part.text else None
+
+    def weigh() -> int:
+        """Weigh."""
+        return 1
+
+    model = ScriptedModel(turns=["one", "two", "three"])
+    conversation = Conversation(LlmAgent(name="scale", model=model, tools=[Editor(weigh)]))
+    for message in ("a", "b", "c"):
+        await conversation.say(message)
+    session = await conversation.session()
+    assert [event.text() for event in session.events] == ["a", "one", "b", "two", "c", "three"]
