@@ -91,7 +91,7 @@ def test_24_staff_follow_a_session_and_pause(chat: ChatPage, open_tab: OpenTab, 
     expect(audit).to_have_url(re.compile(r"at=4#state"))
 
 
-def test_no_list_scrolls_sideways_on_a_laptop_with_the_sidebar_open(
+def test_lists_of_sessions_and_what_they_have_do_not_scroll_sideways_on_a_laptop_with_the_sidebar_open(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     play_report(model, "returns", then=Turn(text=["Counted."]))
