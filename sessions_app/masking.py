@@ -28,7 +28,11 @@ _NAMED_VALUE = re.compile(
     r"""(?<=")[^"\\\n]+|(?<=')[^'\\\n]+|(?<=&quot;)(?:(?!&quot;).)+|(?<=&\#x27;)(?:(?!&\#x27;).)+|[^\s"'\\&,;)}<]+"""
 )
 """A value: in quotes up to their end, without quotes up to a space."""
-_DIGITS = re.compile(r"[2-6](?<![\w.+-].)\d*+(?:[ -]\d++){0,5}(?![\w-])")
+_HYPHENATED = r"(?:-\d++)*+(?![\w-])"
+_DIGITS = re.compile(rf"[2-6](?<![\w.+-].)\d*+{_HYPHENATED}(?: \d++{_HYPHENATED})*+")
+"""Groups of digits with a space or hyphen between two; none that a hyphen joins to a word."""
+_GROUP = re.compile(r"\d+")
+_MOST_GROUPS = 6
 _CARD = re.compile(r"(?=\d{13,19}$)(?:4|5[1-5]|2[2-7]|3[0-8]|6[0245])")
 _LEXEME = re.compile(
     r'"(?:[^"\\]|\\.)*"\s*:\s*|"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[\[\]{}]|[,:\s]+', re.DOTALL
@@ -37,7 +41,10 @@ _LEXEME = re.compile(
 _EMPTY = ("null", "true", "false", '""')
 """Values that reveal only whether there is a secret."""
 _PIECES = re.compile(r"(<(?:script|style|textarea)\b[^<]*+</(?:script|style|textarea)>|<[^<>]*+>)")
-"""Tags, and elements whose content is no text. None reaches over another raw `<`: the search stays linear."""
+"""Tags, and elements whose content is no text. None reaches over another raw `<`: the search stays linear.
+
+Pages escape each `<` in such an element: with a raw one, its content would be masked as text of the page.
+"""
 LOOK_AHEAD = 1_000
 """Characters after a cut that are searched, with those before it, for a secret across the cut."""
 _SEAM = "\n\x00\n"
@@ -70,7 +77,7 @@ def mask_text(text: str) -> str:
         return text
     for pattern in conf().masked_patterns:
         text = pattern.sub(_mask_groups, text)
-    return _DIGITS.sub(_mask_card, _mask_named(text) if _may_name_secrets(text) else text)
+    return _DIGITS.sub(_mask_cards, _mask_named(text) if _may_name_secrets(text) else text)
 
 
 def beginning_of(text: str, length: int) -> str:
@@ -224,8 +231,25 @@ def _mask_named(text: str) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def _mask_card(found: re.Match[str]) -> str:
-    return MASK if _is_card(re.sub(r"\D", "", found[0])) else found[0]
+def _mask_cards(found: re.Match[str]) -> str:
+    """Return the groups of digits with the numbers of cards masked; numbers that overlap become one mask."""
+    text, pieces, masked_to = found[0], [], 0
+    for start, end in _cards(text):
+        if start >= masked_to:
+            pieces += [text[masked_to:start], MASK]
+        masked_to = max(end, masked_to)
+    return "".join([*pieces, text[masked_to:]])
+
+
+def _cards(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each run of whole groups that is the number of a card: other digits may be beside it."""
+    groups = list(_GROUP.finditer(text))
+    for first, start in enumerate(groups):
+        digits = ""
+        for end in groups[first : first + _MOST_GROUPS]:
+            digits += end[0]
+            if len(digits) > 12 and _is_card(digits):
+                yield start.start(), end.end()
 
 
 def _is_card(digits: str) -> bool:

@@ -15,7 +15,10 @@ _HIDDEN = re.compile(
 )
 """Controls but tab and line ends, direction characters, and invisible ones but the joiners, which scripts need."""
 _PIECES = re.compile(r"<(script|style|textarea)\b[^<]*+</\1>|<(title|option)\b[^<]*+</\2>|<[^<>]*+>|[^<]+")
-"""Elements that hold no tags, tags, and texts. None reaches over another raw `<`: the search stays linear."""
+"""Elements that hold no tags, tags, and texts. None reaches over another raw `<`: the search stays linear.
+
+Pages escape each `<` in an element that holds no tags: with a raw one, its content would count as text of the page.
+"""
 _VALUE = re.compile(r'( value="[^"]*")')
 
 

@@ -70,11 +70,29 @@ def test_numbers_of_cards_are_masked(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("card 4111 1111 1111 1111 12/27 123", f"card {MASK} 12/27 123"),
+        ("4111 1111 1111 1111 123", f"{MASK} 123"),
+        ("4111111111111111 2027", f"{MASK} 2027"),
+        ("4111 1111 1111 1111 5500 0000 0000 0004", f"{MASK} {MASK}"),
+        ("5500-0000-0000-0004-123", f"{MASK}-123"),
+        ("2026-11-23 27 4111 1111 1111 1111 for 12 34 56", f"2026-11-23 27 {MASK} for 12 34 56"),
+        ("4111 1111 1111 1111 5th", f"{MASK} 5th"),
+        ("4503 4111 1111 1111 1111", MASK),  # The first four groups are such a number, too.
+    ],
+)
+def test_other_digits_beside_the_number_of_a_card_do_not_hide_it(text: str, masked: str) -> None:
+    assert mask_text(text) == masked
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "4111 1111 1111 1112",
         "0197b0a2-7c1e-7d42-9d1c-0d2a6c1f3b58",
         "order-4111111111111111",
+        "41111111-1111-1111-9d1c-0d2a6c1f3b58",
         "1732351053123",
         "2026-11-23 05:14:22",
         "Tokens: 12",
@@ -186,7 +204,8 @@ def test_logs_are_masked_with_their_tracebacks() -> None:
 
 
 PIECES = (
-    "a", "4", "27", "4 4-", "4-", "a=", "key='", "password=", "password='", '"token":', "password=&quot;",
+    "a", "4", "27", "4 ", "4 4-", "4-", "4111 1111 ",
+    "a=", "key='", "password=", "password='", '"token":', "password=&quot;",
     "://a:b", "://a:b ", "a:b@", "bearer ", "basic a", "-eyJ", "eyJa.", "-sk-", "ghp_", "AIza", "AKIA",
     "-----BEGIN ", "-----BEGIN PRIVATE KEY", "-----BEGIN PRIVATE KEY-----", "-----END ",
 )  # fmt: skip
