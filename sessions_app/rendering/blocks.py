@@ -22,6 +22,7 @@ from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST
 from runtime.events.tool_confirmation import confirmer_of
 from sessions_app.actors import ActorKind
 from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL, answerer_in, scheduled_task_in
+from sessions_app.masking import beginning_of
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
@@ -378,7 +379,8 @@ def _shown_result(value: Any, view: SessionView) -> tuple[str, int | None]:
     """Return the beginning of a result, and how much of it is hidden: see `ResponseBlock`."""
     if view.shows_details or isinstance(value, str):
         text = readable(value)
-        return text[:LONGEST_RESPONSE], max(0, len(text) - LONGEST_RESPONSE)
+        shown = beginning_of(text, LONGEST_RESPONSE)
+        return shown, len(text) - len(shown)
     text, is_cut = outline(value, LONGEST_RESPONSE)
     return text, None if is_cut else 0
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from sessions_app.masking import beginning_of, shortened
+
 DEEPEST_LEVEL = 6
 INDENT = "  "
 LONGEST_VALUE = 200
@@ -23,15 +25,14 @@ def outline(value: Any, longest: int) -> tuple[str, bool]:
         kept.append(line)
         length += len(line) + 1
         if length > longest:
-            return "\n".join(kept)[:longest], True
+            return beginning_of("\n".join(kept), longest), True
     return "\n".join(kept), False
 
 
 def one_line(value: Any) -> str:
     """Return a JSON value on one line of limited length."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    text = " ".join(text.splitlines())
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    return shortened(" ".join(text.splitlines()), LONGEST_VALUE)
 
 
 def label(name: str) -> str:

@@ -23,6 +23,8 @@ from sessions_app.models import (
     ToolJob,
     UserState,
 )
+from sessions_app.rendering.blocks import LONGEST_RESPONSE
+from sessions_app.rendering.outline import LONGEST_VALUE
 
 MODELS = (
     "session",
@@ -36,6 +38,7 @@ MODELS = (
     "userstate",
 )
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'>"
+PARTS_OF_SECRETS = ("Tr0ub", "4111")
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
 
 
@@ -69,6 +72,19 @@ def append_event(
     return Event.objects.create(
         session=session, seq=session.last_seq, body=body, before=before, model_call=model_call
     )
+
+
+def append_cut_secrets(session: Session, length: int) -> None:
+    """Append results and values of the state of which a page shows the beginning; a secret is near its end.
+
+    The end is at most 64 characters after the beginning of a note, of which the first `length` are no secret.
+    """
+    for secret in ("postgres://app:Tr0ub4dor-pw@db", "4111 1111 1111 1111"):
+        note = f"{'z' * length} {secret} {'z' * LONGEST_RESPONSE}"
+        long_note = "z" * (LONGEST_RESPONSE - 64) + note
+        for response in ({"result": long_note}, {"result": {"note": long_note}}):
+            append_event(session, {"functionResponse": {"id": "c-1", "name": "report", "response": response}})
+        append_event(session, actions={"stateDelta": {"note": "z" * (LONGEST_VALUE - 64) + note}})
 
 
 def page_of(session: Session, query: str = "") -> str:

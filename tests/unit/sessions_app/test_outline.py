@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sessions_app.masking import mask_text
 from sessions_app.rendering.outline import one_line, outline
 
 
@@ -49,3 +50,12 @@ def test_no_more_than_the_longest_text_is_written(value: Any) -> None:
 )
 def test_a_value_on_one_line_has_no_line_break(value: Any, line: str) -> None:
     assert one_line(value) == line
+
+
+@pytest.mark.parametrize("length", range(140, 200, 5))
+@pytest.mark.parametrize("secret", ["postgres://app:Tr0ub4dor-pw@db", "4111 1111 1111 1111"])
+def test_no_line_ends_within_a_secret(secret: str, length: int) -> None:
+    value = {"note": f"{'z' * length} {secret} {'z' * length}"}
+    for shown in (outline(value, 200)[0], one_line(value)):
+        assert "zzz" in shown and len(shown) <= 201
+        assert not any(part in mask_text(shown) for part in ("Tr0ub", "4111"))
