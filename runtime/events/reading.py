@@ -23,7 +23,7 @@ from runtime.events.event_actions import EventActions
 Reader = Callable[[Any], Any]
 Model = TypeVar("Model", bound=BaseModel)
 
-_PLAIN_MODELS = {
+_PLAIN_MODELS: set[type[BaseModel]] = {
     Event,
     EventActions,
     types.Content,
