@@ -29,7 +29,12 @@ ERRORS_FOR_PEOPLE = re.compile(
 )
 """Modules whose errors reach people; those of other modules are for developers, the log or the model."""
 ERROR_NAMES = {
-    *("InvalidInputError", "ConflictError", "NotFoundError", "PermissionDeniedError", "LimitExceededError")
+    "InvalidInputError",
+    "TooLargeError",
+    "ConflictError",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "LimitExceededError",
 }
 SINGULAR = {"gettext", "gettext_lazy", "gettext_noop"}
 PLURAL = {"ngettext", "ngettext_lazy"}
