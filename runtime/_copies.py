@@ -8,6 +8,8 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
+from runtime._models import copy_with
+
 T = TypeVar("T")
 
 _UNCHANGEABLE = frozenset({NoneType, bool, int, float, str, bytes})
@@ -28,7 +30,7 @@ def _copy_of(value: object) -> object:
         return [_copy_of(item) for item in cast("list[object]", value)]
     if not isinstance(value, BaseModel) or _has_copy_of_its_own(value):
         return copy.deepcopy(value)
-    copied = value.model_copy()
+    copied = copy_with(value)
     attributes = copied.__dict__
     for name, attribute in attributes.items():
         if type(attribute) not in _UNCHANGEABLE:

@@ -7,12 +7,8 @@ A task that such code starts by itself is not part of the invocation, and may wa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from contextvars import ContextVar
-from typing import Any, NamedTuple, TypeVar
-
-T = TypeVar("T")
+from typing import Any, NamedTuple
 
 SessionKey = tuple[object, str, str, str]
 """Session service, app name, user id, session id."""
@@ -35,19 +31,22 @@ def is_writing(session: SessionKey) -> bool:
     return session in scope.sessions and scope.task is asyncio.current_task()
 
 
-async def stream_as_writer(session: SessionKey, stream: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    """Yield the stream's items; the stream's code is in the session's write scope, the consumer is not."""
-    async with aclosing(stream):
-        while True:
-            outer, task = _current_scope.get(), asyncio.current_task()
-            _current_scope.set(_WriteScope(task, (*(outer.sessions if outer.task is task else ()), session)))
-            try:
-                item = await anext(stream)
-            except StopAsyncIteration:
-                return
-            finally:
-                _current_scope.set(outer)
-            yield item
+class WritingTo:
+    """Context manager whose block is in the session's write scope; it can be entered again and again."""
+
+    def __init__(self, session: SessionKey) -> None:
+        self._session = session
+        self._outer = _NO_SCOPE
+
+    def __enter__(self) -> None:
+        outer, task = _current_scope.get(), asyncio.current_task()
+        self._outer = outer
+        _current_scope.set(
+            _WriteScope(task, (*(outer.sessions if outer.task is task else ()), self._session))
+        )
+
+    def __exit__(self, *error: object) -> None:
+        _current_scope.set(self._outer)
 
 
 def adopt_write_scope() -> None:

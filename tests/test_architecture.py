@@ -25,6 +25,7 @@ RUNTIME_ORDER = (
     "types",
     "errors",
     "google_adk",
+    "_models",
     "_copies",
     "_platform",
     "_write_scope",

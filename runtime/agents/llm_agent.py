@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from operator import is_not
 from typing import Any, ClassVar, Literal
 
@@ -127,10 +126,8 @@ class LlmAgent(BaseAgent):
     _tool_sources: list[BaseTool | BaseToolset]
     _own_model: BaseLlm | None = None
 
-    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        async with aclosing(run_llm_agent(self, ctx)) as events:
-            async for event in events:
-                yield event
+    def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        return run_llm_agent(self, ctx)
 
     @property
     def offers_transfer(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime import _platform, types
+from runtime._models import construct, copy_with
 from runtime.context import InvocationContext, new_invocation_id
 from runtime.errors import ModelError
 from runtime.events.event import Event
@@ -38,7 +39,8 @@ def model_event(
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
     fields = {name: getattr(response, name) for name in response.model_fields_set}
     fields["content"] = with_role(response.content, "model")
-    event = Event.model_construct(
+    event = construct(
+        Event,
         **fields,
         author=ctx.agent.name,
         invocation_id=ctx.invocation_id,
@@ -55,7 +57,7 @@ def function_response_event(
     ctx: InvocationContext, parts: Sequence[types.Part], actions: EventActions
 ) -> Event:
     """Return the event with the responses to the calls of one step (contract Q1, E8)."""
-    content = types.Content(role="user", parts=list(parts)) if parts else None
+    content = construct(types.Content, role="user", parts=list(parts)) if parts else None
     return _event(ctx, ctx.agent.name, content, actions, branch=ctx.branch)
 
 
@@ -108,7 +110,7 @@ def with_role(content: types.Content | None, role: str) -> types.Content | None:
     """Return the content with this role if it has none; models refuse contents without a role (contract E8)."""
     if content is None or content.role:
         return content
-    return content.model_copy(update={"role": role})
+    return copy_with(content, role=role)
 
 
 def calls_in(response: LlmResponse) -> list[types.FunctionCall]:
@@ -125,8 +127,8 @@ def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
         _with_call_id(part, next(remaining_ids)) if part.function_call else part
         for part in _parts(response.content)
     ]
-    content = response.content and response.content.model_copy(update={"parts": parts})
-    return response.model_copy(update={"content": content})
+    content = response.content and copy_with(response.content, parts=parts)
+    return copy_with(response, content=content)
 
 
 def is_long_running(call: types.FunctionCall, tools: Mapping[str, DeclaredTool]) -> bool:
@@ -158,22 +160,28 @@ def _event(
     actions: EventActions,
     branch: str | None,
 ) -> Event:
-    event = Event(
-        author=author, invocation_id=ctx.invocation_id, branch=branch, content=content, actions=actions
+    event = construct(
+        Event,
+        author=author,
+        invocation_id=ctx.invocation_id,
+        branch=branch,
+        content=content,
+        actions=actions,
     )
     return _with_metadata(ctx, event)
 
 
 def _with_metadata(ctx: InvocationContext, event: Event) -> Event:
     """Return the event with the `custom_metadata` of the run config (contract L10)."""
-    if ctx.run_config.custom_metadata:
-        event.custom_metadata = {**ctx.run_config.custom_metadata, **(event.custom_metadata or {})}
+    given, own = ctx.run_config.custom_metadata, event.custom_metadata or {}
+    if given and not given.items() <= own.items():
+        event.custom_metadata = {**given, **own}
     return event
 
 
 def _with_call_id(part: types.Part, call_id: str) -> types.Part:
-    call = part.function_call and part.function_call.model_copy(update={"id": call_id})
-    return part.model_copy(update={"function_call": call})
+    call = part.function_call and copy_with(part.function_call, id=call_id)
+    return copy_with(part, function_call=call)
 
 
 def _parts(content: types.Content | None) -> list[types.Part]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import aclosing, suppress
+from contextlib import AbstractContextManager, aclosing, suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from runtime._tasks import count_cancellations, stray_cancellation_error
+from runtime._tasks import stray_cancellation_error
 from runtime.context import InvocationContext
 from runtime.engine.seal import interrupted_event, seal_events
 from runtime.events.event import Event
@@ -57,10 +57,10 @@ class CancellableRun:
         Raises:
             StrayCancellationError: the awaitable ended in a cancellation that nobody requested.
         """
-        count_before = count_cancellations()
+        task = self._waiting_task = asyncio.current_task()
+        count_before = task.cancelling() if task else 0
         result: T | None = None
         cancelled: asyncio.CancelledError | None = None
-        self._waiting_task = asyncio.current_task()
         try:
             result = await awaitable
         except asyncio.CancelledError as error:
@@ -70,17 +70,23 @@ class CancellableRun:
             if was_cancelled_here:
                 await self._undo_task_cancellation()
             self._waiting_task = None
-        if count_cancellations() > count_before:
+        if task and task.cancelling() > count_before:
             raise cancelled or asyncio.CancelledError
         if cancelled and not was_cancelled_here:
             raise stray_cancellation_error(f"Invocation {self.invocation_id!r}") from cancelled
         return result
 
-    async def events(self, stream: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-        """Yield the events of the stream; `cancel` ends it without an exception."""
+    async def events(
+        self, stream: AsyncGenerator[Event, None], scope: AbstractContextManager[None]
+    ) -> AsyncGenerator[Event, None]:
+        """Yield the events of the stream; `cancel` ends it without an exception.
+
+        The code of the stream runs within the `scope`, the consumer of the events outside of it.
+        """
         async with aclosing(stream):
             while not self.is_cancelled:
-                event = await self.await_unless_cancelled(anext(stream, None))
+                with scope:
+                    event = await self.await_unless_cancelled(anext(stream, None))
                 if event is None:
                     return
                 self._record_text(event)
@@ -113,5 +119,7 @@ class CancellableRun:
         if not event.partial:
             self._streamed_texts.pop(event.id, None)
         elif text := event.text():
-            streamed = self._streamed_texts.setdefault(event.id, _StreamedText(event.author, event.branch))
+            streamed = self._streamed_texts.get(event.id)
+            if streamed is None:
+                streamed = self._streamed_texts[event.id] = _StreamedText(event.author, event.branch)
             streamed.pieces.append(text)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from runtime import types
 from runtime._copies import deep_copy
+from runtime._models import construct, copy_with
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache, ContentsPrefix
@@ -158,7 +159,7 @@ def to_content(content: types.Content) -> types.Content:
     Its parts are copies whose values are shared: a tool that edits a request changes no event.
     """
     parts = [_without_generated_id(part) for part in content.parts or []]
-    return types.Content.model_construct(role=content.role, parts=parts)
+    return construct(types.Content, role=content.role, parts=parts)
 
 
 async def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
@@ -189,9 +190,9 @@ def _has_generated_id(part: types.Part) -> bool:
 
 def _without_generated_id(part: types.Part) -> types.Part:
     if not _has_generated_id(part):
-        return part.model_copy()
+        return copy_with(part)
     name = "function_call" if part.function_call else "function_response"
-    return part.model_copy(update={name: getattr(part, name).model_copy(update={"id": None})})
+    return copy_with(part, **{name: copy_with(getattr(part, name), id=None)})
 
 
 def _ends_with_calls(events: Sequence[Event]) -> bool:

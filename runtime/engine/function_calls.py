@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runtime import types
+from runtime._models import construct
 from runtime._tasks import first_failure, no_stray_cancellation, settle, stray_cancellation_error
 from runtime._write_scope import adopt_write_scope
 from runtime.context import Context, InvocationContext
@@ -60,9 +61,10 @@ class CallResult:
         """Return the parts of the function response event: the response, if there is one, and the text."""
         if self.response is None:
             return []
-        answer = types.FunctionResponse(id=self.call.id, name=self.call.name, response=self.response)
+        call = self.call
+        answer = construct(types.FunctionResponse, id=call.id, name=call.name, response=self.response)
         text = [types.Part(text=self.display_text)] if self.display_text else []
-        return [types.Part(function_response=answer), *text]
+        return [construct(types.Part, function_response=answer), *text]
 
 
 @dataclass(frozen=True)

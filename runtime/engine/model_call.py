@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from runtime import _platform, types
+from runtime._models import copy_with
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
 from runtime.engine.build_events import (
@@ -59,8 +60,6 @@ class _EventDraft:
         the answer from outside names the call by its id alone.
         """
         calls = calls_in(response)
-        if not calls:
-            return response
         fragment_ids = [] if response.partial else self.call_ids[: len(calls)]
         ids: list[str] = []
         for call, fragment_id in zip_longest(calls, fragment_ids):
@@ -151,12 +150,14 @@ def _report_call(agent: LlmAgentProtocol, draft: _EventDraft, built: BuiltReques
 def _build_event(
     ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _EventDraft
 ) -> Event:
-    response = draft.add_call_ids(response, request.tools_dict)
-    is_text = response.model_fields_set <= _TEXT_FIELDS and not calls_in(response)
+    has_calls = bool(calls_in(response))
+    if has_calls:
+        response = draft.add_call_ids(response, request.tools_dict)
+    is_text = not has_calls and response.model_fields_set <= _TEXT_FIELDS
     if response.partial and draft.partial and is_text:
         # Fast path: a long response has hundreds of partial events that differ only in text and timestamp.
         content = with_role(response.content, "model")
-        return draft.partial.model_copy(update={"content": content, "timestamp": _platform.now()})
+        return copy_with(draft.partial, content=content, timestamp=_platform.now())
     actions = draft.context.actions
     event = model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
     draft.partial = event if is_text else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from runtime import types
+from runtime._models import construct, copy_with
 from runtime.events.calls import MadeCall, made_calls, parts_of, response_ids
 from runtime.events.event import Event
 
@@ -65,4 +66,4 @@ def _without_calls(event: Event, dropped: list[types.FunctionCall]) -> Event:
 
 
 def _with_parts(event: Event, role: str, parts: list[types.Part]) -> Event:
-    return event.model_copy(update={"content": types.Content.model_construct(role=role, parts=parts)})
+    return copy_with(event, content=construct(types.Content, role=role, parts=parts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from runtime import types
+from runtime._models import construct
 from runtime.context import Context, InvocationContext, ReadonlyContext, owner_of
 from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
@@ -84,7 +85,7 @@ def _require_output_schema(
 
 def _generation_config(agent: LlmAgentProtocol, run_config: RunConfig) -> types.GenerateContentConfig:
     given = agent.generate_content_config
-    config = given.model_copy(deep=True) if given else types.GenerateContentConfig()
+    config = given.model_copy(deep=True) if given else construct(types.GenerateContentConfig)
     config.labels = {**(config.labels or {}), **(run_config.labels or {}), AGENT_LABEL: agent.name}
     if options := run_config.http_options:
         config.http_options = _merged(config.http_options, options)

@@ -14,6 +14,7 @@ from runtime.engine.function_calls import Batch, Tools, run_function_calls
 from runtime.engine.human_input.answers import (
     AlreadyAnswered,
     Confirmations,
+    NoAnswers,
     Rerun,
     decide_answers,
     requests_to_person,
@@ -68,10 +69,12 @@ class Step:
 async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
     """Run steps until one stops or transfers; after a transfer, run the target agent."""
     step, output = Step(agent, ctx, CallModel()), Output(agent, ctx)
-    async with aclosing(run_answered_calls(step)) as events:
-        async for event in events:
-            output.record(event)
-            yield event
+    answers = decide_answers(ctx.session.events, ctx.invocation_id, agent.name)
+    if not isinstance(answers, NoAnswers):
+        async with aclosing(run_answered_calls(step, answers)) as events:
+            async for event in events:
+                output.record(event)
+                yield event
     if ctx.resuming and isinstance(step.next, CallModel):
         async with aclosing(run_resumed_step(step)) as events:
             async for event in events:
@@ -90,10 +93,10 @@ async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> Asyn
                 yield event
 
 
-async def run_answered_calls(step: Step) -> AsyncGenerator[Event, None]:
+async def run_answered_calls(step: Step, answers: AlreadyAnswered | Rerun) -> AsyncGenerator[Event, None]:
     """Rerun the calls that the person has confirmed or given a credential for (contract T7, T8)."""
     agent, ctx = step.agent, step.ctx
-    match decide_answers(ctx.session.events, ctx.invocation_id, agent.name):
+    match answers:
         case AlreadyAnswered():
             step.next = Stop()
         case Rerun(calls, confirmations):

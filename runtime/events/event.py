@@ -94,7 +94,7 @@ class Event(LlmResponse):
 
     def text(self) -> str:
         """Return the joined text parts, without thoughts."""
-        return "".join(part.text for part in self._parts() if part.text and not part.thought)
+        return "".join([part.text for part in self._parts() if part.text and not part.thought])
 
     def _parts(self) -> list[types.Part]:
         return (self.content.parts or []) if self.content else []

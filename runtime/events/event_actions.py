@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from runtime import types
+from runtime._models import construct
 from runtime.auth.auth_tool import AuthConfig
 from runtime.events.tool_confirmation import ToolConfirmation
 
@@ -74,7 +75,7 @@ def merge_actions(actions_in_call_order: Iterable[EventActions]) -> EventActions
             if value:
                 earlier = merged.get(name)
                 merged[name] = deep_merge(earlier, value) if isinstance(earlier, dict) else value
-    return EventActions.model_construct(**merged)
+    return construct(EventActions, **merged)
 
 
 def deep_merge(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:

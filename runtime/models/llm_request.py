@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from runtime import types
+from runtime._models import construct
 from runtime.models.context_cache_config import ContextCacheConfig
 
 
@@ -95,5 +96,5 @@ class LlmRequest(BaseModel):
                 tools[index] = tool.model_copy(update={"function_declarations": merged})
                 break
         else:
-            tools.append(types.Tool(function_declarations=declarations))
+            tools.append(construct(types.Tool, function_declarations=declarations))
         self.config.tools = tools

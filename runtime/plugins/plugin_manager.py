@@ -48,7 +48,7 @@ class PluginManager:
         Raises:
             PluginError: a hook raised. The message names the plugin and the hook.
         """
-        for plugin in self._implementing(hook):
+        for plugin in self._implementing(hook) if self.plugins else ():
             try:
                 answer = await call(getattr(plugin, hook), **kwargs)
             except Exception as error:

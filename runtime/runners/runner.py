@@ -15,9 +15,8 @@ from typing import Any, Self
 
 from runtime import types
 from runtime._tasks import iterate_in_thread
-from runtime._write_scope import stream_as_writer
+from runtime._write_scope import WritingTo
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.routing import route_message, route_resume
 from runtime.agents.toolsets import close_toolsets
 from runtime.agents.tree import check_names
 from runtime.apps.app import App
@@ -27,9 +26,8 @@ from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, owner_of
-from runtime.engine.build_events import agent_event, replaced_by
+from runtime.engine.build_events import replaced_by
 from runtime.engine.cancellation import CancellableRun
-from runtime.engine.failure import with_failure_event, with_told_plugins
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind, undo_rewind
@@ -41,6 +39,7 @@ from runtime.memory.base_memory_service import BaseMemoryService
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.plugin_manager import PluginManager
 from runtime.run_config import RunConfig
+from runtime.runners.agent_events import agent_events
 from runtime.runners.debug_run import run_texts
 from runtime.runners.session_access import SessionAccess
 from runtime.sessions.base_session_service import BaseSessionService
@@ -137,9 +136,9 @@ class Runner:
                 ctx, message = self._open_invocation(session, invocation_id, new_message, config)
                 run.invocation_id = ctx.invocation_id
                 ctx.scope.credentials.update(credentials or {})
-                stream = with_told_plugins(ctx, self._run_invocation(ctx, message, state_delta))
-                stream = stream_as_writer(self._sessions.key(user_id, session_id), stream)
-                async with aclosing(run.events(stream)) as events:
+                stream = self._run_invocation(ctx, message, state_delta)
+                writing = WritingTo(self._sessions.key(user_id, session_id))
+                async with aclosing(run.events(stream, writing)) as events:
                     async for event in events:
                         yield event
                 for event in run.closing_events(ctx) if run.is_cancelled else ():
@@ -278,22 +277,26 @@ class Runner:
     ) -> AsyncGenerator[Event, None]:
         """Commit the message, run the agent, commit its events."""
         ask = self.plugin_manager.ask
-        if message is not None:
-            replaced = await ask("on_user_message_callback", invocation_context=ctx, user_message=message)
-            message = replaced or message
-        if message is not None or state_delta:
-            event = await user_message_event(ctx, message, state_delta)
-            ctx.user_content = ctx.user_content or event.content
-            await self._commit(ctx, event)
-        async with aclosing(with_failure_event(ctx, self._agent_events(ctx))) as events:
-            async for event in events:
-                replacement = await ask("on_event_callback", invocation_context=ctx, event=event)
-                if replacement is not None:
-                    event = replaced_by(event, replacement)
-                if not event.partial:
-                    await self._commit(ctx, event)
-                yield event
-        await ask("after_run_callback", invocation_context=ctx)
+        try:
+            if message is not None:
+                replaced = await ask("on_user_message_callback", invocation_context=ctx, user_message=message)
+                message = replaced or message
+            if message is not None or state_delta:
+                event = await user_message_event(ctx, message, state_delta)
+                ctx.user_content = ctx.user_content or event.content
+                await self._commit(ctx, event)
+            async with aclosing(agent_events(self.agent, ctx, self.plugin_manager)) as events:
+                async for event in events:
+                    replacement = await ask("on_event_callback", invocation_context=ctx, event=event)
+                    if replacement is not None:
+                        event = replaced_by(event, replacement)
+                    if not event.partial:
+                        await self._commit(ctx, event)
+                    yield event
+            await ask("after_run_callback", invocation_context=ctx)
+        except Exception as error:
+            await self.plugin_manager.tell("on_run_error_callback", invocation_context=ctx, error=error)
+            raise
 
     async def _try_compact(self, ctx: InvocationContext) -> None:
         """Compact the session. A failure is only logged: the invocation is complete, and the next one tries again."""
@@ -301,21 +304,6 @@ class Runner:
             await compact(self.app, self.session_service, ctx.session, ctx.invocation_id)
         except Exception:
             logger.exception("Session %s was not compacted after %s", ctx.session.id, ctx.invocation_id)
-
-    async def _agent_events(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        """Yield the events of the chosen agent, or of the plugin that replies in its place (contract C4)."""
-        if ctx.resuming:
-            began = route_message(self.agent, ctx.session.events[: ctx.scope.begins_at + 1])
-            ctx.agent = route_resume(self.agent, began, ctx.events())
-        else:
-            ctx.agent = route_message(self.agent, ctx.session.events)
-        reply = await self.plugin_manager.ask("before_run_callback", invocation_context=ctx)
-        if reply is not None:
-            yield agent_event(ctx, reply)
-            return
-        async with aclosing(ctx.agent.run_async(ctx)) as events:
-            async for event in events:
-                yield event
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
         """Store the event and its actions. The agent that yielded it is paused meanwhile (contract L3).

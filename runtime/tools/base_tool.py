@@ -77,8 +77,7 @@ class BaseTool:
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         """Change the request before each model call; by default, declare the tool and show files (contract Q13)."""
-        if self._get_declaration() is not None:
-            llm_request.append_tools([self])
+        llm_request.append_tools([self])
         await self.show_files(tool_context=tool_context, llm_request=llm_request)
 
     async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import types
+from runtime._models import construct
 from runtime.context import Context
 from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.tools.arguments import BadArguments, bind
@@ -56,8 +57,11 @@ class FunctionTool(BaseTool):
         self.confirmed_by = check_confirmer(confirmed_by, self.name, may_allow_for_session)
 
     def _get_declaration(self) -> types.FunctionDeclaration:
-        return types.FunctionDeclaration(
-            name=self.name, description=self.description, parameters=self._signature.schema
+        return construct(
+            types.FunctionDeclaration,
+            name=self.name,
+            description=self.description,
+            parameters=self._signature.schema,
         )
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
