@@ -201,10 +201,11 @@ class Hub:
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
         """Publish text of a partial event at the next flush, with U+FFFD where no socket could send it."""
         texts = self._texts[session_id]
-        if stream not in texts:
+        growing = texts.get(stream)
+        if growing is None:
             _drop_superseded(texts, stream)
-            texts[stream] = GrowingText(stream, is_local=True)
-        texts[stream].add(text if text.isascii() else storable(text))
+            growing = texts[stream] = GrowingText(stream, is_local=True)
+        growing.add(text if text.isascii() else storable(text))
         self._unflushed.add(session_id)
         self._schedule_flush()
 

@@ -119,7 +119,7 @@ class Relay:
 
     def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
         """Send text that is streamed here."""
-        self._post_about(session_id, {"kind": "text", **asdict(chunk)})
+        self._post_about(session_id, {"kind": "text", **vars(chunk), "stream": chunk.stream._asdict()})
 
     def send_notice(self, session_id: UUID, notice: Notice) -> None:
         """Send a change of an invocation, a job or a scheduled task."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sessions_app.rendering.finished_blocks import FinishedBlocks
 
@@ -19,8 +20,7 @@ def text_from(text: str, units: int) -> str:
     return text.encode("utf-16-le", "surrogatepass")[2 * units :].decode("utf-16-le", "replace")
 
 
-@dataclass(frozen=True)
-class StreamKey:
+class StreamKey(NamedTuple):
     """Identity of a growing text.
 
     Attributes:
