@@ -194,40 +194,40 @@ def _pieces(
     # Fast path: without hooks and additions a long history is the same objects.
     if len(sent) == len(derived) and all(map(is_, sent, derived)):
         return None
-    places = _places(sent, derived)
-    if places == list(range(len(derived))):
+    positions = _positions(sent, derived)
+    if positions == list(range(len(derived))):
         return None
     pieces: list[Json] = []
-    numbered = enumerate(places)
-    # Neighbours that are neighbours in the log have the same difference between both places.
+    numbered = enumerate(positions)
+    # Neighbours that are neighbours in the log have the same difference between both positions.
     for difference, group in groupby(numbered, lambda item: None if item[1] is None else item[1] - item[0]):
         items = list(group)
         if difference is None:
-            pieces += [keep(sent[index]) for index, _place in items]
+            pieces += [keep(sent[index]) for index, _position in items]
         else:
             first = items[0][0] + difference
             pieces.append([first, first + len(items)])
     return pieces
 
 
-def _places(sent: Sequence[types.Content], derived: Sequence[types.Content]) -> list[int | None]:
-    """Return the place of each sent content among the derived ones; None for one that is not among them.
+def _positions(sent: Sequence[types.Content], derived: Sequence[types.Content]) -> list[int | None]:
+    """Return the position of each sent content among the derived ones; None for one that is not among them.
 
     Contents that hooks might have changed are copies: those at the beginning and at the end are compared.
     """
-    by_identity = {id(content): place for place, content in enumerate(derived)}
-    places: list[int | None] = [by_identity.get(id(content)) for content in sent]
+    by_identity = {id(content): position for position, content in enumerate(derived)}
+    positions: list[int | None] = [by_identity.get(id(content)) for content in sent]
     shorter = min(len(sent), len(derived))
     from_end = len(derived) - len(sent)
     for index in range(shorter):
-        if places[index] is None and sent[index] != derived[index]:
+        if positions[index] is None and sent[index] != derived[index]:
             break
-        places[index] = index if places[index] is None else places[index]
+        positions[index] = index if positions[index] is None else positions[index]
     for index in range(len(sent) - 1, len(sent) - 1 - shorter, -1):
-        if places[index] is None and sent[index] != derived[index + from_end]:
+        if positions[index] is None and sent[index] != derived[index + from_end]:
             break
-        places[index] = index + from_end if places[index] is None else places[index]
-    return places
+        positions[index] = index + from_end if positions[index] is None else positions[index]
+    return positions
 
 
 def _as_text(value: object, *, exclude: set[str] | None = None) -> str:

@@ -44,7 +44,7 @@ from sessions_app.invocations.closing_events import (
 )
 from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
-from sessions_app.invocations.usage import Spending, model_calls
+from sessions_app.invocations.usage import InvocationUsage, model_calls
 from sessions_app.jobs.staging import created_job, staged_jobs, staging
 from sessions_app.jobs.stopped_calls import end_jobs_of_calls
 from sessions_app.json_logs import logs_of_invocation
@@ -98,7 +98,7 @@ class Execution:
         )
         self._conf = conf().of_app(claim.app_name)
         self._events: list[Event] = []
-        self._spending = Spending(self._conf)
+        self._usage = InvocationUsage(self._conf)
         self._model_calls = 0
 
     @cached_property
@@ -109,7 +109,7 @@ class Execution:
     @property
     def used(self) -> Used:
         """Tokens and cost of the invocation so far, earlier attempts included."""
-        return self._spending.used
+        return self._usage.used
 
     async def run(self) -> Outcome:
         """Run the invocation to its end. An exception of the agent is raised as it is.
@@ -160,7 +160,7 @@ class Execution:
         self._events = list(events)
         if not claim.is_retried:
             since = events[next(index for index, event in enumerate(events) if event is message_event) :]
-            self._spending, self._model_calls = Spending(self._conf, since), model_calls(root, since)
+            self._usage, self._model_calls = InvocationUsage(self._conf, since), model_calls(root, since)
         was_complete = events[-1].is_final_response() and events[-1].author != "user"
         if claim.attempts > 1 and not was_complete:
             await self._sessions.append_event(session, resumed_event(events, claim.lease_token))
@@ -198,7 +198,7 @@ class Execution:
         async with aclosing(events):
             async for event in events:
                 if event.partial:
-                    self._spending.note_partial(event)
+                    self._usage.note_partial(event)
                     self._publish_partial(event)
                     if next(partials) % PARTIALS_IN_A_ROW == 0:
                         await asyncio.sleep(0)
@@ -284,7 +284,7 @@ class Execution:
     def _record(self, event: Event) -> None:
         """Keep an event for the outcome, and raise LimitExceededError when it exceeds a limit on use."""
         self._events.append(event)
-        self._spending.add(event)
+        self._usage.add(event)
 
     def _answers_calls(self) -> bool:
         return answers_calls(self.claim)

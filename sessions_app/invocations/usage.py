@@ -14,7 +14,7 @@ from sessions_app.errors import LimitExceededError
 from sessions_app.history.costs import cost_of, tokens_of
 
 
-class Spending:
+class InvocationUsage:
     """Sum of the tokens and the cost of one invocation's events.
 
     Args:

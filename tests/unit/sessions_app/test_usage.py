@@ -10,7 +10,7 @@ from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app.conf import Conf
 from sessions_app.errors import LimitExceededError
-from sessions_app.invocations.usage import Spending, model_calls
+from sessions_app.invocations.usage import InvocationUsage, model_calls
 from tests.fakes import ScriptedModel, call, say, text_content
 
 CLERK = LlmAgent(name="clerk", model=ScriptedModel())
@@ -48,9 +48,9 @@ def test_events_without_a_model_call_do_not_count() -> None:
 def test_a_response_may_exceed_a_limit_if_no_model_call_follows() -> None:
     usage = types.GenerateContentResponseUsageMetadata(total_token_count=60)
     draft = Event(author="clerk", content=text_content("A draft."), usage_metadata=usage)
-    spending = Spending(Conf(invocation_tokens=100))
-    spending.add(draft)
-    spending.add(draft)
-    spending.add(Event(author="root"))
+    usage = InvocationUsage(Conf(invocation_tokens=100))
+    usage.add(draft)
+    usage.add(draft)
+    usage.add(Event(author="root"))
     with pytest.raises(LimitExceededError, match="more than 100 tokens"):
-        spending.add(draft)
+        usage.add(draft)
