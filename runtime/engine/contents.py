@@ -29,7 +29,7 @@ from runtime.events.calls import FRAMEWORK_CALLS, MadeCalls, made_calls, parts_o
 from runtime.events.event import Event
 from runtime.events.quotation import quote_parts
 from runtime.events.rewound import drop_rewound
-from runtime.events.summaries import apply_summaries
+from runtime.events.summaries import apply_summaries, changes_effective_events
 
 _cache = ContentsCache()
 
@@ -94,7 +94,7 @@ async def _extend(
     """Append the following events and their contents. Other tasks run in between."""
     shown: list[Event] = []
     made = MadeCalls()
-    async for piece in in_slices(_effective(events)):
+    async for piece in in_slices(await _effective_in_slices(events)):
         shown_piece = _as_shown(piece, agent_name, branch)
         made.add(shown_piece)
         shown += shown_piece
@@ -103,6 +103,14 @@ async def _extend(
         prefix.add(_paired_contents(piece, calls_of))
     async for piece in in_slices(events):
         prefix.cover(piece)
+
+
+async def _effective_in_slices(events: Sequence[Event]) -> Sequence[Event]:
+    """Return the effective events. Other tasks run in between if all are in effect, as they mostly are."""
+    async for piece in in_slices(events):
+        if any(map(changes_effective_events, piece)):
+            return _effective(events)
+    return events
 
 
 def _effective(events: Sequence[Event]) -> list[Event]:

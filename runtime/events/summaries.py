@@ -44,6 +44,11 @@ class EventRange:
         return self.first <= other.first and other.last <= self.last
 
 
+def changes_effective_events(event: Event) -> bool:
+    """True for a rewind or a summary: without one, all events are in effect."""
+    return event.actions.rewind_before_invocation_id is not None or event.actions.compaction is not None
+
+
 def summary_note(event: Event) -> SummaryNote | None:
     """Return the note of a full summary; None for all other events."""
     if event.actions.compaction is None or not event.custom_metadata:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from runtime.events.event import Event
+from runtime.events.summaries import changes_effective_events
 from sessions_app.codec import event_from_json
 from sessions_app.conf import conf
 
@@ -40,18 +41,18 @@ class CachedEvent:
         return cls(event_from_json(body), BYTES_OF_EVENT + sys.getsizeof(body))
 
 
-async def read_events(bodies: Sequence[str]) -> list[CachedEvent]:
-    """Return the events of stored bodies. Reading a long history lets other tasks run after each slice."""
+async def read_slices(bodies: Iterable[str]) -> AsyncIterator[list[CachedEvent]]:
+    """Yield the events of stored bodies in slices, between which other tasks run. The last slice may be empty."""
     events: list[CachedEvent] = []
-    slice_events = slice_characters = 0
+    characters = 0
     for body in bodies:
-        if slice_events == SLICE_EVENTS or slice_characters > SLICE_CHARACTERS:
+        if len(events) == SLICE_EVENTS or characters > SLICE_CHARACTERS:
+            yield events
             await asyncio.sleep(0)
-            slice_events = slice_characters = 0
+            events, characters = [], 0
         events.append(CachedEvent.read(body))
-        slice_events += 1
-        slice_characters += len(body)
-    return events
+        characters += len(body)
+    yield events
 
 
 @dataclass
@@ -83,7 +84,7 @@ class History:
         events = [one.event for one in new]
         self.events += events
         self.invocations.update(event.invocation_id for event in events)
-        self.is_plain = self.is_plain and not any(map(_changes_effective_events, events))
+        self.is_plain = self.is_plain and not any(map(changes_effective_events, events))
         added = sum(one.bytes for one in new)
         self.bytes += added
         return added
@@ -138,10 +139,6 @@ class HistoryCache:
     def _evict_least_recently_used(self) -> None:
         while self._size > conf().cached_bytes and self._histories:
             self.forget(next(iter(self._histories)))
-
-
-def _changes_effective_events(event: Event) -> bool:
-    return event.actions.rewind_before_invocation_id is not None or event.actions.compaction is not None
 
 
 cache = HistoryCache()

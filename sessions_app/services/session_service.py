@@ -26,7 +26,7 @@ from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
 from sessions_app.services.erasing import delete_session_row
-from sessions_app.services.history_cache import CachedEvent, History, SessionName, cache, read_events
+from sessions_app.services.history_cache import CachedEvent, History, SessionName, cache, read_slices
 from sessions_app.services.model_calls import ModelCallLog
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
@@ -145,7 +145,10 @@ class DjangoSessionService(BaseSessionService):
             return None if _lacks_rewound_summary(history) else (preloaded, history)
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
-            cache.extend(name, loaded.session_id, after, await read_events(loaded.events))
+            known = after
+            async for events in read_slices(loaded.events):
+                cache.extend(name, loaded.session_id, known, events)
+                known += len(events)
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
             cache.forget(name)
             return None
@@ -157,7 +160,8 @@ class DjangoSessionService(BaseSessionService):
         if loaded is None:
             return None
         history = History(loaded.session_id, skipped=loaded.last_seq - len(loaded.events))
-        history.add(history.skipped, await read_events(loaded.events))
+        async for events in read_slices(loaded.events):
+            history.add(history.last_seq, events)
         if _lacks_rewound_summary(history):
             cache.forget(name)
             return await self._load_stored(name, whole=True)
@@ -251,7 +255,7 @@ def _lacks_rewound_summary(history: History) -> bool:
 
 
 async def _events(loaded: event_log.Loaded) -> list[Event]:
-    return [stored.event for stored in await read_events(loaded.events)]
+    return [stored.event async for events in read_slices(loaded.events) for stored in events]
 
 
 def _key(name: SessionName) -> event_log.SessionKey:

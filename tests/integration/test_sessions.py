@@ -112,7 +112,11 @@ class TestCache:
         await append_in_another_process(session, *expected)
         monkeypatch.setattr(event_log, "PAGE_EVENTS", 4)
         monkeypatch.setattr(history_cache, "SLICE_EVENTS", 3)
-        read, slices = 0, [0]
+        read, slices, added, add = 0, [0], [0], History.add
+
+        def note_added(history: History, after: int, stored: list[CachedEvent]) -> int:
+            added.append(len(stored))
+            return add(history, after, stored)
 
         def count(body: str) -> Event:
             nonlocal read
@@ -125,6 +129,7 @@ class TestCache:
                 await asyncio.sleep(0)
 
         monkeypatch.setattr(history_cache, "event_from_json", count)
+        monkeypatch.setattr(History, "add", note_added)
         other_task = asyncio.create_task(note_slices())
         extended = await load_session(session)
         history_cache.cache.forget((APP, session.user_id, session.id))
@@ -132,6 +137,7 @@ class TestCache:
         other_task.cancel()
         assert texts(extended) == texts(loaded) == expected
         assert max(later - earlier for earlier, later in pairwise(slices)) == 3
+        assert max(added) == 3, "a long history is not added at once"
 
     def test_the_least_recently_used_history_is_evicted_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(

@@ -206,7 +206,8 @@ def test_building_a_long_history_lets_other_tasks_run() -> None:
     history.begin()
     contents = history.contents(AGENTS["agent"])
     assert len(contents) == 81
-    # Every 2 events when they become what the agent sees, and when the cache notes them; a call stays with its answer.
-    assert history.pauses >= 39 + 39 + 19
+    # Every 2 events when rewinds are looked for, when they become what the agent sees, and when the cache notes them; a
+    # call stays with its answer.
+    assert history.pauses >= 39 + 39 + 39 + 19
     history.contents(AGENTS["agent"])
     assert history.pauses == 0
