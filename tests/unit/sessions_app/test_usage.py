@@ -46,8 +46,8 @@ def test_events_without_a_model_call_do_not_count() -> None:
 
 
 def test_a_response_may_exceed_a_limit_if_no_model_call_follows() -> None:
-    usage = types.GenerateContentResponseUsageMetadata(total_token_count=60)
-    draft = Event(author="clerk", content=text_content("A draft."), usage_metadata=usage)
+    tokens = types.GenerateContentResponseUsageMetadata(total_token_count=60)
+    draft = Event(author="clerk", content=text_content("A draft."), usage_metadata=tokens)
     usage = InvocationUsage(Conf(invocation_tokens=100))
     usage.add(draft)
     usage.add(draft)
