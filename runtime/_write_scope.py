@@ -32,7 +32,7 @@ def is_writing(session: SessionKey) -> bool:
 
 
 class WritingTo:
-    """Context manager whose block is in the session's write scope; it can be entered again and again."""
+    """Context manager whose block is in the session's write scope. It can be entered again after its end."""
 
     def __init__(self, session: SessionKey) -> None:
         self._session = session
