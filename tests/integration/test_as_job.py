@@ -64,23 +64,26 @@ def cancelled_by(tool_name: str, **kwargs: object) -> Any:
 @pytest.fixture
 def site(
     monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> Iterator[ScriptedModel]:
-    """A site whose agent has a function and an MCP server as jobs; the model is returned."""
+) -> ScriptedModel:
+    """A site whose agent has a function as a job; the model is returned."""
     RUNS.clear()
+    job: Any = as_job(FunctionTool(make_label), retry_on=(OSError,), max_retries=1)
+    return clerk_with(job, monkeypatch)
+
+
+@pytest.fixture
+def site_with_server(
+    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
+) -> Iterator[ScriptedModel]:
+    """A site whose agent has an MCP server's tools as jobs; the model is returned."""
     toolset = McpToolset(
         connection_params=stdio_params(),
         tool_name_prefix="far",
         use_mcp_resources=True,
         progress_callback=cancelled_by,
     )
-    jobs: Any = [
-        as_job(FunctionTool(make_label), retry_on=(OSError,), max_retries=1),
-        as_job(toolset, retry_on=(ConnectionError,), max_retries=1),
-    ]
-    model = clerk_with(jobs[0], monkeypatch)
-    agent = LlmAgent(name="clerk", model=model, tools=jobs)
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
-    yield model
+    jobs: Any = as_job(toolset, retry_on=(ConnectionError,), max_retries=1)
+    yield clerk_with(jobs, monkeypatch)
     threads.run(toolset.close())
 
 
@@ -105,32 +108,36 @@ def test_a_function_runs_in_a_worker_with_a_context(person: User, site: Scripted
     assert [answer["response"]["status"] for answer in responses(job.session)] == ["succeeded"]
 
 
-def test_an_mcp_tool_runs_in_a_worker(person: User, site: ScriptedModel) -> None:
-    job = start(person, site, "far_add", a=20, b=22)
+def test_an_mcp_tool_runs_in_a_worker(person: User, site_with_server: ScriptedModel) -> None:
+    job = start(person, site_with_server, "far_add", a=20, b=22)
     run_task(job)
     job.refresh_from_db()
     assert job.status == JobStatus.SUCCEEDED and (job.result or {})["structuredContent"] == {"result": 42}
-    declared = site.requests[0].tools_dict
+    declared = site_with_server.requests[0].tools_dict
     assert declared["far_add"].is_long_running and not declared["far_load_mcp_resource"].is_long_running
     declaration = declared["far_add"]._get_declaration()
     assert declaration and "the final result comes by itself" in (declaration.description or "")
 
 
-def test_a_failure_of_an_mcp_tool_is_the_failure_of_its_job(person: User, site: ScriptedModel) -> None:
-    job = start(person, site, "far_fail")
+def test_a_failure_of_an_mcp_tool_is_the_failure_of_its_job(
+    person: User, site_with_server: ScriptedModel
+) -> None:
+    job = start(person, site_with_server, "far_fail")
     run_task(job)
     job.refresh_from_db()
     assert job.status == JobStatus.FAILED and "The shop is closed." in job.error
 
 
 @pytest.mark.parametrize(
-    ("name", "args"), [("far_die", {}), ("make_label", {"text": "unreachable"})], ids=["mcp", "function"]
+    ("site_name", "name", "args"),
+    [("site_with_server", "far_die", {}), ("site", "make_label", {"text": "unreachable"})],
+    ids=["mcp", "function"],
 )
 def test_a_job_is_retried_as_often_as_its_author_says(
-    person: User, site: ScriptedModel, name: str, args: dict[str, Any]
+    person: User, request: pytest.FixtureRequest, site_name: str, name: str, args: dict[str, Any]
 ) -> None:
     """The MCP server dies in each call, and each attempt reaches a new one."""
-    job = start(person, site, name, **args)
+    job = start(person, request.getfixturevalue(site_name), name, **args)
     with pytest.raises(Retry):
         run_task(job)
     job.refresh_from_db()
@@ -141,14 +148,16 @@ def test_a_job_is_retried_as_often_as_its_author_says(
 
 
 @pytest.mark.parametrize("name", ["far_slow", "far_tick"], ids=["by a signal", "by its next progress"])
-def test_a_cancelled_job_cancels_the_call_on_the_server(person: User, site: ScriptedModel, name: str) -> None:
+def test_a_cancelled_job_cancels_the_call_on_the_server(
+    person: User, site_with_server: ScriptedModel, name: str
+) -> None:
     """The job is cancelled when the server has reported progress."""
-    job = start(person, site, name)
+    job = start(person, site_with_server, name)
     run_task(job)
     job.refresh_from_db()
     assert (job.status, job.error) == (JobStatus.CANCELLED, "The job was cancelled.")
     assert job.progress_message == "begun"
-    after = start(person, site, "far_wait_until_cancelled")
+    after = start(person, site_with_server, "far_wait_until_cancelled")
     run_task(after)
     after.refresh_from_db()
     assert after.status == JobStatus.SUCCEEDED
@@ -244,10 +253,14 @@ def test_a_service_that_cannot_be_reached_is_asked_again(
     assert "The request failed" in job.error_detail
 
 
-def test_the_model_sees_the_image_of_an_mcp_tool(person: User, site: ScriptedModel) -> None:
-    job = start(person, site, "far_picture")
+def test_the_model_sees_the_image_of_an_mcp_tool(person: User, site_with_server: ScriptedModel) -> None:
+    job = start(person, site_with_server, "far_picture")
     run_task(job)
-    site.turns = ["I see."]
+    site_with_server.turns = ["I see."]
     run_queue(job.session_id)
-    shown = [part.inline_data for part in site.requests[-1].contents[-1].parts or [] if part.inline_data]
+    shown = [
+        part.inline_data
+        for part in site_with_server.requests[-1].contents[-1].parts or []
+        if part.inline_data
+    ]
     assert [image.mime_type for image in shown] == ["image/png"]

@@ -8,6 +8,7 @@ from weakref import ref
 
 import pytest
 
+from adk_site.garbage_collection import exclude_permanent_objects
 from runtime import types
 from runtime.agents import InvocationContext, LlmAgent
 from runtime.engine.contents import build_contents
@@ -58,6 +59,12 @@ def are_cached(sessions: list[Session]) -> list[bool]:
 
 def image(size: int) -> types.Part:
     return types.Part(inline_data=types.Blob(data=bytes(size), mime_type="image/png"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_objects() -> None:
+    """Let a collection find the objects of these tests only: all that earlier tests left take it a second."""
+    exclude_permanent_objects()
 
 
 @pytest.fixture(autouse=True)
