@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.db import connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from runtime.agents import LlmAgent
@@ -76,12 +77,19 @@ def site_with_role(role_url: str) -> Iterator[None]:
     """Have all connections of this process use the role."""
     settings = connections["default"].settings_dict
     owner = settings["USER"], settings["PASSWORD"]
-    settings.update(USER=ROLE, PASSWORD="secret")
-    connections.close_all()
+    connect_as(ROLE, "secret")
     yield
     threads.run(shut_down())
-    settings.update(USER=owner[0], PASSWORD=owner[1])
+    connect_as(*owner)
+
+
+def connect_as(user: str, password: str) -> None:
+    """Close the connections of this process, and have the next ones use the role."""
+    database = connections["default"]
+    assert isinstance(database, DatabaseWrapper)
     connections.close_all()
+    database.close_pool()
+    database.settings_dict.update(USER=user, PASSWORD=password)
 
 
 @job_tool
