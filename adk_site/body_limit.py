@@ -23,20 +23,20 @@ def limit_bodies() -> None:
 
 
 class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne has no type hints
-    """Request of Daphne. One that is too large is answered at once, and the rest of its body is dropped unread."""
+    """Daphne's request, refused before its end if it is too large; the rest of its body is dropped unread."""
 
     _is_refused = False
 
     def gotLength(self, length: int | None) -> None:
         """Note the length that the header tells; None for a body in chunks."""
-        is_too_large = length is not None and length > _most_bytes()
+        is_too_large = length is not None and length > _largest_body()
         super().gotLength(0 if is_too_large else length)
         if is_too_large:
             self._refuse()
 
     def handleContentChunk(self, data: bytes) -> None:
         """Store a piece of the body."""
-        if not self._is_refused and self.content.tell() + len(data) > _most_bytes():
+        if not self._is_refused and self.content.tell() + len(data) > _largest_body():
             self._refuse()
         if not self._is_refused:
             super().handleContentChunk(data)
@@ -49,7 +49,7 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
 
     def _refuse(self) -> None:
         self._is_refused = True
-        # Twisted sets both when the body has ended.
+        # Set here, because Twisted sets both only at the end of the body.
         self.clientproto, self.uri = b"HTTP/1.1", self.channel._path
         sentence = f"The request is too large. A file may have {filesizeformat(conf().upload_bytes)}."
         if self._is_of_program():
@@ -79,6 +79,6 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
         return is_for_programs(path)
 
 
-def _most_bytes() -> int:
-    """Return the size of the largest upload and of all that Django takes of a form beside files."""
+def _largest_body() -> int:
+    """Return the largest size of a body in bytes: one upload of the largest size, and the fields of its form."""
     return conf().upload_bytes + settings.DATA_UPLOAD_MAX_MEMORY_SIZE

@@ -12,7 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
 
 
 class StartupSafeWorker(Worker):
-    """Worker that exits at once on a SIGTERM during startup.
+    """Worker that exits immediately on a SIGTERM during startup.
 
     Celery's own SIGTERM handler fails while the process pool is only partly created.
     """

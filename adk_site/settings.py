@@ -182,7 +182,7 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 LANGUAGE_CODE = "en-gb"
 LANGUAGES = [("en", "English"), ("de", "German"), ("es", "Spanish"), ("ar", "Arabic")]
-# Before the words of Django's own apps, which translate "Save" and the like in their way.
+# Searched before the catalogues of Django's own apps, which translate words such as "Save" differently.
 LOCALE_PATHS = [BASE_DIR / "sessions_app/locale"]
 LANGUAGE_COOKIE_AGE = 365 * 86_400
 LANGUAGE_COOKIE_SECURE = not DEV
@@ -200,7 +200,7 @@ if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured(
         "DATABASE_URL must be the URL of a PostgreSQL database: postgresql://user:password@host/database"
     )
-# Without it, a process waits for minutes for a server that does not answer at all.
+# Without this timeout, a process waits for minutes for a server that does not answer at all.
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
     "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
 )
@@ -241,8 +241,8 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
-# The sweep takes over invocations and jobs of dead processes. The clocks of beat and worker decide that it has expired
-# and may differ, so it does not expire after five seconds.
+# The sweep takes over invocations and jobs of dead processes. Its message expires after a minute rather than after five
+# seconds: beat sets the expiry and a worker checks it, and their clocks may differ.
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 60.0}},
     # By the clock: beat forgets intervals when its container is replaced.

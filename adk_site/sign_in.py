@@ -70,7 +70,7 @@ class SignInBackend(AxesStandaloneBackend):  # type: ignore[misc]  # django-axes
 
 
 def counted_name(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
-    """Return the user name by which wrong passwords are counted: the start of one that no user can have."""
+    """Return the user name by which wrong passwords are counted. A name longer than any user's is cut."""
     name = (credentials or request.POST).get("username") or ""
     return str(name)[:NAME_LENGTH]
 

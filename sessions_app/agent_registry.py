@@ -173,7 +173,7 @@ def _load(module_name: str, label: str) -> App | Exception:
     before = set(sys.modules)
     try:
         module = importlib.import_module(module_name)
-        starters_of(module)  # a mistake there shows at once
+        starters_of(module)  # a mistake there shows immediately
         return _app_of(module, label)
     except Exception as error:  # noqa: BLE001 - the registry raises the error, the system check reports it
         return error

@@ -25,9 +25,9 @@ MASKED_PATTERNS = tuple(
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
         r"://([^\s/@:<]{0,200}:[^\s/@<]{1,200})@",  # user and password in a URL
         r"[Bb](?:earer ([\w.~+/=-]+)|asic ([\w+/=]{8,}))",  # Authorization headers
-        # A look-behind after the first letters: a search for letters is fast.
+        # The look-behind follows the first letters, so that the search begins with plain letters, which is fast.
         r"(?:AIza|sk-(?<!\wsk-)|gh[pousr]_|xox[a-z]-)[\w-]{16,}|A[KS]IA[A-Z0-9]{16}|adk_[\w-]{43}|whsec_[\w+/-]{24,}",
-        # JSON web tokens. The search stays linear: a text that only begins like a token is passed over at once.
+        # JSON web tokens. The search stays linear: a text that only begins like a token is passed over immediately.
         r"eyJ(?<!\weyJ)(?:([\w-]++\.[\w-]++\.[\w-]*)|[\w-]*+)",
     )
 )
@@ -95,7 +95,7 @@ class Conf:
         model_rate_limits: limits by the beginning of a model's name, {"requests": ..., "tokens": ...}: see `RateLimit`.
             All processes and all models of that beginning share a limit.
         model_wait_seconds: longest time that a model call waits for its turn under such a limit.
-        invocation_attempts: number of claims of an invocation whose processes die, the first claim included.
+        invocation_attempts: largest number of claims of an invocation; it fails when the process of the last one dies.
         job_result_limit: largest job result in characters; a larger one becomes an artifact.
         job_lost_seconds: time without a heartbeat after which the worker of a running job counts as dead.
         cancel_grace_seconds: time that the function of a running job has to end after its cancellation; then its
@@ -107,8 +107,8 @@ class Conf:
         schedule_longest_seconds: longest interval of a scheduled task, and longest time from now to the start of a
             task or a job.
         schedules_per_session: largest number of active scheduled tasks in a session.
-        title_model: name of a model that gives each chat its title after the first answer; empty leaves it at the
-            first message.
+        title_model: name of a model that gives each chat its title after the first answer; empty keeps the title that
+            the first message gave.
         site_name: name of the site on its pages and on the sign-in page.
         site_logo: path of a picture among the static files, shown beside the name; empty for none.
         deletion_undo_seconds: time for which a person can undo the deletion of a session; a sweep then erases it.
@@ -163,8 +163,8 @@ class Conf:
         sign_in_lock_seconds: time for which sign-ins wait.
         trusted_proxies: number of reverse proxies in front of the site that append the address of their client to
             `X-Forwarded-For`; with 0 the header is ignored.
-        metrics_token: token with which Prometheus reads `metrics`, as `Authorization: Bearer ...`; empty lets only
-            staff.
+        metrics_token: token with which Prometheus reads `metrics`, as `Authorization: Bearer ...`; without one only
+            staff read them.
         otlp_endpoint: URL to which OpenTelemetry sends the spans of invocations, such as
             `http://localhost:4318/v1/traces`; empty sends none.
         slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.

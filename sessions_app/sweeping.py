@@ -17,7 +17,7 @@ MAX_DOUBLINGS = 10
 M = TypeVar("M", bound=Model)
 
 Repair = Callable[[float], bool]
-"""Work at one kind of rows for about so many seconds. Returns True when there may be more."""
+"""Repairs one kind of rows for about so many seconds. Returns True when more of them may be overdue."""
 
 
 class OverdueRows(Generic[M]):

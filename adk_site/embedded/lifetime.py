@@ -34,14 +34,14 @@ def running_servers(data: Path) -> Iterator[None]:
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (data / "servers.users").open("a+") as users:
         try:
-            with _deciding(data):
+            with _start_stop_lock(data):
                 fcntl.lockf(users, fcntl.LOCK_SH)
                 make_private_dir(socket_dir(data))
                 for server in servers:
                     server.start()
             yield
         finally:
-            with _deciding(data):
+            with _start_stop_lock(data):
                 if _is_last(users):
                     _stop(servers, data)
 
@@ -50,7 +50,7 @@ def stop_servers(data: Path) -> None:
     """Stop the embedded servers of `data`, also when processes use them."""
     if not data.exists():
         return
-    with _deciding(data):
+    with _start_stop_lock(data):
         _stop(_needed_servers(data), data)
 
 
@@ -70,8 +70,8 @@ def _stop(servers: list[EmbeddedServer], data: Path) -> None:
 
 
 @contextmanager
-def _deciding(data: Path) -> Iterator[None]:
-    """Only one process at a time starts or stops servers."""
+def _start_stop_lock(data: Path) -> Iterator[None]:
+    """Hold the lock under which one process at a time starts or stops servers."""
     with (data / "servers.lock").open("a+") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         yield

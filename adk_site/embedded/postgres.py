@@ -89,7 +89,7 @@ class Postgres:
         return subprocess.run(command, stdin=subprocess.DEVNULL).returncode  # noqa: S603
 
     def _make_cluster(self) -> None:
-        """Create the database under another name first: a killed initdb then leaves no incomplete database.
+        """Create the database if it is absent, first under another name: a killed initdb leaves no incomplete one.
 
         `ADK_POSTGRES_TEMPLATE` names a cluster that is copied instead, which tests have migrated once for all sites.
         """
@@ -129,10 +129,13 @@ def _programs_dir() -> Path:
 
 
 def _as_unprivileged_user() -> list[str]:
-    """PostgreSQL refuses to run as root, and another user may not pass root's directories to reach its files.
+    """Return the words before a command of PostgreSQL that make it run as another user; none without root.
 
-    So it runs as a user without rights who keeps one capability of root's, to pass them. Their modes stay as
-    they are.
+    PostgreSQL refuses to run as root. The other user has no rights but one capability of root's, by which PostgreSQL
+    passes root's directories to reach its files.
+
+    Raises:
+        EmbeddedServerError: the program `setpriv` is missing.
     """
     if os.getuid() != 0:
         return []
@@ -143,7 +146,7 @@ def _as_unprivileged_user() -> list[str]:
             "as another user, is missing: install it, work as another user, or set DATABASE_URL."
         )
     group = str(pwd.getpwnam(UNPRIVILEGED_USER).pw_gid)
-    # Without the bit the kernel ignores the capability when PostgreSQL asks whether it may run a program.
+    # Without the secure bit the kernel ignores the capability when PostgreSQL asks whether it may run a program.
     capability = [
         "--inh-caps=+dac_override",
         "--ambient-caps=+dac_override",

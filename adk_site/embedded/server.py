@@ -1,4 +1,4 @@
-"""The contract of an embedded server, and what both kinds need."""
+"""The contract of an embedded server, and functions that PostgreSQL and Redis share."""
 
 import subprocess
 from collections.abc import Container, Sequence

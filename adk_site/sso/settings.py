@@ -14,7 +14,7 @@ APPS = [
     "allauth.account",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
-    "adk_site.sso",  # Its admin hides that of django-allauth, which must be known then.
+    "adk_site.sso",  # After the others: its admin unregisters their models.
 ]
 MIDDLEWARE = "allauth.account.middleware.AccountMiddleware"
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"

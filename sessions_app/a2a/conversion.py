@@ -100,13 +100,13 @@ def message_of(task: SiteTask, event: Event) -> Message | None:
     """Return what the person said in an event; None for other events."""
     if event.author != "user":
         return None
-    parts = [converted for part in parts_of(event) if (converted := _said(part))]
+    parts = [converted for part in parts_of(event) if (converted := _part_of_message(part))]
     return _message(task, event.id, Role.ROLE_USER, parts) if parts else None
 
 
 def question_parts(call: types.FunctionCall) -> list[Part]:
     """Return the question of a call that waits: words, and the call itself for clients that know ADK's calls."""
-    return [Part(text=encodable(_words_of(call))), function_call_part(call)]
+    return [Part(text=encodable(_question_in_words(call))), function_call_part(call)]
 
 
 def question_text(job: ToolJob) -> str:
@@ -116,7 +116,7 @@ def question_text(job: ToolJob) -> str:
     if question.get("kind") == "confirm":
         return f"{text} (yes or no)"
     options = question.get("options") or ()
-    return f"{text} ({_one_of(options)})" if options else text
+    return f"{text} ({_join_options(options)})" if options else text
 
 
 def options_of(call: types.FunctionCall) -> list[Any]:
@@ -125,7 +125,7 @@ def options_of(call: types.FunctionCall) -> list[Any]:
     return options if isinstance(options, list) else []
 
 
-def _words_of(call: types.FunctionCall) -> str:
+def _question_in_words(call: types.FunctionCall) -> str:
     args = call.args or {}
     if call.name == REQUEST_CONFIRMATION:
         asked, original = _mapping(args.get("toolConfirmation")), _mapping(args.get("originalFunctionCall"))
@@ -134,19 +134,19 @@ def _words_of(call: types.FunctionCall) -> str:
     if call.name == REQUEST_CREDENTIAL:
         return "A credential is needed. Answer the call with it."
     if options := options_of(call):
-        return f"Choose one: {_one_of(options)}"
+        return f"Choose one: {_join_options(options)}"
     if len(args) == 1 and isinstance(text := next(iter(args.values())), str):
         return text
     return f"{call.name}: {json.dumps(args, ensure_ascii=False, default=str)}" if args else call.name or ""
 
 
-def _said(part: types.Part) -> Part | None:
+def _part_of_message(part: types.Part) -> Part | None:
     """Return a part of the person's message; a file is only named."""
     reference = ArtifactReference.of_part(part)
     return Part(text=encodable(f"[File: {reference.filename}]")) if reference else to_a2a(part)
 
 
-def _one_of(options: Iterable[Any]) -> str:
+def _join_options(options: Iterable[Any]) -> str:
     return ", ".join(str(option) for option in options)
 
 

@@ -46,21 +46,23 @@ class SiteRequestHandler(RequestHandler):
     """Answers requests from the tables of the site; keeps nothing."""
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
-        """Begin or continue a task; return it when it is at rest, or at once when the program wants that."""
+        """Begin or continue a task; return it when it is at rest, or immediately when the program wants that."""
         with as_a2a_errors():
-            task = await _received(params, context)
+            task = await _begin_or_continue(params, context)
             if not params.configuration.return_immediately:
-                task = await _rested(task, context, conf().invocation_seconds)
+                task = await _wait_until_at_rest(task, context, conf().invocation_seconds)
             length = params.configuration.history_length
-            return await _shown(task, length if params.configuration.HasField("history_length") else None)
+            return await _with_artifacts(
+                task, length if params.configuration.HasField("history_length") else None
+            )
 
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | Update, None]:
         """Begin or continue a task; yield it and its news until it is at rest."""
         with as_a2a_errors():
-            task = await _received(params, context)
-            async with aclosing(_news(task, context)) as news:
+            task = await _begin_or_continue(params, context)
+            async with aclosing(_follow(task, context)) as news:
                 async for item in news:
                     yield item
 
@@ -72,7 +74,7 @@ class SiteRequestHandler(RequestHandler):
             task = await _agent(context).find(params.id)
             if task.has_ended:
                 raise UnsupportedOperationError("The task has ended: there is no news of it.")
-            async with aclosing(_news(task, context)) as news:
+            async with aclosing(_follow(task, context)) as news:
                 async for item in news:
                     yield item
 
@@ -80,13 +82,15 @@ class SiteRequestHandler(RequestHandler):
         """Return a task as it is now."""
         with as_a2a_errors():
             task = await _agent(context).find(params.id)
-            return await _shown(task, params.history_length if params.HasField("history_length") else None)
+            return await _with_artifacts(
+                task, params.history_length if params.HasField("history_length") else None
+            )
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
         """Cancel what runs of a task; return it when it is at rest, or as it is after some seconds."""
         with as_a2a_errors():
             task = await _agent(context).cancel(params.id)
-            return await _shown(await _rested(task, context, CANCEL_SECONDS), None)
+            return await _with_artifacts(await _wait_until_at_rest(task, context, CANCEL_SECONDS), None)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         """Return a page of the person's tasks with the agent."""
@@ -95,7 +99,9 @@ class SiteRequestHandler(RequestHandler):
             length = params.history_length if params.HasField("history_length") else None
             budget = FileBudget(MOST_BYTES)
             shown = [
-                await _shown(task, length, budget) if params.include_artifacts else task_of(task, (), length)
+                await _with_artifacts(task, length, budget)
+                if params.include_artifacts
+                else task_of(task, (), length)
                 for task in page.tasks
             ]
             return ListTasksResponse(
@@ -132,13 +138,13 @@ class SiteRequestHandler(RequestHandler):
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """Tell one of the addresses of a task nothing more."""
+        """Delete one of the addresses of a task."""
         with as_a2a_errors():
             await push.delete_config(_agent(context), params.task_id, params.id)
 
 
-async def _received(params: SendMessageRequest, context: ServerCallContext) -> SiteTask:
-    """Return the task that a message begins or continues, whose news go to the address that the program names."""
+async def _begin_or_continue(params: SendMessageRequest, context: ServerCallContext) -> SiteTask:
+    """Return the task that a message begins or continues; store the address for its push notifications, if any."""
     task = await _agent(context).receive(params.message)
     if params.configuration.HasField("task_push_notification_config"):
         config = params.configuration.task_push_notification_config
@@ -152,8 +158,9 @@ def _agent(context: ServerCallContext) -> AgentOfCaller:
     return agent
 
 
-async def _news(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Task | Update, None]:
-    yield await _shown(task, None)
+async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Task | Update, None]:
+    """Yield the task, then its news until it is at rest."""
+    yield await _with_artifacts(task, None)
     stream = TaskStream(task)
     with ended_with(_agent(context).caller, context.state[SCOPE], stream.stream):
         async with aclosing(stream.updates()) as updates:
@@ -162,7 +169,7 @@ async def _news(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Ta
     _refuse_if_ended(stream)
 
 
-async def _rested(task: SiteTask, context: ServerCallContext, seconds: float) -> SiteTask:
+async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, seconds: float) -> SiteTask:
     """Return the task when it is at rest, or as it is after so many seconds.
 
     Raises:
@@ -185,5 +192,7 @@ def _refuse_if_ended(stream: TaskStream) -> None:
         raise TaskNotFoundError("There is no such task here.")
 
 
-async def _shown(task: SiteTask, history_length: int | None, budget: FileBudget | None = None) -> Task:
+async def _with_artifacts(
+    task: SiteTask, history_length: int | None, budget: FileBudget | None = None
+) -> Task:
     return task_of(task, await ArtifactMaker(task, budget).all(), history_length)

@@ -1,6 +1,6 @@
 """Push notifications: addresses that are told when a task comes to rest, by the deliveries of webhooks.
 
-An address is a webhook of one task. It goes when its server has taken the end of the task.
+An address is a webhook of one task. It is deleted when its server has accepted the news that the task has ended.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -
         )
     await in_thread(_store, agent, task, stored)
     await celery_dispatch.send_webhooks_soon()
-    return _told(stored)
+    return _without_secrets(stored)
 
 
 async def configs_of(agent: AgentOfCaller, task_id: str) -> list[TaskPushNotificationConfig]:
     """Return the configurations of a task, without their secrets."""
     task = await agent.find(task_id)
-    return [_told(_config(hook)) for hook in await in_thread(_hooks, task)]
+    return [_without_secrets(_config(hook)) for hook in await in_thread(_hooks, task)]
 
 
 async def find_config(agent: AgentOfCaller, task_id: str, config_id: str) -> TaskPushNotificationConfig:
@@ -153,7 +153,7 @@ def _config(hook: Webhook) -> TaskPushNotificationConfig:
     return config
 
 
-def _told(config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
+def _without_secrets(config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
     """Return the configuration without its token and credentials."""
     told = TaskPushNotificationConfig(
         tenant=config.tenant, id=config.id, task_id=config.task_id, url=config.url

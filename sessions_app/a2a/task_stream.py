@@ -62,7 +62,7 @@ class TaskForm:
 
 
 class TaskStream:
-    """Yields the updates of a task. The tables tell what the news of the stream do not.
+    """Yields the updates of a task. A change without its content in the stream is read from the tables.
 
     Attributes:
         task: the task as it was read last.
@@ -74,7 +74,7 @@ class TaskStream:
         session = task.session
         self.stream = RunStream(session.pk, session.user_id, TaskForm(), after=task.last_seq)
         self._begun: set[str] = set()
-        self._told = {event.id for event in task.events}
+        self._sent_events = {event.id for event in task.events}
         self._state = task.state
 
     async def updates(self) -> AsyncGenerator[Update, None]:
@@ -114,13 +114,13 @@ class TaskStream:
         writer = writer_of(event.invocation_id, event.custom_metadata)
         if writer not in self.task.invocation_ids:
             self.task = await load_task(self.task.invocations[0])
-        if writer in self.task.invocation_ids and event.id not in self._told:
+        if writer in self.task.invocation_ids and event.id not in self._sent_events:
             async for update in self._of_events([event]):
                 yield update
 
     async def _of_events(self, events: Iterable[Event]) -> AsyncIterator[Update]:
         for event in events:
-            self._told.add(event.id)
+            self._sent_events.add(event.id)
             artifact = await ArtifactMaker(self.task).of_event(event)
             if artifact is not None:
                 yield artifact_update(self.task, artifact)
@@ -137,7 +137,7 @@ class TaskStream:
         """Yield the changed state, after all that was said before it."""
         self._state = self.task.state
         async for update in self._of_events(
-            event for event in self.task.events if event.id not in self._told
+            event for event in self.task.events if event.id not in self._sent_events
         ):
             yield update
         yield status_update(self.task)

@@ -59,8 +59,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     Attributes:
         remit_paths: ways from a row to its app and its user; empty for rows that no remit narrows.
         is_text: True when the rows are the words of conversations, so that seeing them needs that right.
-        text_columns: columns and fields with words of conversations, by the name of what staff without that right
-            get in their place; None for nothing.
+        text_columns: columns and fields with words of conversations, each with the name of the one that staff without
+            that right get in its place; None for nothing.
     """
 
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = ()

@@ -71,7 +71,7 @@ class FailedToolFilter(admin.SimpleListFilter):
 
 
 class OutcomeFilter(admin.SimpleListFilter):
-    """Filter of sessions by the status of their invocations; an open one is asked for, an ended one is counted."""
+    """Filter of sessions by the status of their invocations: open ones by their rows, ended ones by the figures."""
 
     title = _("invocations")
     parameter_name = "status"

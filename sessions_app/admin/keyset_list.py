@@ -23,7 +23,7 @@ from sessions_app.timing import in_utc
 
 SEPARATOR = "~"
 RECENT_ROWS = 2_000
-"""Rows that are looked at for matches of a filter, before its index is."""
+"""Newest rows that are searched for matches of filters, before the indexes of the filters are used."""
 
 
 class KeysetChangeList(ChangeList):
@@ -65,10 +65,10 @@ class KeysetChangeList(ChangeList):
         return self._filtered(rows, self.root_queryset.filter(after), count)
 
     def _filtered(self, rows: QuerySet[Model], unfiltered: QuerySet[Model], count: int) -> list[Any]:
-        """Return the first rows that match filters, of which PostgreSQL cannot tell how many rows match.
+        """Return the first rows that match filters; PostgreSQL cannot tell whether these are common or rare.
 
-        The newest rows have enough matches of common filters. Matches of rare ones are found by their own indexes; in
-        the order of the list PostgreSQL would look for them in the whole table.
+        The newest rows have enough matches of common filters. Matches of rare filters are found by the indexes of the
+        filters: in the order of the list PostgreSQL would search the whole table.
         """
         first, *rest = [str(name) for name in self.model_admin.ordering or ()]
         field = first.removeprefix("-")

@@ -139,7 +139,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         require_read_request(request)
-        session = self._get_session(request, parse_uuid(unquote(object_id)))
+        session = self._open_session(request, parse_uuid(unquote(object_id)))
         context = {
             **self.admin_site.each_context(request),
             "title": session.title or str(session),
@@ -157,7 +157,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
     def raw_event_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
         """Return the stored JSON of an event as a download; masked values are the only change."""
         require_read_request(request)
-        session = self._get_session(request, session_id)
+        session = self._open_session(request, session_id)
         stored = Event.objects.filter(session=session, seq=seq).annotate(raw=Cast("body", TextField()))
         raw = stored.values_list("raw", flat=True).first()
         if raw is None:
@@ -183,7 +183,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
     def model_request_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
         """Return a whole model request as a download: the event's, or one of an agent that ran as a tool."""
         require_read_request(request)
-        session = self._get_session(request, session_id)
+        session = self._open_session(request, session_id)
         event = Event.objects.filter(session=session, seq=seq).only("model_call", "invocation_id").first()
         sent = event and _request_of(session, event, request.GET.get("child"))
         if not sent:
@@ -197,7 +197,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the trace of the invocation that the query string names."""
         require_read_request(request)
-        session = self._get_session(request, session_id)
+        session = self._open_session(request, session_id)
         trace = load_trace_page(session, request.GET)
         if trace is None:
             raise Http404(f"Session {session.pk} has no such invocation or model call.")
@@ -252,10 +252,10 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
     def tools(self, session: Session) -> str:
         return excerpt(", ".join(names_of(TOOL, figures_of(session).labels)), LONGEST_TOOLS)
 
-    def _get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
+    def _open_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
         """Return the session for a response with words of the conversation.
 
-        The access is recorded, and a grant to unmask is in force.
+        Records the access, and unmasks the response if the user has a grant for the session.
         """
         session = self.get_session(request, session_id)
         request.unmasked_until = unmask_if_granted(request, session.pk)  # type: ignore[attr-defined]

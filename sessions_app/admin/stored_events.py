@@ -56,7 +56,7 @@ class AuditEvent:
 
 
 def with_stored(events: EventQuerySet, opened: int | None = None) -> EventQuerySet:
-    """Annotate the events for `StoredEvent.of`. `opened` is the seq of the event that is open, within a session."""
+    """Annotate the events for `AuditEvent.of`. `opened` is the seq of the event that is open, within a session."""
     size = _stored_size("body") + Coalesce(_stored_size("before"), 0)
     is_small = Q(stored_size__lte=INLINE_BYTES)
     is_opened = Q(seq=opened) if opened is not None else Q(pk__in=())

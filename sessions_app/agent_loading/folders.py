@@ -151,7 +151,7 @@ def _app_of(folder: Path) -> App:
 
 def _defined_in(module: object, name: str) -> App | None:
     app, root_agent = getattr(module, "app", None), getattr(module, "root_agent", None)
-    starters_of(module)  # a mistake there shows at once
+    starters_of(module)  # a mistake there shows immediately
     if isinstance(app, App):
         return type(app).model_validate({**dict(app), "name": name})
     return App(name=name, root_agent=root_agent) if isinstance(root_agent, BaseAgent) else None

@@ -105,7 +105,7 @@ class Viewer:
         """Send the session's status, then the events after `after`, and watch the hub from now on.
 
         Notices that arrive meanwhile are sent after the status, because they may be newer. A browser that was
-        greeted before also gets notices, text and events at once, because PostgreSQL may be away for a while.
+        greeted before also gets notices, text and events immediately, because PostgreSQL may be away for a while.
         """
         async with self._greeting_turn:
             if self._is_paused:  # Another greeting follows when the queue is drained.

@@ -53,7 +53,7 @@ def stop_work(session_pk: UUID, *, by: Any) -> None:
 
 
 def _tell_processes(invocation_ids: Sequence[str], job_ids: Sequence[str]) -> None:
-    """Stop the processes at once; without Redis they stop at their next heartbeat."""
+    """Stop the processes immediately; without Redis they stop at their next heartbeat."""
     try:
         for invocation_id in invocation_ids:
             threads.run(_cancel(invocation_id))

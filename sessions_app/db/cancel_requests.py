@@ -84,7 +84,7 @@ WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS
 
 
 async def is_stopped_by_staff(claim: Claim) -> bool:
-    """True when staff requested the cancellation, be it in a chat of their own; also when the account is gone."""
+    """True when staff requested the cancellation in the admin, in a chat of their own too; survives their account."""
     # A retry withdraws the request but keeps its act, which is older than a later request.
     query = """
         SELECT FROM sessions_app_invocation i JOIN sessions_app_sessionact a ON a.session_id = i.session_id

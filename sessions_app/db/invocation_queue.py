@@ -1,4 +1,4 @@
-"""Queue of a session's invocations: add an invocation, which is claimed at once when the session is free."""
+"""Queue of a session's invocations: add an invocation, which is claimed immediately when the session is free."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Queued:
 
     Attributes:
         status: the invocation's status, `REFUSED`, `FULL` or `SPENT`.
-        claim: the caller's claim when the invocation runs at once.
+        claim: the caller's claim when the invocation runs immediately.
         is_repeated: true when an invocation with the client id existed; id and status are of that invocation.
         interrupts: true when the queue policy cancels the invocations before this one: see `interrupt_older`.
     """
@@ -87,7 +87,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     lease: Lease | None = None,
     rules: AdmissionRules = AdmissionRules(),
 ) -> Queued | None:
-    """Add an invocation; with a `lease`, claim it at once when the session has no other active invocation.
+    """Add an invocation; with a `lease`, claim it immediately when the session has no other active invocation.
 
     Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
     such session, or has deleted it. The message holds no credentials; `credentials` has them, encrypted.

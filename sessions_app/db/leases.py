@@ -68,8 +68,8 @@ async def claim_next(
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
 
-    The limits do not apply to invocations that have begun before; answers and scheduled tasks count for those of a
-    day only.
+    No limit applies to an invocation that has begun before, and only those of a day to answers, results of jobs and
+    scheduled tasks.
     """
     exempt = list(MUST_NOT_BE_LOST)
     params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
@@ -190,7 +190,7 @@ class Finished:
     more_is_queued: bool
 
 
-# The person is the one of `lease`, a row of a session.
+# `lease` is the row of a session, whose person is charged.
 _ADD_USED = f"""
     INSERT INTO sessions_app_personusage AS u (user_id, day, tokens, cost)
     SELECT lease.user_id, {TODAY}, %(tokens)s::bigint, %(cost)s::float8 FROM lease

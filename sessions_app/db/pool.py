@@ -29,7 +29,7 @@ UNAVAILABLE = (
 WAIT_SECONDS = 10.0
 """Longest wait of a statement for a connection."""
 RECONNECT_SECONDS = 4.0
-"""Duration of reconnecting in the background, with growing pauses; later each statement tries to connect at once."""
+"""Duration of reconnecting in the background, with growing pauses; later each statement tries to connect itself."""
 
 Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
 

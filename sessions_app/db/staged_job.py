@@ -18,7 +18,7 @@ class StagedJob:
     """The columns of `ToolJob` that are known before the job is created.
 
     Attributes:
-        run_at: the earliest start; None is at once.
+        run_at: the earliest start; None is immediately.
     """
 
     id: UUID

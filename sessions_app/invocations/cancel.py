@@ -15,9 +15,9 @@ from sessions_app.models import InvocationStatus, Session
 async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, reason: str = "") -> None:
     """Cancel a queued or running invocation, for staff also a waiting one. Does nothing when it has ended.
 
-    The row keeps who request first, when and why. The process that runs the invocation gets a message, and reads the
-    row on its next heartbeat in case the message is lost. When that process has died, the next one that claims the
-    invocation ends it instead of resuming it.
+    The row keeps the first request: who, when and why. The process that runs the invocation gets a message, and reads
+    the row on its next heartbeat in case the message is lost. When that process has died, the next one that claims
+    the invocation ends it instead of resuming it.
 
     Raises:
         NotFoundError: the session has no such invocation.

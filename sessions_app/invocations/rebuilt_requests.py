@@ -58,9 +58,9 @@ def rebuild_request(session: Session, answer: Event, bounds: Bounds | None = Non
         return None
     events, is_whole = _events_until(session.pk, record["seq"], bounds)
     if record.get("hides_failures"):
-        events = _as_another_attempt_saw(session, answer, events)
+        events = _without_earlier_failures(session, answer, events)
     derived = _with_files(session, derive(record, events))
-    return RebuiltStep(rebuild(_of_part(record, derived, is_whole), derived, texts_of([record])), is_whole)
+    return RebuiltStep(rebuild(_shifted(record, derived, is_whole), derived, texts_of([record])), is_whole)
 
 
 def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, str] | None:
@@ -82,12 +82,13 @@ def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, s
 
 def texts_of(records: Sequence[Record]) -> dict[str, str]:
     """Return the texts that the records refer to, by id, in one query; texts that are gone are absent."""
-    names = {value for record in records for value in _names(record)}
+    names = {value for record in records for value in _text_ids(record)}
     found = RequestText.objects.filter(pk__in=names).values_list("pk", "text")
     return {pk.hex: text for pk, text in found}
 
 
-def _names(record: Mapping[str, Any]) -> list[str]:
+def _text_ids(record: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the texts that a record refers to."""
     pieces = [piece for piece in record.get("contents") or () if isinstance(piece, str)]
     named = [record.get(name) for name in ("system", "tools", "config", "answer")]
     return [name for name in [*pieces, *named] if isinstance(name, str) and _ID.fullmatch(name)]
@@ -106,20 +107,21 @@ def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[l
                 break
             first = seq
     bodies = rows.filter(seq__gte=first).values_list(Cast("body", TextField()), flat=True)
-    events = [event for body in reversed(bodies) if (event := _readable(body))]
+    events = [event for body in reversed(bodies) if (event := _event_or_none(body))]
     return events, first <= 1
 
 
-def _readable(body: str) -> RuntimeEvent | None:
+def _event_or_none(body: str) -> RuntimeEvent | None:
     try:
         return event_from_json(body)
     except pydantic.ValidationError:  # Written by another version, or odd: no model was sent this.
         return None
 
 
-def _as_another_attempt_saw(
+def _without_earlier_failures(
     session: Session, answer: Event, events: list[RuntimeEvent]
 ) -> list[RuntimeEvent]:
+    """Return the events as another attempt at the invocation sent them: without the failures before it."""
     invocation = Invocation.objects.filter(session=session, invocation_id=answer.invocation_id).first()
     message = invocation.message if invocation else {}
     return without_failures(find_message_event(answer.invocation_id or "", message, events), events)
@@ -137,8 +139,8 @@ def _with_files(session: Session, contents: list[types.Content]) -> list[types.C
     return threads.run(load_references(DjangoArtifactService(), owner, contents, positions))
 
 
-def _of_part(record: Record, derived: Sequence[types.Content], is_whole: bool) -> Record:
-    """Return the record with places that count from the end of the log, when its beginning was not read."""
+def _shifted(record: Record, derived: Sequence[types.Content], is_whole: bool) -> Record:
+    """Return the record with its places moved to the part of the log that was read."""
     pieces = record.get("contents")
     if is_whole or not pieces:
         return record

@@ -88,7 +88,7 @@ async def _set_status(session: Session, rows: QuerySet[Invocation], status: Invo
 
 
 async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
-    """Accept answers again for calls without one in effect; their ended jobs answer at once, others when they end."""
+    """Accept answers again for calls without one in effect. Ended jobs of these answer now, others when they end."""
     delivered = ToolJob.objects.filter(session=session, call_id__in=calls, delivered_at__isnull=False)
     queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
     queued_client_ids = set(await fetch_rows(queued_rows.values_list("client_id", flat=True)))

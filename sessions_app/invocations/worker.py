@@ -61,7 +61,7 @@ class InvocationWorker:
         state_delta: Mapping[str, Any] | None = None,
         policies: Mapping[str, str] | None = None,
     ) -> invocation_queue.Queued | None:
-        """Queue an invocation, and run it here at once when the session is idle.
+        """Queue an invocation, and run it here immediately when the session is idle.
 
         Returns None when the user has no such session. Without `policies` the invocation is queued whatever the
         app's policy is.
@@ -180,10 +180,10 @@ class InvocationWorker:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.drop_text(claim.session_id, claim.invocation_id)
         if ending is None or not ending.outcome.is_failure:
-            self._work_after(execution)
+            self._start_follow_up_work(execution)
         return await self.start_next(claim.session_id) if more_is_queued else None
 
-    def _work_after(self, execution: Execution) -> None:
+    def _start_follow_up_work(self, execution: Execution) -> None:
         """Start a compaction, the search for a title and the export of spans. A shutdown drops them."""
         if execution.app.events_compaction_config is not None:
             self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")

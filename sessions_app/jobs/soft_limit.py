@@ -37,7 +37,7 @@ class SoftLimit:
 
     @contextmanager
     def interrupts(self) -> Iterator[None]:
-        """Let the signal raise in this block, at once when it came before.
+        """Let the signal raise in this block, immediately when it came before.
 
         Raises:
             SoftTimeLimitExceeded: The job was cancelled or exceeded its soft time limit.

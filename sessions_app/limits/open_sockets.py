@@ -72,7 +72,7 @@ class OpenSockets:
             limit_threads.executor.submit(self._tell_closed, socket_id, keys)
 
     async def close_all(self) -> None:
-        """Count no socket of this process any more, so that people may connect to another process at once."""
+        """Count no socket of this process any more, so that people may connect to another process immediately."""
         with self._lock:
             closing, self._keys = _by_key(self._keys), {}
             self._counts.clear()

@@ -1,7 +1,7 @@
 """Hub: passes news of sessions to the watchers in this process, and to the relay for other processes.
 
-Committed events and notices go out at once. Streamed text is gathered first, for a short window while the process is
-idle and a longer one under load, so that its cost does not grow with the number of model chunks.
+Committed events and notices go out immediately. Streamed text is gathered first, for a short window while the process
+is idle and a longer one under load, so that its cost does not grow with the number of model chunks.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def live() -> Live:
 
 
 async def close_live() -> None:
-    """Stop the running loop's hub and relay after the unsent news are sent."""
+    """Stop the running loop's hub and relay after the unsent news is sent."""
     closing = _lives.pop()
     if closing is None:
         return
@@ -66,7 +66,7 @@ async def close_live() -> None:
         async with asyncio.timeout(conf().heartbeat_seconds):
             await closing.relay.stop()
             await asyncio.wait([listening])
-    except Exception:  # Redis may be away. News are hints, so losing the last ones is safe.
+    except Exception:  # Redis may be away. News is a hint, so that losing the last of it is safe.
         logger.warning("The channel layer did not answer at shutdown", exc_info=True)
         sending = closing.relay.sending
         await _cancel([listening, *([sending] if sending else [])])

@@ -1,6 +1,6 @@
 """Relay: carries news between processes over the channel layer, gathered into few messages.
 
-Each process has a channel, and all channels are in one group. News of a session go to the channels of the processes
+Each process has a channel, and all channels are in one group. News of a session goes to the channels of the processes
 that follow the session; what concerns every process goes to the group. A process that is alone sends nothing but a
 sign of life. A lost message delays news but loses none: the slow tick reads PostgreSQL.
 """
@@ -31,9 +31,9 @@ GROUP = "adk.live"
 STOP = "stop"
 FLUSH_SECONDS = 1.0
 EVERYBODY = ""
-"""Destination of news that concern all processes."""
+"""Destination of news that concerns all processes."""
 MOST_NEWS = 1_000
-"""News kept for one destination while Redis is away; the oldest are dropped first."""
+"""Items of news kept for one destination while Redis is away; the oldest are dropped first."""
 LIST_SECONDS = 30.0
 """Interval at which a process tells all others what it follows, in case messages were lost."""
 
@@ -41,7 +41,7 @@ LIST_SECONDS = 30.0
 class Relay:
     """Outbox of a hub, and listener for the news of other processes.
 
-    For a heartbeat after it has joined, and without listening, it does not know the other processes: its news go to
+    For a heartbeat after it has joined, and without listening, it does not know the other processes: its news goes to
     all of them.
 
     Attributes:
@@ -49,7 +49,7 @@ class Relay:
         on_sign_out: called with the digest of a Django session that was signed out elsewhere.
         on_account_change: called with the id of a user whose account was changed elsewhere.
         on_list_change: called with the id of a user whose list of sessions was changed elsewhere.
-        on_followed: called with the sessions whose news arrive from now on; earlier news may have been missed.
+        on_followed: called with the sessions whose news arrives from now on; earlier news may have been missed.
     """
 
     def __init__(self) -> None:
@@ -129,15 +129,15 @@ class Relay:
 
     def send_cancel(self, invocation_id: str) -> None:
         """Ask the process that runs the invocation to cancel it, without waiting for more news to send with it."""
-        self._tell_all_at_once({"kind": "cancel", "invocation": invocation_id})
+        self._tell_all_now({"kind": "cancel", "invocation": invocation_id})
 
     def send_sign_out(self, session_digest: str) -> None:
         """Report that a person has signed out."""
-        self._tell_all_at_once({"kind": "sign_out", "digest": session_digest})
+        self._tell_all_now({"kind": "sign_out", "digest": session_digest})
 
     def send_account_change(self, user_id: str) -> None:
         """Report that a user's account was changed."""
-        self._tell_all_at_once({"kind": "account", "user": user_id})
+        self._tell_all_now({"kind": "account", "user": user_id})
 
     def send_list_change(self, user_id: str) -> None:
         """Report that a user's list of sessions has changed."""
@@ -145,7 +145,7 @@ class Relay:
 
     @property
     def sending(self) -> asyncio.Task[None] | None:
-        """Task that sends news, or has sent the latest; None when there were none."""
+        """Task that sends news, or has sent the latest; None when there was none."""
         return self._sending
 
     def _post_about(self, session_id: UUID, news: dict[str, Any]) -> None:
@@ -163,7 +163,7 @@ class Relay:
         if self._followers or not self._knows_followers:
             self._put(EVERYBODY, news)
 
-    def _tell_all_at_once(self, news: dict[str, Any]) -> None:
+    def _tell_all_now(self, news: dict[str, Any]) -> None:
         """Send news to all processes without waiting for more to send with it."""
         self._put(EVERYBODY, news)
         self._is_urgent.set()
@@ -176,7 +176,7 @@ class Relay:
             self._sending = asyncio.create_task(self._send_all(), name="relay: send")
 
     async def _send_all(self) -> None:
-        """Send the first news after a silence at once, then those of every `relay_seconds`, or when urgent."""
+        """Send the first news after a silence and urgent news immediately, all other news once in `relay_seconds`."""
         if self._hub is not None:  # Other processes may reply, so join the group first.
             await _wait(self._has_joined, conf().heartbeat_seconds)
         while self._unsent:
@@ -197,7 +197,7 @@ class Relay:
             "type": "news",
             "from": self._process_id,
             "channel": self._channel,
-            "news": [self._completed(one) for one in news],
+            "news": [self._with_topics(one) for one in news],
         }
         try:
             async with asyncio.timeout(conf().heartbeat_seconds):
@@ -205,9 +205,9 @@ class Relay:
                     await layer.group_send(GROUP, message)
                 else:
                     await layer.send(destination, message)
-        except Exception:  # Redis may be away. News are hints; PostgreSQL has the truth.
+        except Exception:  # Redis may be away. News is a hint; PostgreSQL has the truth.
             logger.warning(
-                "News for other processes are kept: the channel layer does not answer", exc_info=True
+                "News for other processes is kept: the channel layer does not answer", exc_info=True
             )
             return False
         return True
@@ -265,7 +265,7 @@ class Relay:
     async def stop(self) -> None:
         """Send the unsent news, then end `listen` by a message: a wait for Redis cannot be cancelled.
 
-        News that come later are dropped.
+        Later news is dropped.
         """
         if self._channel:
             self._tell_others({"kind": "leave"})
@@ -281,8 +281,8 @@ class Relay:
         """Return the news with the topics of this process; with `asks` the other processes send theirs."""
         return {"kind": "followed", "asks": asks}
 
-    def _completed(self, news: dict[str, Any]) -> dict[str, Any]:
-        """Add the topics to news of the kind `followed`, just before these are sent.
+    def _with_topics(self, news: dict[str, Any]) -> dict[str, Any]:
+        """Add the topics to news of the kind `followed`, just before it is sent.
 
         The list replaces what the receiver knows: one made earlier would undo a `follow` that was sent meanwhile.
         """
@@ -297,10 +297,10 @@ class Relay:
                 else:
                     self._dispatch(news, message.get("channel", ""))
             except Exception:  # During an upgrade a process may send what this one does not know.
-                logger.exception("News of the kind %r cannot be used; other news are", news.get("kind"))
+                logger.exception("News of the kind %r cannot be used; other news can", news.get("kind"))
 
     def _on_echo(self, news: dict[str, Any]) -> None:
-        """Handle an own message that Redis returns: by now the other processes know what this one follows."""
+        """Handle a message of this process that comes back: the other processes know by now what this one follows."""
         if news["kind"] == "follow" and news["is_new"] and self.on_followed:
             self.on_followed(_sessions_of(news["topics"]))
 
@@ -343,7 +343,7 @@ class Relay:
             hub.receive_follower(session_id)
 
     def _dispatch_to_process(self, kind: str, news: dict[str, Any]) -> None:
-        """Pass on news that belong to no session's viewers."""
+        """Pass on news that is about no session."""
         if kind == "cancel" and self.on_cancel:
             self.on_cancel(news["invocation"])
         elif kind == "sign_out" and self.on_sign_out:

@@ -1,4 +1,4 @@
-"""StatusChecks: compares the sessions that a process watches with PostgreSQL, in case news were lost."""
+"""StatusChecks: compares the sessions that a process watches with PostgreSQL, in case news was lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StatusChecks:
         self._is_requested = asyncio.Event()
 
     def request(self, sessions: Iterable[UUID]) -> None:
-        """Have sessions checked at once."""
+        """Have sessions checked immediately."""
         self._requested.update(sessions)
         self._is_requested.set()
 

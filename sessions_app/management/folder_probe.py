@@ -1,6 +1,6 @@
 """`python -m sessions_app.management.folder_probe FOLDER RESULT`: load an agent folder and write what it defines.
 
-A process of its own: the folder's code may never end, print, or exit.
+The folder is loaded in a process of its own, because its code may run for ever, print or exit.
 """
 
 from __future__ import annotations

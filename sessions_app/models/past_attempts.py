@@ -15,8 +15,8 @@ class PastAttemptsField(JSONField):
     """List of attempts, oldest first.
 
     Each is an object with `number`, `worker`, `started_at`, `ended_at`, `error`, and `detail` for staff with the
-    permission `view_error_detail`. One that a request with an id has retried has it as `retry_id`. The newest attempt
-    is in the columns of the row.
+    permission `view_error_detail`. An attempt that a request with an id has retried has that id as `retry_id`. The
+    newest attempt is in the columns of the row.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -46,7 +46,7 @@ class ToolJob(models.Model):
         task_name: name of the Celery task.
         progress_done: progress in the task's own units, out of `progress_total`; a total that is 0 or not finite
             means unknown.
-        run_at: earliest start; None is at once.
+        run_at: earliest start; None is immediately.
         sends: number of times that the job was sent to the broker since its last claim.
         sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweeper sends
             jobs without it, and jobs that did not start long after it.

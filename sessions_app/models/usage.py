@@ -28,7 +28,7 @@ class PersonUsage(models.Model):
 
 
 class KeyUsage(models.Model):
-    """Tokens of the invocations that an API key started on one day, its last one with any."""
+    """Tokens of the invocations that an API key started, on the last day on which it started any."""
 
     key = models.OneToOneField(
         "sessions_app.ApiKey", on_delete=models.CASCADE, primary_key=True, related_name="usage"

@@ -28,7 +28,7 @@ class Webhook(models.Model):
     """An address of a program, and the events that it is told.
 
     Attributes:
-        user: the person whose sessions it is told about, or to whom the key belongs that made one about `people`.
+        user: the person whose sessions it is told about; for one about `people`, the owner of the key that made it.
         people: group whose people's sessions it is told about, by `people_of_keys`; None for those of `user`.
         made_by: the API key that made it; it is told nothing more when the key has ended. None for a person.
         secret: the secret that signs the deliveries, encrypted. Of an address for push notifications of A2A, their

@@ -300,7 +300,7 @@ def _call_block(
     call: types.FunctionCall, view: SessionView, event: Event, jobs: Mapping[str, ToolJob]
 ) -> CallBlock:
     call_id = call.id or ""
-    words, args = _described(view, event.author, call.name or "", call.args or {})
+    words, args = _words_and_arguments(view, event.author, call.name or "", call.args or {})
     return CallBlock(
         call_id=call_id,
         name=call.name or "",
@@ -323,7 +323,7 @@ def _confirmation_request_block(
     if not isinstance(args, Mapping):
         return None
     tool = str(original.get("name") or "")
-    words, readable_args = _described(view, author, tool, args)
+    words, readable_args = _words_and_arguments(view, author, tool, args)
     hint = str(confirmation.get("hint") or "")
     return ConfirmationRequestBlock(
         call_id=call.id or "",
@@ -339,7 +339,7 @@ def _confirmation_request_block(
     )
 
 
-def _described(
+def _words_and_arguments(
     view: SessionView, agent_name: str, tool_name: str, args: Mapping[str, Any]
 ) -> tuple[CallWords, list[tuple[str, str]]]:
     """Return the words for a call, and its arguments in the order of the tool's declaration.

@@ -199,7 +199,7 @@ def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]
     """Return title, inputs, constants and link of the form for a scheme."""
     scheme, raw = config.auth_scheme, config.raw_auth_credential
     if raw and raw.auth_type == AuthCredentialTypes.SERVICE_ACCOUNT:
-        return _impossible(gettext("A service account is needed"))
+        return _title_alone(gettext("A service account is needed"))
     if isinstance(scheme, APIKey):
         constants = [("authType", AuthCredentialTypes.API_KEY.value)]
         key = Field("apiKey", gettext("Key ({name})").format(name=scheme.name), "password")
@@ -214,14 +214,14 @@ def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]
         return title, [user, password] if is_basic else [token], constants, ""
     link = (raw and raw.oauth2 and raw.oauth2.auth_uri) or ""
     if not _is_web_address(link):
-        return _impossible(gettext("Your permission is needed"))
+        return _title_alone(gettext("Your permission is needed"))
     constants = [("authType", scheme.type_.value)]
     label_of_address = gettext("Address of the page to which you were sent afterwards")
     address = Field("oauth2.authResponseUri", label_of_address, "url")
     return gettext("Your permission is needed"), [address], constants, link
 
 
-def _impossible(title: str) -> tuple[str, list[Field], list[tuple[str, str]], str]:
+def _title_alone(title: str) -> tuple[str, list[Field], list[tuple[str, str]], str]:
     return title, [], [], ""
 
 

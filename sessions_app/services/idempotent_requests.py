@@ -88,7 +88,7 @@ def release(row: IdempotentRequest) -> None:
 
 
 def unlock(row: IdempotentRequest) -> None:
-    """Let a request that may have changed something be tried again at once."""
+    """Let a request that may have changed something be tried again immediately."""
     IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt).update(
         locked_until=Now() - timedelta(seconds=1)
     )

@@ -27,7 +27,8 @@ def create(session: Session, name: str, length: int, upload_id: UUID | None = No
 
     Raises:
         TooLargeError: the file is larger than the site takes.
-        LimitExceededError: the person's files would be too large together, or has too many unfinished uploads.
+        LimitExceededError: the person's files would be too large together, or the person has too many unfinished
+            uploads.
     """
     if length > conf().upload_bytes:
         raise TooLargeError(

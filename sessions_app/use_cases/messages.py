@@ -70,11 +70,11 @@ async def send_message(
         state_delta=delta,
         policies=conf().by_app("queue_policy"),
     )
-    return _admitted(queued)
+    return _require_queued(queued)
 
 
-def _admitted(queued: invocation_queue.Queued | None) -> tuple[str, str]:
-    """Return id and status of a message that was queued; raise the reason for which it was not."""
+def _require_queued(queued: invocation_queue.Queued | None) -> tuple[str, str]:
+    """Return id and status of a queued message; raise an error that says why it was not queued."""
     if queued is None:
         raise NotFoundError(NO_SESSION)
     if queued.status == invocation_queue.REFUSED:
@@ -171,7 +171,7 @@ async def retry(
         again = client_ids.of_retry(invocation_id)
         by, message = actors.person(user), failed.message
         start = partial(worker().start, session_id, user_id=user.pk, client_id=again, message=message, by=by)
-        return _admitted(await start(state_delta=failed.state_delta))
+        return _require_queued(await start(state_delta=failed.state_delta))
     row = await queue_again(session, invocation_id, actors.person(user), retry_id)
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
     live().hub.publish_notice(session_id, notice)

@@ -106,7 +106,7 @@ def _why_not(
     request: HttpRequest, session: Session, values: list[StoredValue], proposed: Mapping[str, Any] | None
 ) -> str:
     """Return why the user may not correct the values; "" otherwise."""
-    hidden = [value.key for value in values if value.is_masked or _hides(value.key, proposed)]
+    hidden = [value.key for value in values if value.is_masked or _proposes_secret(value.key, proposed)]
     of_app = [value.key for value in values if value.key.startswith(State.APP_PREFIX)]
     if of_app and not has_whole_app(request, session.app_name):
         text = _(
@@ -118,8 +118,8 @@ def _why_not(
     return text % {"keys": ", ".join(hidden)} if hidden else ""
 
 
-def _hides(key: str, proposed: Mapping[str, Any] | None) -> bool:
-    """True when the proposed value of the key has a secret."""
+def _proposes_secret(key: str, proposed: Mapping[str, Any] | None) -> bool:
+    """True when the proposed value of the key has a masked part."""
     values = {} if proposed is None else {key: proposed.get(key)}
     return bool(mask(values) != values)
 

@@ -193,7 +193,7 @@ class _Walk:
         )
 
     def _wait_span(self, entry: TraceEntry, call: CallEntry) -> Span | None:
-        """Return the wait for an answer from outside; None for a call that its tool answered at once."""
+        """Return the wait for an answer from outside; None for a call that its tool answered immediately."""
         answers = (one for one in self._messages if one.seq > entry.seq and call.id in one.answers)
         answer = next(answers, None)
         is_job = call.id in self._jobs

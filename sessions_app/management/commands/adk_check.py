@@ -33,7 +33,7 @@ class Command(BaseCommand):
         """Write the list or the explanation to stdout and the problems to stderr."""
         modules = list(discover())
         if options["name"]:
-            modules = [_named(options["name"], modules)]
+            modules = [_find_app(options["name"], modules)]
         for module_name, app in modules:
             if isinstance(app, Exception):
                 self.stdout.write(f"(no app)  {module_name}")
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         self.stdout.write(summary)
 
 
-def _named(name: str, modules: list[tuple[str, App | Exception]]) -> tuple[str, App | Exception]:
+def _find_app(name: str, modules: list[tuple[str, App | Exception]]) -> tuple[str, App | Exception]:
     """Return the app of a name, or the module of that name or label that cannot be loaded.
 
     Raises:

@@ -20,7 +20,7 @@ STATEMENTS = Path(__file__).parent.parent / "sample_data.sql"
 
 
 class Command(BaseCommand):
-    """Writes rows directly, which only a database for development may have done to it."""
+    """Writes rows directly, past the rules of the site. For databases of development only."""
 
     help = "Fill the database with believable conversations over four months."
 

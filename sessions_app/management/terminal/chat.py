@@ -108,7 +108,7 @@ class TerminalChat:
             await self._settle()
 
     async def _show_until(self, reading: asyncio.Task[str]) -> None:
-        """Show the news that come before the person has entered something, and withdraw the prompt meanwhile."""
+        """Show the news that comes before the person has entered something, and withdraw the prompt meanwhile."""
         session_news = self._conversation.session_news
         while not reading.done():
             arrival = asyncio.create_task(session_news.wait())
@@ -132,7 +132,7 @@ class TerminalChat:
         )
 
     async def _settle(self) -> None:
-        """Show what happens until nothing runs; ask what waits for an answer then, until nothing waits."""
+        """Show what happens until nothing runs, then ask the open questions; repeat until none is open."""
         has_asked = True
         while has_asked:
             self._is_following = True
@@ -145,7 +145,7 @@ class TerminalChat:
             has_asked = await self._ask_questions()
 
     async def _ask_questions(self) -> bool:
-        """Ask what the session's calls and jobs ask; return False when that is nothing new."""
+        """Ask the questions of the session's calls and jobs; return False when none of them is new."""
         conversation, has_asked = self._conversation, False
         session = await conversation.session()
         for question in await waiting_questions(session, self._display.view):

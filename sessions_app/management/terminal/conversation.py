@@ -27,7 +27,7 @@ class Conversation:
 
     @classmethod
     async def open(cls, person: User, app_name: str, session_id: UUID | None) -> Conversation:
-        """Return the conversation; of an earlier one the news go on after its last event.
+        """Return the conversation. The news of an earlier one begins after its last event.
 
         Raises:
             NotFoundError: the person has no such session, or it is one with another app.
@@ -58,7 +58,7 @@ class Conversation:
     async def news(self, *, with_jobs: bool = False) -> AsyncIterator[News]:
         """Yield what happens until no invocation is queued or runs, and with `with_jobs` no job either.
 
-        PostgreSQL decides that: news only tell when to ask it.
+        PostgreSQL decides that: news only tells when to ask PostgreSQL.
         """
         while not _is_idle(await self.session_news.status(), with_jobs):
             has_changed = False

@@ -19,7 +19,7 @@ class Display:
     """Shows the news of one session.
 
     Attributes:
-        jobs: open jobs by id, as their last news tell.
+        jobs: open jobs by id, as the last notice of each tells.
     """
 
     def __init__(self, screen: Screen, view: SessionView, person: User) -> None:

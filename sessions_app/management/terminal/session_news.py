@@ -85,7 +85,7 @@ class SessionNews:
         self._hub.unwatch(self._session_id, self)
 
     async def wait(self) -> None:
-        """Wait until there are news."""
+        """Wait until there is news."""
         await self._arrived.wait()
 
     async def take(self) -> list[News]:
