@@ -49,9 +49,11 @@ def build_wheel(folder: Path) -> Path:
 
 
 def start_project(folder: Path) -> Path:
-    """Make the project as Django does; return its settings file."""
+    """Make the project as Django does, without settings to load; return its settings file."""
     folder.mkdir()
-    subprocess.run([sys.executable, "-m", "django", "startproject", "mysite", str(folder)], check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    make = [sys.executable, "-m", "django", "startproject", "mysite", str(folder)]
+    subprocess.run(make, check=True, cwd=folder, env=environment)
     return folder / "mysite" / "settings.py"
 
 

@@ -146,13 +146,13 @@ def test_a_delayed_job_shows_its_start_time_and_can_be_cancelled_before_it(
 def test_a_failed_answer_to_a_job_can_be_retried_from_any_tab(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
-    play_report(model, "sales", then=Turn(block_reason="SAFETY"))
-    chat.send("A report on sales")
+    play_report(model, "returns", then=Turn(block_reason="SAFETY"))
+    chat.send("A report on returns")
     expect(chat.retry_button).to_be_visible(timeout=REPORT_SECONDS * 1000)
     expect(chat.errors_shown).to_contain_text("SAFETY")
     other = open_tab()
     other.open(chat.page.url)
-    play_report(model, "sales", then=Turn(text=["The report ", "is ready."]))
+    play_report(model, "returns", then=Turn(text=["The report ", "is ready."]))
     other.retry_button.click()
     for tab in (chat, other):
         tab.wait_for_answer("The report is ready.")

@@ -32,7 +32,8 @@ def chat(
 ) -> Iterator[ChatPage]:
     """A tab with a new chat with the agent `outside`."""
     service.begin()
-    window = browser.new_context(storage_state=signed_in(PERSON))
+    # The page waits most of the time: its moving signs would take more CPU time than all else in the browser.
+    window = browser.new_context(storage_state=signed_in(PERSON), reduced_motion="reduce")
     tab = ChatPage(window.new_page(), web.base_url)
     tab.open_new_chat("outside")
     yield tab

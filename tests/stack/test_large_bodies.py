@@ -18,7 +18,7 @@ from sessions_app.conf import conf
 from tests.benchmarks.daphne import daphne
 from tests.stack.database import server_variables
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.stack
 
 PIECE = bytes(2**20)
 TOO_LARGE = {"error": "The request is too large. A file may have 10.0\xa0MB."}
@@ -26,12 +26,10 @@ PATH = "/chat/5c3f9a44-6f0b-4d8c-9d5e-0a8a3e1d2b11/files/"
 PROGRAM_PATHS = ("/api/v1/me", "/adk/run", "/a2a/demo/")
 
 
-@pytest.fixture
-def port(transactional_db: None) -> Iterator[int]:
-    with daphne("adk_site.asgi:application", "tests.stack.settings", environment=server_variables()) as (
-        port,
-        _,
-    ):
+@pytest.fixture(scope="module")
+def port(django_db_setup: None) -> Iterator[int]:
+    variables = server_variables()
+    with daphne("adk_site.asgi:application", "tests.stack.settings", environment=variables) as (port, _):
         yield port
 
 

@@ -18,7 +18,7 @@ from tests.stack.database import server_variables
 
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]
 
-REQUESTS = 200
+REQUESTS = 80
 PATIENT = "tests.stack.patient"
 
 

@@ -158,7 +158,9 @@ def check_manage_py_uses_the_running_servers(site: Stack) -> None:
 
 def test_a_manage_py_command_without_running_servers_starts_and_stops_them(tmp_path: Path) -> None:
     site = Stack(tmp_path)
-    answer = run_python("manage.py", "migrate", ADK_DATA_DIR=str(tmp_path), ADK_POSTGRES_FSYNC="off")
+    template = os.environ.get("ADK_POSTGRES_TEMPLATE", "")
+    variables = {"ADK_POSTGRES_FSYNC": "off", "ADK_POSTGRES_TEMPLATE": template}
+    answer = run_python("manage.py", "migrate", ADK_DATA_DIR=str(tmp_path), **variables)
     assert answer.returncode == 0, answer.stderr
     assert site.processes() == []
 
