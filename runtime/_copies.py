@@ -16,7 +16,7 @@ _UNCHANGEABLE = frozenset({NoneType, bool, int, float, str, bytes})
 
 
 def deep_copy(value: T) -> T:
-    """Return a copy that shares nothing that can be changed. An object that is held twice becomes two."""
+    """Return a copy that shares nothing that can be changed. An object that occurs twice is copied twice."""
     return cast("T", _copy_of(value))
 
 

@@ -13,7 +13,7 @@ Callbacks = Callback[T] | list[Callback[T]] | None
 
 
 def as_list(callbacks: Callbacks[T]) -> list[Callback[T]]:
-    """Return the callbacks of such a field as a list."""
+    """Return the callbacks of an agent's callback field as a list."""
     if callbacks is None:
         return []
     return callbacks if isinstance(callbacks, list) else [callbacks]

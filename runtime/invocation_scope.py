@@ -30,7 +30,7 @@ class InvocationScope:
         credentials: Credentials given with the message, by credential key (contract T8). They exist only here, not
             in the state, which templates and child sessions read, and not in events.
         known_allowances: Allowances of the session, with the number of events that they were found in.
-        credential_lock: Held while a credential is exchanged for a token, which mostly works only once.
+        credential_lock: Held while a credential is exchanged for a token: most codes can be exchanged only once.
     """
 
     caller: InvocationScope | None = None
@@ -53,7 +53,7 @@ class InvocationScope:
         }
 
     def allowances(self, events: Sequence[Event]) -> Allowances:
-        """Return the allowances of the session; the calls of one response share a walk through its events."""
+        """Return the allowances of the session; they are searched for again when it has further events."""
         if self.known_allowances is None or self.known_allowances[0] != len(events):
             self.known_allowances = len(events), session_allowances(events)
         return self.known_allowances[1]

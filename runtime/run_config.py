@@ -119,15 +119,15 @@ class RunConfig(_IgnoredSettings):
             person has not ended.
         on_tool_error: Callback with the exception of each tool that raises, by the id of its call and the tool's name,
             also when a hook answers the call in its place. It must not raise.
-        on_model_call: Callback at the start of each model call. The call is complete, with its times, when its event is
-            committed; one of an agent that runs as a tool, when the event with the tool's answer is.
+        on_model_call: Callback at the start of each model call. Its argument has all values when the event of the
+            answer is committed. For an agent that runs as a tool, this is the event with the tool's answer.
         custom_metadata: Metadata added to every event of the invocation.
         model_input_context: Contents sent to the model before the user's message, and stored nowhere.
         http_options: Headers, time-out, retries and extra body of the requests; they win over the agent's.
         labels: Labels of the requests; they win over the agent's.
 
     Raises:
-        ValueError: the streaming mode is BIDI, or the limit of model calls is no limit.
+        ValueError: the streaming mode is BIDI, or `max_llm_calls` is too large to be a limit.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -183,10 +183,10 @@ class RunConfig(_IgnoredSettings):
     @field_validator("max_llm_calls")
     @classmethod
     def validate_max_llm_calls(cls, value: int) -> int:
-        """Return the limit; warn when it is no limit.
+        """Return the limit; log a warning when zero or less turns it off.
 
         Raises:
-            ValueError: the limit is so high that it is none.
+            ValueError: the number is too large to be a limit.
         """
         if value >= sys.maxsize:
             raise ValueError(f"max_llm_calls should be less than {sys.maxsize}. Use 0 for no limit.")

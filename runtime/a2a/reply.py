@@ -13,11 +13,11 @@ from runtime.a2a.errors import CANCELED, FAILED, REJECTED, TOO_LARGE, RemoteAgen
 from runtime.a2a.parts import ToGenai, converted_by, to_genai
 
 MOST_TEXT = 1_000_000
-"""Characters of an answer."""
+"""Limit of the characters of an answer."""
 MOST_BYTES = 20_000_000
-"""Bytes of all that a remote agent sends in one turn."""
+"""Limit of the bytes that a remote agent sends in one turn."""
 MOST_ITEMS = 20_000
-"""Items of a stream: each costs time, however short it is."""
+"""Limit of the items of a stream: each costs time, however short it is."""
 
 WAITING: set[int] = {TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED}
 FAILURES: dict[int, str] = {
@@ -36,7 +36,7 @@ class Reply:
         task_id: the remote task; empty for a message without one.
         context_id: the remote conversation.
         state: state of the task, or COMPLETED after a message.
-        convert: makes parts of contents.
+        convert: function that makes parts of contents of the parts of the remote agent.
     """
 
     task_id: str = ""

@@ -48,7 +48,7 @@ UNSUPPORTED = {
     "credential_key": "The auth_credential is sent as it is, and nothing is stored. Leave the key out.",
     "mode": "Leave it out, and make the agent a sub-agent, or a tool by AgentTool.",
 }
-"""Parameters of google-adk's agent, with what a program does without them."""
+"""Parameters of google-adk's agent that this one refuses, each with its remedy."""
 PASSED_OVER = "The person wrote a message instead."
 RequestMetadata = Callable[[InvocationContext, Message], dict[str, Any]]
 

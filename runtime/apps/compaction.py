@@ -104,8 +104,7 @@ def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted:
 def _last_agent(root: BaseAgent, plan: Plan) -> str:
     """Return the name of the latest agent in the planned events.
 
-    A next message may come after an answer of these events that no agent has responded to: it goes to this agent, too,
-    not to the one that the answer was for.
+    The next message goes to this agent, also when the planned events end with an answer to a call of another agent.
     """
     previous_summary = [plan.previous] if plan.previous else []
     return latest_agent(root, [*previous_summary, *plan.events]).name

@@ -119,7 +119,7 @@ def _last_cut(begin: int, limit: int, forbidden: set[int]) -> int | None:
 def _forbidden_cuts(log: list[Event]) -> set[int]:
     """Return positions not to cut at: inside an invocation or call, between equal timestamps, after a withdrawal.
 
-    A withdrawal stays in rewound events: a summary that ended there would pass for a summary of these events.
+    A withdrawal counts even among rewound events. A summary that ended there would be taken for one of rewound events.
     """
     invocation_starts: dict[str, int] = {}
     position_of = {id(event): index for index, event in enumerate(log)}

@@ -21,8 +21,8 @@ MAX_OUTPUT_CHARACTERS = 50_000
 class ChildPython:
     """One run of one piece of code, in a directory that is deleted afterwards.
 
-    The process leads a group of its own, so that its end takes what it started along. The code comes over standard
-    input, and the output goes to files, so that the size of neither matters here.
+    The process leads a process group of its own, so that `kill` also ends the processes that it started. The code comes
+    over standard input and the output goes to files: their size is not limited by a command line or a pipe.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Script of the processes that run a model's code: it takes away the process's own rights, then runs the code.
+"""Script of the processes that run a model's code: it restricts its own process, then runs the code.
 
 Limits of resources work on Linux and macOS. Isolation works on Linux: Landlock restricts files, a seccomp filter denies
 system calls, and capabilities are dropped, so that a process of root has no more rights than others. The filter is a
@@ -51,7 +51,7 @@ _CLONE_THREAD = 0x10000
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """Limits of a process; `isolate` takes network, files, processes and signals away."""
+    """Limits of a process; `isolate` also denies it network, files, processes and signals."""
 
     cpu_seconds: int | None
     memory_bytes: int
@@ -162,7 +162,7 @@ def missing_protection() -> str | None:
 
 
 def main() -> None:
-    """Take the rights away that the first argument names, and run the code from standard input."""
+    """Apply the limits in the first argument to this process, then run the code from standard input."""
     given = json.loads(sys.argv[1])
     source = sys.stdin.buffer.read().decode("utf-8", "replace")
     del sys.argv[1:]

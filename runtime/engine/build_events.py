@@ -138,7 +138,7 @@ def is_long_running(call: types.FunctionCall, tools: Mapping[str, DeclaredTool])
 
 
 def new_call_id() -> str:
-    """Return an id for a call that the model sent without one (contract Q3)."""
+    """Return an id for a call of the framework, or for one that the model sent without an id (contract Q3)."""
     return f"{CALL_ID_PREFIX}{_platform.new_id()}"
 
 

@@ -1,7 +1,7 @@
 """Contents of a model request, built from the session's events (contract A7, Q3, Q10, Q11).
 
-`contents_of` is a chain of pure functions. The contents of earlier invocations
-are cached, since those events no longer change. Building them for the first time lets other tasks run between slices.
+`contents_of` is a chain of pure functions. The contents of earlier invocations are cached, since those events no longer
+change. Building them for the first time lets other tasks run between slices.
 """
 
 from __future__ import annotations

@@ -56,14 +56,14 @@ class ContentsPrefix:
         )
 
     def add(self, contents: list[types.Content]) -> None:
-        """Append contents, whose events are covered next."""
+        """Append contents; `cover` then appends their events."""
         self.with_files = self.with_files + positions_of_files(contents, len(self.contents))
         # A new list: requests that are being sent hold the old one.
         self.contents = self.contents + contents
         self.size += sum(_size_of(content) for content in contents)
 
     def cover(self, events: Sequence[Event]) -> None:
-        """Append the events of the added contents."""
+        """Append the events of the contents that were added last."""
         self.count += len(events)
         self.last = ref(events[-1])
         for event in events:
@@ -78,8 +78,8 @@ class ContentsPrefix:
 class ContentsCache:
     """Cached prefixes of this process.
 
-    The least recently used ones are evicted first. A prefix goes with the events of its session: only the same event
-    objects fit it.
+    The least recently used ones are evicted first. A prefix is dropped when its last event is no longer in memory, as
+    it fits only a session with the same event objects.
     """
 
     def __init__(self) -> None:

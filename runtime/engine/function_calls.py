@@ -133,7 +133,7 @@ async def run_function_calls(
 async def _measured(
     ctx: InvocationContext, call: types.FunctionCall, tools: Tools, running: Coroutine[Any, Any, CallResult]
 ) -> CallResult:
-    """Measure a call and report its end, unless a person or a long-running tool goes on with it."""
+    """Run a call; measure it and report its end, unless it still waits for a person or for a later response."""
     clock = CallClock()
     result = await running
     if result.response is None or result.waits_for_person or is_long_running(call, tools):

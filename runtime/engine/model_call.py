@@ -44,7 +44,7 @@ class _EventDraft:
         context: Its actions become the event's actions.
         call_ids: Ids given to the calls of its partial events, in order.
         partial: The latest partial event that holds only text.
-        call: The call that the event answers, if the caller of the run asks for calls.
+        call: Report of the model call that the event answers; None without `RunConfig.on_model_call`.
     """
 
     context: Context
@@ -124,7 +124,7 @@ async def _model_responses(
 
 
 def _report_call(agent: LlmAgentProtocol, draft: _EventDraft, built: BuiltRequest) -> ModelCall | None:
-    """Tell the caller of the run about the call that begins; None when it does not ask for that."""
+    """Report the model call that begins to `RunConfig.on_model_call`; return the report, None without the callback."""
     invocation, request = draft.context.invocation, built.request
     on_model_call = invocation.run_config.on_model_call
     if on_model_call is None:

@@ -129,7 +129,7 @@ def rebuild(
 
     Args:
         derived: the contents that `derive` returns, with their files.
-        texts: texts by hash; what refers to a missing one is None.
+        texts: texts by hash; a value whose text is missing becomes None.
     """
 
     def text(name: Json) -> Json:

@@ -1,4 +1,4 @@
-"""The metrics of the site by the names of their criteria."""
+"""The metrics by the names of their criteria."""
 
 from __future__ import annotations
 

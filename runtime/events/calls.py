@@ -177,7 +177,7 @@ def made_calls(events: Iterable[Event]) -> list[MadeCall]:
 def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> bool:
     """True when the events may hold a response to a call with one of the ids that was made before these events.
 
-    An answer of the user always may: the agent that reads the events need not see the call of another agent.
+    A response of the user always counts: its call may be another agent's, which the reader of the events does not see.
     """
     by_id: dict[str, list[MadeCall]] = {}
     for event in events:

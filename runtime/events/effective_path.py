@@ -23,7 +23,8 @@ class Rewind:
 
     Attributes:
         invocation_id: the invocation that it goes back to before.
-        undoes: id of an earlier rewind event. Instead, the log goes on as it was before that event.
+        undoes: id of an earlier rewind event, if this rewind undoes one: the log then goes on as it was before that
+            event, and not as it was before the invocation.
     """
 
     position: int

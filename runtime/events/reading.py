@@ -1,8 +1,8 @@
-"""Events read from their JSON, at a fraction of the price of their validation.
+"""Events read from their JSON, at a fraction of the cost of their validation.
 
 google-genai validates contents, parts and calls in Python. Most events consist of the few models below, with values of
-just the expected types. These are read here. An event with anything else is validated by pydantic: a file, an unknown
-field, a number in place of a text.
+just the expected types: these are read here. pydantic validates an event with anything else, such as a file, an unknown
+field, or a number in place of a text.
 """
 
 from __future__ import annotations

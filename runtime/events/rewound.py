@@ -63,7 +63,7 @@ def drop_rewound(events: Sequence[Event]) -> list[Event]:
 
 
 def rewinds_past_start(events: Sequence[Event]) -> bool:
-    """True when a rewind in `events`, the latest of a log, depends on the first of them or on earlier ones."""
+    """True when a rewind depends on the first of `events`, which end a log, or on an event before them."""
     known: set[str] = set()
     for step in path_of(events).steps:
         if step.rewind.undoes is None:
@@ -82,6 +82,6 @@ def index_of_invocation(events: Sequence[Event], invocation_id: str) -> int:
 
 
 def _summarizes_rewound(event: Event, rewound_times: set[float]) -> bool:
-    """True for a summary that was begun before a rewind and stored after it."""
+    """True for a summary that ends with a rewound event: it was begun before the rewind and stored after it."""
     compaction = event.actions.compaction
     return compaction is not None and compaction.end_timestamp in rewound_times

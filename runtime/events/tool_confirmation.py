@@ -21,9 +21,9 @@ class ToolConfirmation(BaseModel):
         payload: additional data requested from, or given by, the person; any JSON value.
         for_session: True in a question that offers to allow later calls of the tool in the session, and in an answer
             that allows them. Left out of the JSON when False: google-adk does not have this field.
-        confirmed_by: in a question, the party that may answer: see `FunctionTool`. Left out, as all that follows, when
-            it says nothing more than google-adk's fields do.
-        reason: in an answer, the reason that was given.
+        confirmed_by: in a question, the party that may answer: see `FunctionTool`. Left out of the JSON when it is the
+            person: google-adk does not have this field.
+        reason: in an answer, the reason that was given. Left out of the JSON when empty, as google-adk lacks it.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
@@ -47,7 +47,7 @@ class ToolConfirmation(BaseModel):
 
 
 def confirmer_of(request_args: Mapping[str, Any]) -> str:
-    """Return the party that may answer a confirmation request with these arguments: the person, unless it says more."""
+    """Return the party that may answer a confirmation request with these arguments: by default the person."""
     question = request_args.get("toolConfirmation")
     rule = question.get("confirmedBy") if isinstance(question, Mapping) else None
     return rule if isinstance(rule, str) else PERSON

@@ -89,7 +89,7 @@ class OpenAICompatible(HttpLlm):
         return call
 
     def _locate(self, named: str) -> tuple[Endpoint, str]:
-        """Return the server and its name for the model; an empty name is that of a URL without one."""
+        """Return the server, and the model's name there; the name is empty for a URL that names no model."""
         if self.base_url is not None:
             return Endpoint(self.base_url, "OPENAI_API_KEY"), named
         if named.startswith(("http://", "https://")):

@@ -39,10 +39,10 @@ class BasePlugin:
         """Answer with this content instead of running the agent."""
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
-        """Replace the event that is yielded; the committed event is not changed."""
+        """Return an event whose set fields replace those of `event` before it is committed and yielded (contract Q6)."""
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Called when the invocation has ended."""
+        """Called when the invocation has ended without an exception."""
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: Context

@@ -200,7 +200,7 @@ class Runner:
         return await self._append_rewind(user_id, session_id, make_event)
 
     async def undo_rewind_async(self, *, user_id: str, session_id: str, rewind_event_id: str) -> Event:
-        """Return to the way that a rewind left, by one more rewind; return its event. Raises as `rewind_async` does."""
+        """Undo a rewind by one more rewind event; return this event. Raises as `rewind_async` does."""
         return await self._append_rewind(user_id, session_id, partial(undo_rewind, rewind_id=rewind_event_id))
 
     async def compact_async(
@@ -215,7 +215,7 @@ class Runner:
             SessionNotFoundError: the session does not exist.
             ModelError: the model call failed.
         """
-        # Not as the session's writer: invocations need not wait, as the summary stays valid when events are added.
+        # Loads without becoming the session's writer: the summary stays valid when an invocation adds events.
         session = await self._sessions.load(user_id, session_id, without_superseded=True)
         return await compact(self.app, self.session_service, session, invocation_id)
 

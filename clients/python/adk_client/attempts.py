@@ -1,4 +1,4 @@
-"""Attempts: decides whether, and after how long, a request is sent again. The clients wait."""
+"""Attempts: the count of failed attempts, and the time until the next one. The clients do the waiting."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Attempts:
     """The attempts of one request, or of one stream.
 
     Args:
-        most: attempts in a row without success.
-        patience: longest time that the site may ask to wait.
+        most: limit of the attempts in a row without success.
+        patience: longest time in seconds that the site may ask to wait.
     """
 
     def __init__(self, most: int, patience: float) -> None:

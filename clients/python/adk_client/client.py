@@ -1,4 +1,4 @@
-"""The two clients: they send what `Operations` describe, and wait. All else is shared."""
+"""The two clients: they send the calls that `Operations` describes, and wait between attempts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BaseClient(Operations, Generic[H]):
     Args:
         site: address of the site, such as `https://agents.example.com`.
         key: API key.
-        attempts: attempts of a request, or of a stream in a row, when the connection breaks or the site is busy.
+        attempts: limit of the attempts in a row without success, when the connection breaks or the site is busy.
         patience: longest time in seconds that the site may ask to wait.
         http: further arguments of the `httpx` client, such as `verify`, `proxy` or `transport`.
     """

@@ -1,4 +1,4 @@
-"""Operation: a method that both clients have, written once as what it sends."""
+"""Operations as descriptors: each is written once, and becomes a method of both clients."""
 
 from __future__ import annotations
 

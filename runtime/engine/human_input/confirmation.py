@@ -53,14 +53,14 @@ def is_rejection(message: str) -> bool:
 
 
 def name_confirmer(tool: BaseTool, context: Context) -> None:
-    """Note in the question about the call, if there is one, the party that may answer it."""
+    """Set the party that may answer in the question about the call; do nothing if no question was asked."""
     question = context.actions.requested_tool_confirmations.get(context.function_call_id or "")
     if question is not None:
         question.confirmed_by = tool.confirmed_by
 
 
 def default_hint(tool_name: str) -> str:
-    """Return the question about a call whose tool asks none."""
+    """Return the hint of the question that the framework asks about a call of the tool."""
     return f"May {tool_name} run with these arguments?"
 
 

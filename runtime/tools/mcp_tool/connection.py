@@ -71,7 +71,7 @@ class McpConnection:
         self._last_use = loop.time()
         self._stop = asyncio.Event()
         self._opened: asyncio.Future[Client] = loop.create_future()
-        # Every request may have been cancelled meanwhile; then nobody asks for the exception.
+        # Reads the exception, as asyncio would log it when all requests were cancelled before they could.
         self._opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())
         # In a context of its own: the connection outlives the invocation that opens it.
         self._task = loop.create_task(self._hold(), name=f"MCP connection to {server}", context=Context())
@@ -118,7 +118,7 @@ class McpConnection:
     async def _hold(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                # Not a scope of anyio, which would have to end after the scopes that the client opens within it.
+                # asyncio's timeout: one of anyio could not end before the scopes that the client opens within it.
                 async with asyncio.timeout(self._timeout):
                     client = await stack.enter_async_context(self._client)
                 self._opened.set_result(client)

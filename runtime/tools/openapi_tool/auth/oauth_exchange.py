@@ -26,7 +26,7 @@ async def find_endpoints(scheme: AuthScheme, exchange: HttpExchange) -> Endpoint
     """Return the endpoints that a scheme names, or that its discovery document names.
 
     Raises:
-        ExchangeError: the discovery document cannot be had.
+        ExchangeError: the discovery document cannot be fetched or read.
     """
     match scheme:
         case OAuth2(flows=flows):
