@@ -23,7 +23,7 @@ from runtime.events.tool_confirmation import ToolConfirmation
 async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> Event:
     """Return the event of a reply that has ended. Its files become artifacts of the session."""
     context = Context(ctx)
-    event = Event(id=event_id, custom_metadata=metadata_of(reply))
+    event = Event(id=event_id, custom_metadata=conversation_metadata(reply))
     parts = reply.parts
     asked: list[types.FunctionCall] = []
     if reply.state in WAITING:
@@ -48,12 +48,12 @@ def failed_event(error: RemoteAgentError, reply: Reply, event_id: str) -> Event:
         error_code=error.code,
         error_message=error.message,
         error_detail=error.detail or None,
-        custom_metadata=metadata_of(reply) if reply.context_id else None,
+        custom_metadata=conversation_metadata(reply) if reply.context_id else None,
     )
 
 
-def metadata_of(reply: Reply) -> dict[str, object]:
-    """Return what the next turn needs to go on in the same remote conversation."""
+def conversation_metadata(reply: Reply) -> dict[str, object]:
+    """Return the metadata by which the next turn goes on in the same remote conversation."""
     state = TaskState.Name(reply.state)
     return {CONTEXT_ID: reply.context_id, TASK_ID: reply.task_id, STATE: state}
 

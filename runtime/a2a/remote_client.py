@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 CANCEL_SECONDS = 5.0
 POLL_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 # protobuf raises SystemError for a name with half a surrogate pair.
-_UNREADABLE = (ParseError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SystemError)
+_PARSE_ERRORS = (ParseError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SystemError)
 
 
 class RemoteClient:
@@ -121,19 +121,19 @@ def translated_failures() -> Generator[None, None, None]:
     try:
         yield
     except (TimeoutError, A2AClientTimeoutError, httpx.TimeoutException) as error:
-        raise RemoteAgentError(TOO_SLOW, _words(error)) from error
+        raise RemoteAgentError(TOO_SLOW, _detail(error)) from error
     except (httpx.HTTPError, A2AClientError) as error:
-        is_of_network = any(isinstance(one, httpx.HTTPError) for one in (error, error.__cause__))
-        raise RemoteAgentError(UNREACHABLE if is_of_network else UNREADABLE, _words(error)) from error
+        is_network_error = any(isinstance(one, httpx.HTTPError) for one in (error, error.__cause__))
+        raise RemoteAgentError(UNREACHABLE if is_network_error else UNREADABLE, _detail(error)) from error
     except A2AError as error:
-        raise RemoteAgentError(REFUSED, _words(error)) from error
+        raise RemoteAgentError(REFUSED, _detail(error)) from error
     except AgentCardResolutionError as error:
         raise RemoteAgentError(UNREADABLE, str(error)) from error
-    except _UNREADABLE as error:
-        raise RemoteAgentError(UNREADABLE, _words(error)) from error
+    except _PARSE_ERRORS as error:
+        raise RemoteAgentError(UNREADABLE, _detail(error)) from error
 
 
-def _words(error: BaseException) -> str:
+def _detail(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:2_000]
 
 

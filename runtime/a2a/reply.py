@@ -66,10 +66,8 @@ class Reply:
         parts: list[Part] = []
         for artifact in self._artifacts.values():
             parts += _as_paragraph(parts, _joined(artifact))
-        says_it_again = all(part.text for part in self._message) and _text_of(self._message) == _text_of(
-            parts
-        )
-        if not says_it_again:
+        is_repeated = all(part.text for part in self._message) and _text_of(self._message) == _text_of(parts)
+        if not is_repeated:
             parts += _as_paragraph(parts, _joined(self._message))
         return parts or _joined(self._progress)
 
@@ -79,31 +77,31 @@ class Reply:
         Raises:
             RemoteAgentError: the reply is too large.
         """
-        self._count(item)
+        self._check_size(item)
         match item.WhichOneof("payload"):
             case "task":
                 self.add_task(item.task)
             case "message":
                 self.context_id = item.message.context_id or self.context_id
                 self.state = TaskState.TASK_STATE_COMPLETED
-                self._message = self._counted(item.message.parts)
+                self._message = self._checked_parts(item.message.parts)
             case "status_update":
                 update = item.status_update
-                self._place(update.task_id, update.context_id)
+                self._note_ids(update.task_id, update.context_id)
                 return self._add_status(update.status)
             case "artifact_update":
                 changed = item.artifact_update
-                self._place(changed.task_id, changed.context_id)
+                self._note_ids(changed.task_id, changed.context_id)
                 return self._add_artifact(changed.artifact, is_appended=changed.append)
         return []
 
     def add_task(self, task: Task) -> None:
         """Take over the whole state of a task in place of the items so far."""
-        self._place(task.id, task.context_id)
-        self._artifacts = {one.artifact_id: self._counted(one.parts) for one in task.artifacts}
+        self._note_ids(task.id, task.context_id)
+        self._artifacts = {one.artifact_id: self._checked_parts(one.parts) for one in task.artifacts}
         self._add_status(task.status)
         if self.has_ended and not (self._artifacts or self._message):
-            self._message = _last_words(task.history)
+            self._message = _latest_agent_parts(task.history)
 
     def forget_canceled_task(self) -> None:
         """Forget a task that was cancelled when an earlier attempt was interrupted: the message is sent again."""
@@ -111,13 +109,13 @@ class Reply:
             self.task_id, self.state = "", TaskState.TASK_STATE_UNSPECIFIED
             self._artifacts, self._message, self._progress = {}, [], []
 
-    def _place(self, task_id: str, context_id: str) -> None:
+    def _note_ids(self, task_id: str, context_id: str) -> None:
         self.task_id = task_id or self.task_id
         self.context_id = context_id or self.context_id
 
     def _add_status(self, status: TaskStatus) -> list[types.Part]:
         self.state = status.state
-        parts = self._counted(status.message.parts)
+        parts = self._checked_parts(status.message.parts)
         if self.has_ended:
             self._message = parts
             return []
@@ -125,7 +123,7 @@ class Reply:
         return [types.Part(text=part.text, thought=True) for part in parts if part.text]
 
     def _add_artifact(self, artifact: Artifact, *, is_appended: bool) -> list[types.Part]:
-        parts = self._counted(artifact.parts)
+        parts = self._checked_parts(artifact.parts)
         is_new = artifact.artifact_id not in self._artifacts
         if is_appended:
             self._artifacts.setdefault(artifact.artifact_id, []).extend(parts)
@@ -135,7 +133,7 @@ class Reply:
             return []
         return [shown for part in parts if part.text for shown in converted_by(self.convert, part)]
 
-    def _counted(self, parts: Iterable[Part]) -> list[Part]:
+    def _checked_parts(self, parts: Iterable[Part]) -> list[Part]:
         """Return the parts of an item.
 
         Raises:
@@ -147,7 +145,7 @@ class Reply:
             raise RemoteAgentError(TOO_LARGE, f"It sent more than {MOST_TEXT} characters.")
         return kept
 
-    def _count(self, item: StreamResponse) -> None:
+    def _check_size(self, item: StreamResponse) -> None:
         self._items += 1
         self._size += item.ByteSize()
         if self._size > MOST_BYTES or self._items > MOST_ITEMS:
@@ -180,7 +178,7 @@ def _text_of(parts: Iterable[Part]) -> str:
     return "".join(part.text for part in parts)
 
 
-def _last_words(history: Sequence[Message]) -> list[Part]:
+def _latest_agent_parts(history: Sequence[Message]) -> list[Part]:
     """Return the parts of the agent's last message in the history of a task."""
     said = (list(message.parts) for message in reversed(history) if message.role == Role.ROLE_AGENT)
     return next(said, [])

@@ -27,14 +27,14 @@ AUTHENTICATED = "I have authenticated as you asked."
 
 
 @dataclass(frozen=True)
-class Remembered:
-    """Facts about the remote side, from the latest event of an agent.
+class RemoteConversation:
+    """The remote conversation of an agent, as the agent's latest event and the events after it tell.
 
     Attributes:
         context_id: the remote conversation; empty for a new one.
         task_id: the task that waits for the person; empty without one.
         event: the latest event; None without one.
-        calls: the remote calls that wait, by the id of ours.
+        calls: id and name of each remote call that waits, by the id of the call that asks the person.
         later: events that the remote agent has not heard of, oldest first.
     """
 
@@ -45,11 +45,13 @@ class Remembered:
     later: Sequence[Event] = ()
 
 
-def remember(ctx: InvocationContext, *, full_history_when_stateless: bool = False) -> Remembered:
-    """Return what the agent of the context knows of the remote side, from the events of the session.
+def find_remote_conversation(
+    ctx: InvocationContext, *, full_history_when_stateless: bool = False
+) -> RemoteConversation:
+    """Return the remote conversation of the context's agent, found in the events of the session.
 
     Args:
-        full_history_when_stateless: True when a remote agent that keeps no conversation has heard of nothing.
+        full_history_when_stateless: True when a remote agent that keeps no conversation gets all events each time.
     """
     events = drop_rewound(ctx.session.events)
     for position in range(len(events) - 1, -1, -1):
@@ -60,18 +62,21 @@ def remember(ctx: InvocationContext, *, full_history_when_stateless: bool = Fals
         if full_history_when_stateless and not metadata.get(CONTEXT_ID):
             break
         waits = metadata[STATE] in ("TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED")
-        return Remembered(
+        return RemoteConversation(
             context_id=str(metadata.get(CONTEXT_ID) or ""),
             task_id=str(metadata.get(TASK_ID) or "") if waits else "",
             event=event,
             calls=metadata.get(CALLS) or {},
             later=apply_summaries(events[position + 1 :]),
         )
-    return Remembered(later=apply_summaries(events))
+    return RemoteConversation(later=apply_summaries(events))
 
 
 async def build_message(
-    ctx: InvocationContext, known: Remembered, convert: ToA2a = to_a2a, build: ContextBuilder | None = None
+    ctx: InvocationContext,
+    known: RemoteConversation,
+    convert: ToA2a = to_a2a,
+    build: ContextBuilder | None = None,
 ) -> Message | None:
     """Return the message with all that happened since the remote agent spoke last; None when there is nothing.
 
@@ -80,7 +85,7 @@ async def build_message(
     """
     answers: list[Part | None] = []
     said: list[Part] = []
-    files = _Files(ctx)
+    files = _FileLoader(ctx)
     for event in known.later:
         is_own = event.author == ctx.agent.name and STATE not in (event.custom_metadata or {})
         if is_own or not is_visible_from(ctx.branch, event.branch):
@@ -106,14 +111,14 @@ async def build_message(
     )
 
 
-def open_question(known: Remembered) -> types.FunctionCall | None:
+def open_question(known: RemoteConversation) -> types.FunctionCall | None:
     """Return the question that the person left open by sending a message instead; None without one."""
     asked = known.event.get_function_calls() if known.event and known.task_id else []
     answered = {response.id for event in known.later for response in event.get_function_responses()}
     return next((call for call in asked if call.id not in answered), None)
 
 
-class _Files:
+class _FileLoader:
     """Loads the files that messages refer to, as far as they fit into `MOST_FILE_BYTES`."""
 
     def __init__(self, ctx: InvocationContext) -> None:
@@ -132,7 +137,7 @@ class _Files:
         return self._budget.part_of(name, file)
 
 
-def _answers_in(event: Event, known: Remembered) -> list[Part | None]:
+def _answers_in(event: Event, known: RemoteConversation) -> list[Part | None]:
     """Return the person's answers to questions of the remote agent."""
     if event.author != "user" or known.event is None:
         return []
@@ -141,7 +146,9 @@ def _answers_in(event: Event, known: Remembered) -> list[Part | None]:
     return [_answer(asked[one.id], one, known) for one in answers if one.id in asked]
 
 
-def _answer(call: types.FunctionCall, answer: types.FunctionResponse, known: Remembered) -> Part | None:
+def _answer(
+    call: types.FunctionCall, answer: types.FunctionResponse, known: RemoteConversation
+) -> Part | None:
     """Return an answer for the remote agent: to its call if there was one, else as a text."""
     response = answer.response or {}
     remote = known.calls.get(call.id or "")

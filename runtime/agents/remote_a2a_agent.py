@@ -24,7 +24,7 @@ from runtime.a2a.errors import (
 from runtime.a2a.parts import ToA2a, ToGenai, to_a2a, to_genai
 from runtime.a2a.remote_client import RemoteClient, connect, http_client, translated_failures
 from runtime.a2a.reply import Reply
-from runtime.a2a.request import STATE, ContextBuilder, build_message, open_question, remember
+from runtime.a2a.request import STATE, ContextBuilder, build_message, find_remote_conversation, open_question
 from runtime.agents.agent_state import BaseAgentState
 from runtime.agents.base_agent import BaseAgent
 from runtime.auth.auth_credential import AuthCredential
@@ -176,7 +176,7 @@ class RemoteA2aAgent(BaseAgent):
         self, ctx: InvocationContext, client: RemoteClient, reply: Reply, event_id: str
     ) -> AsyncGenerator[Event, None]:
         """Send what is new in the session; yield the answer's text as it comes."""
-        known = remember(ctx, full_history_when_stateless=self.full_history_when_stateless)
+        known = find_remote_conversation(ctx, full_history_when_stateless=self.full_history_when_stateless)
         if question := open_question(known):
             yield _passed_over_event(question)
         message = await build_message(ctx, known, self.genai_part_converter, self.context_builder)
@@ -185,12 +185,12 @@ class RemoteA2aAgent(BaseAgent):
         request = SendMessageRequest(message=message)
         if self.a2a_request_meta_provider:
             request.metadata.update(self.a2a_request_meta_provider(ctx, message))
-        is_recorded = not ctx.is_resumable
+        must_record_task = ctx.is_resumable
         async with aclosing(client.send(request)) as items:
             async for item in items:
                 texts = reply.add(item)
-                if reply.task_id and not is_recorded:
-                    is_recorded = True
+                if reply.task_id and must_record_task:
+                    must_record_task = False
                     task = RemoteTaskState(task_id=reply.task_id, context_id=reply.context_id)
                     ctx.set_agent_state(self.name, agent_state=task)
                     yield self._create_agent_state_event(ctx)

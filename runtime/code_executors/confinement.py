@@ -43,9 +43,10 @@ _READABLE = (
 _READABLE_SYSTEM_INFO = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
 _DEVICES = ("/dev/null", "/dev/zero")
 
+# Instructions and results of seccomp filters: https://docs.kernel.org/userspace-api/seccomp_filter.html
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL = 0x7FFF0000, 0x80000000
-_X32_CALLS = 0x40000000
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_X32_SYSTEM_CALLS = 0x40000000
 _CLONE_THREAD = 0x10000
 
 
@@ -60,7 +61,7 @@ class ProcessLimits:
 
 
 @dataclass(frozen=True)
-class _Calls:
+class _SystemCalls:
     """Numbers of system calls on one kind of processor."""
 
     audit_arch: int
@@ -145,16 +146,16 @@ _DENIED: dict[str, tuple[int, int | None]] = {
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
 }
-_CALLS = {
-    "x86_64": _Calls(0xC000003E, 126, 56, 302, tuple(x86 for x86, _ in _DENIED.values())),
-    "aarch64": _Calls(0xC00000B7, 91, 220, 261, tuple(arm for _, arm in _DENIED.values() if arm)),
+_SYSTEM_CALLS = {
+    "x86_64": _SystemCalls(0xC000003E, 126, 56, 302, tuple(x86 for x86, _ in _DENIED.values())),
+    "aarch64": _SystemCalls(0xC00000B7, 91, 220, 261, tuple(arm for _, arm in _DENIED.values() if arm)),
 }
 _CLONE3 = 435
 
 
 def missing_protection() -> str | None:
     """Return the reason why this system cannot isolate a process, or None."""
-    if sys.platform != "linux" or platform.machine() not in _CALLS:
+    if sys.platform != "linux" or platform.machine() not in _SYSTEM_CALLS:
         return f"it needs Linux on x86-64 or ARM64, and this is {sys.platform} on {platform.machine()}"
     if _landlock_version() < 1:
         return "the kernel has no Landlock (Linux 5.13 or later with `landlock` among its security modules)"
@@ -176,11 +177,11 @@ def confine(limits: ProcessLimits) -> None:
     set_limits(limits)
     if not limits.isolate:
         return
-    calls = _CALLS[platform.machine()]
+    calls = _SYSTEM_CALLS[platform.machine()]
     _check(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _allow_files(os.getcwd())
     _drop_capabilities(calls)
-    _deny_calls(calls)
+    _deny_system_calls(calls)
 
 
 def set_limits(limits: ProcessLimits) -> None:
@@ -256,29 +257,29 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         os.close(opened)
 
 
-def _drop_capabilities(calls: _Calls) -> None:
+def _drop_capabilities(calls: _SystemCalls) -> None:
     header, data = struct.pack("Ii", _CAPSET_VERSION_3, 0), bytes(24)
     _check(_libc().syscall(calls.capset, header, data))
 
 
-def _deny_calls(calls: _Calls) -> None:
+def _deny_system_calls(calls: _SystemCalls) -> None:
     program = b"".join(struct.pack("HBBI", *instruction) for instruction in _filter(calls))
     buffer = ctypes.create_string_buffer(program, len(program))
     attributes = struct.pack("HP", len(program) // 8, ctypes.addressof(buffer))
     _check(_libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, attributes, 0, 0))
 
 
-def _filter(calls: _Calls) -> Iterable[tuple[int, int, int, int]]:
+def _filter(calls: _SystemCalls) -> Iterable[tuple[int, int, int, int]]:
     """Yield the instructions of a filter: code, steps to skip if true, steps to skip if false, operand."""
     number, arch, first_argument = 0, 4, 16
-    refuse = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
+    refuse = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
     allow = (_RETURN, 0, 0, _ALLOW)
     yield from [(_LOAD, 0, 0, arch), (_EQUAL, 1, 0, calls.audit_arch), (_RETURN, 0, 0, _KILL)]
-    yield from [(_LOAD, 0, 0, number), (_AT_LEAST, 0, 1, _X32_CALLS), refuse]
+    yield from [(_LOAD, 0, 0, number), (_AT_LEAST, 0, 1, _X32_SYSTEM_CALLS), refuse]
     for denied in calls.denied:
         yield from [(_EQUAL, 0, 1, denied), refuse]
     # Without clone3, whose flags a filter cannot read, the C library uses clone.
-    yield from [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)]
+    yield from [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
     yield from [(_EQUAL, 0, 4, calls.clone), (_LOAD, 0, 0, first_argument)]
     yield from [(_ANY_BIT, 0, 1, _CLONE_THREAD), allow, refuse]
     yield from [

@@ -46,7 +46,7 @@ class Output:
         Raises:
             pydantic.ValidationError: a final response does not follow the schema.
         """
-        if self._key is None or not _counts(event) or not _has_text(event):
+        if self._key is None or not _is_part_of_output(event) or not _has_text(event):
             return
         text, is_final = event.text(), event.is_final_response()
         if self._schema is None and (text or is_final):
@@ -73,7 +73,7 @@ def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, 
     return None
 
 
-def _counts(event: Event) -> bool:
+def _is_part_of_output(event: Event) -> bool:
     """True for an event whose text belongs to the output."""
     return not event.partial and not event.error_code and not trailing_code(event.content)
 
@@ -87,4 +87,6 @@ def _text_before_interruption(ctx: InvocationContext) -> str:
     """Return the text of the agent's events since the latest message of the user, which a resume continues."""
     since_message = list(takewhile(lambda event: event.author != "user", reversed(ctx.events())))
     recent = {id(event) for event in since_message}
-    return "".join(event.text() for event in own_events(ctx) if id(event) in recent and _counts(event))
+    return "".join(
+        event.text() for event in own_events(ctx) if id(event) in recent and _is_part_of_output(event)
+    )

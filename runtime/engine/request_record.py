@@ -29,9 +29,9 @@ Json = Any
 Record = dict[str, Json]
 LARGEST_FILE = 100_000
 """Characters of base64 of the largest file that a record keeps."""
-_APART = {"system_instruction", "tools", "response_schema", "http_options"}
+_NOT_IN_CONFIG = {"system_instruction", "tools", "response_schema", "http_options"}
 """Fields of the configuration with a place of their own, and the options of the connection, which hold secrets."""
-_NOTHING = {"null", '""', "[]", "{}"}
+_EMPTY_JSON = {"null", '""', "[]", "{}"}
 """Parts of a configuration that a record leaves out."""
 
 
@@ -72,7 +72,7 @@ def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
     if call.this_turn_only:
         record["this_turn_only"] = True
     for name, text in _parts_of_config(call.config):
-        if text not in _NOTHING:
+        if text not in _EMPTY_JSON:
             record[name] = keep(text)
     if pieces := _pieces(call.contents, call.derived, lambda content: keep(_text_of_content(content))):
         record["contents"] = pieces
@@ -167,9 +167,9 @@ def _parts_of_config(config: types.GenerateContentConfig) -> Iterator[tuple[str,
     yield "system", _as_text(config.system_instruction)
     yield "tools", _as_text(config.tools)
     if config.response_schema is None:
-        yield "config", _as_text(config, exclude=_APART)
+        yield "config", _as_text(config, exclude=_NOT_IN_CONFIG)
     else:
-        rest = json.loads(_as_text(config, exclude=_APART))
+        rest = json.loads(_as_text(config, exclude=_NOT_IN_CONFIG))
         yield "config", _as_text({**rest, "responseSchema": json_schema_of(config.response_schema)})
 
 

@@ -46,7 +46,9 @@ def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str)
     for one in made:
         if not one.is_pending:
             continue
-        asked_about = calls.get(_call_asked_about(one.call)) if one.call.name in FRAMEWORK_CALLS else None
+        asked_about = (
+            calls.get(_id_of_call_asked_about(one.call)) if one.call.name in FRAMEWORK_CALLS else None
+        )
         parts = [_error_part(call, reason) for call in (one.call, asked_about) if call]
         content = types.Content(role="user", parts=parts)
         sealed.append(
@@ -71,7 +73,7 @@ def interrupted_event(
     return Event(author=author, invocation_id=invocation_id, branch=branch, content=content, interrupted=True)
 
 
-def _call_asked_about(question: types.FunctionCall) -> str | None:
+def _id_of_call_asked_about(question: types.FunctionCall) -> str | None:
     """Return the id of the call that a confirmation or a credential is asked for."""
     args = question.args or {}
     original = args.get("originalFunctionCall")

@@ -30,13 +30,13 @@ class Judge:
         self._options = options
         self._model = LLMRegistry.new_llm(options.judge_model)
 
-    async def verdicts(self, instruction: str, material: dict[str, Any], form: type[V]) -> list[V]:
+    async def verdicts(self, instruction: str, material: dict[str, Any], verdict_type: type[V]) -> list[V]:
         """Return the verdicts of all samples that could be read.
 
         Args:
             instruction: what the model is to judge, and by what rules.
             material: what the model reads. It is sent as JSON, so that no text in it looks like an instruction.
-            form: the fields of a verdict.
+            verdict_type: the fields of a verdict.
 
         Raises:
             EvaluationError: no sample could be read.
@@ -47,7 +47,7 @@ class Judge:
 
         async def ask() -> V | None:
             async with limit:
-                return _read(await self._answer(text), form)
+                return _read(await self._answer(text), verdict_type)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -80,10 +80,10 @@ class Judge:
         return answer
 
 
-def _read(answer: str, form: type[V]) -> V | None:
-    """Return the verdict in an answer, which models put between other words; None when there is none."""
+def _read(answer: str, verdict_type: type[V]) -> V | None:
+    """Return the verdict in an answer, which may have other words around it; None when there is none."""
     begin, end = answer.find("{"), answer.rfind("}")
     try:
-        return form.model_validate_json(answer[begin : end + 1])
+        return verdict_type.model_validate_json(answer[begin : end + 1])
     except ValidationError:
         return None

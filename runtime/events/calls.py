@@ -101,7 +101,7 @@ class Answer:
     def ends_wait(self) -> bool:
         """True when the response came from outside, or is the tool's report that it failed."""
         response = self.part.function_response
-        return self.event.author == "user" or (response is not None and is_refusal(response.response))
+        return self.event.author == "user" or (response is not None and reports_failure(response.response))
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> boo
     return False
 
 
-def is_refusal(response: dict[str, Any] | None) -> bool:
+def reports_failure(response: dict[str, Any] | None) -> bool:
     """True when the response reports a failure, so that the call does not stay pending (contract T5)."""
     return response is not None and response.get("status") == "error"
 

@@ -96,25 +96,27 @@ def find_path(
     spans: Spans = ()
     start = first
     for rewind in rewinds:
-        spans = _with(spans, range(start, rewind.position))
+        spans = _extended(spans, range(start, rewind.position))
         spans_before[rewind.event_id] = spans
         undone = spans_before.get(rewind.undoes) if rewind.undoes else None
-        after = _until(spans, positions.get(rewind.invocation_id, ())) if undone is None else undone
+        after = (
+            _cut_before_first(spans, positions.get(rewind.invocation_id, ())) if undone is None else undone
+        )
         steps.append(RewindStep(rewind, spans, after))
         spans, start = after, rewind.position + 1
-    return EffectivePath(steps, _with(spans, range(start, end)))
+    return EffectivePath(steps, _extended(spans, range(start, end)))
 
 
-def _with(spans: Spans, following: range) -> Spans:
+def _extended(spans: Spans, following: range) -> Spans:
     return (*spans, following) if following else spans
 
 
-def _until(spans: Spans, positions: Sequence[int]) -> Spans:
+def _cut_before_first(spans: Spans, positions: Sequence[int]) -> Spans:
     """Return the spans up to the first of the positions that they contain; all spans when they contain none."""
     for index, span in enumerate(spans):
         found = bisect_left(positions, span.start)
         if found < len(positions) and positions[found] in span:
-            return _with(spans[:index], range(span.start, positions[found]))
+            return _extended(spans[:index], range(span.start, positions[found]))
     return spans
 
 

@@ -93,7 +93,7 @@ def _reader_of(annotation: Any) -> Reader:
         kinds = [kind for kind in args if kind is not builtin_types.NoneType]
         return _reader_of(kinds[0]) if len(kinds) == 1 else _refuse
     if annotation is Any:
-        return _as_it_is
+        return _unchanged
     if annotation in (str, bool, int) or (origin is dict and args == (str, Any)):
         return _reader_of_exact(origin or annotation)
     if annotation is float:
@@ -149,7 +149,7 @@ def _read_bytes(value: Any) -> bytes:
     return data
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 

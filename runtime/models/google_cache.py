@@ -13,6 +13,7 @@ from runtime.models.context_cache_config import ContextCacheConfig
 from runtime.models.google_errors import FAILURES
 from runtime.models.google_request import with_contents
 from runtime.models.llm_request import LlmRequest
+from runtime.models.request_contents import is_user_message
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +54,11 @@ class PrefixCache:
     async def find_or_create(self, request: LlmRequest, origin: str, create: Create) -> CachedPrefix | None:
         """Return the longest cached prefix of the request; cache everything before the last turn if there is none.
 
-        None when the whole request must be sent: it is not cacheable, or Gemini refused to cache it. `origin`
-        identifies the model, the server and the account, because cached contents are visible within one of them only.
+        The result is None when the whole request must be sent: it is not cacheable, or Gemini refused to cache it.
+
+        Args:
+            origin: the model, the server and the account, as one text. A cached content exists for these only.
+            create: function that stores a content at Gemini.
         """
         settings = request.cache_config
         if settings is None or not _is_cacheable(request.config):
@@ -93,17 +97,13 @@ def _is_cacheable(config: types.GenerateContentConfig) -> bool:
 
 
 def _start_of_last_turn(contents: Sequence[types.Content]) -> int:
-    """Return the index of the person's latest contents. Function responses do not count: they belong to their call."""
+    """Return the index of the person's latest messages."""
     end = len(contents)
-    while end > 0 and not _is_said_by_user(contents[end - 1]):
+    while end > 0 and not is_user_message(contents[end - 1]):
         end -= 1
-    while end > 0 and _is_said_by_user(contents[end - 1]):
+    while end > 0 and is_user_message(contents[end - 1]):
         end -= 1
     return end
-
-
-def _is_said_by_user(content: types.Content) -> bool:
-    return content.role == "user" and not any(part.function_response for part in content.parts or [])
 
 
 def _fingerprints(

@@ -7,7 +7,6 @@ from runtime import types
 _START = "Do what the system instruction says."
 _CONTINUE = "Go on as instructed. If nothing is left to do, sum up what was done."
 
-
 # Claude's signatures begin with these, so that thoughts are sent back to the model that signed them only.
 SIGNED_BY_CLAUDE = b"claude:"
 REDACTED_BY_CLAUDE = b"claude-redacted:"
@@ -31,12 +30,13 @@ def insert_before_message(contents: list[types.Content], added: types.Content) -
     Contents that change with each request stand there, so that the provider can cache all that precedes them.
     """
     index = len(contents)
-    while index > 0 and _is_user_message(contents[index - 1]):
+    while index > 0 and is_user_message(contents[index - 1]):
         index -= 1
     return [*contents[:index], added, *contents[index:]]
 
 
-def _is_user_message(content: types.Content) -> bool:
+def is_user_message(content: types.Content) -> bool:
+    """True for a content of the person. Function responses have the role `user`, too, but belong to their calls."""
     return content.role == "user" and not any(part.function_response for part in content.parts or [])
 
 

@@ -39,7 +39,7 @@ class BasePlugin:
         """Answer with this content instead of running the agent."""
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
-        """Return an event whose set fields replace those of `event` before it is committed and yielded (contract Q6)."""
+        """Return an event whose fields replace those of `event` before it is committed and yielded (contract Q6)."""
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Called when the invocation has ended without an exception."""

@@ -26,9 +26,9 @@ class ToolError:
         return {"status": "error", "error": self.message}
 
 
-def is_refusal(result: object) -> bool:
+def is_failure(result: object) -> bool:
     """True when the result reports a failure, so that the invocation does not pause on the call (contract T5)."""
-    return isinstance(result, ToolError) or (isinstance(result, dict) and calls.is_refusal(result))
+    return isinstance(result, ToolError) or (isinstance(result, dict) and calls.reports_failure(result))
 
 
 def as_response(tool_name: str, result: object) -> dict[str, Any]:

@@ -19,12 +19,12 @@ DEFAULT_TOOL_THREADS = 32
 
 _NAME = "adk tool"
 _executor = ThreadPoolExecutor(DEFAULT_TOOL_THREADS, _NAME)  # Starts no thread before the first call.
-_turn: ContextVar[asyncio.Lock | None] = ContextVar("turn of a synchronous tool", default=None)
+_sync_lock: ContextVar[asyncio.Lock | None] = ContextVar("lock of synchronous tools", default=None)
 _clock: ContextVar[CallClock | None] = ContextVar("clock of the call of this task", default=None)
 
 
 class CallClock:
-    """Duration of a call, without its wait for the synchronous calls before it. Runs in a task of its own."""
+    """Duration of a call, without its wait for the synchronous calls before it. Made in the task of the call."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -50,24 +50,22 @@ def set_tool_threads(number: int) -> None:
 @contextmanager
 def one_after_another() -> Iterator[None]:
     """Within the block, let the synchronous tools of all tasks wait for each other, in the order of their calls."""
-    turn, clock = (
-        _turn.set(asyncio.Lock()),
-        _clock.set(None),
-    )  # A call that runs these calls has a clock of its own.
+    lock = _sync_lock.set(asyncio.Lock())
+    clock = _clock.set(None)  # A call that runs these calls has a clock of its own.
     try:
         yield
     finally:
-        _turn.reset(turn)
+        _sync_lock.reset(lock)
         _clock.reset(clock)
 
 
 async def run_in_tool_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
     """Call the function in a tool thread, with the caller's context variables."""
     context = copy_context()
-    context.run(_turn.set, None)  # A tool that runs other tools itself does not wait for its own end.
+    context.run(_sync_lock.set, None)  # A tool that runs other tools itself does not wait for its own end.
     call = partial(context.run, function, **arguments)
-    turn, clock = _turn.get(), _clock.get()
-    async with turn or nullcontext():
-        if turn and clock:
+    lock, clock = _sync_lock.get(), _clock.get()
+    async with lock or nullcontext():
+        if lock and clock:
             clock.restart()
         return await asyncio.get_running_loop().run_in_executor(_executor, call)

@@ -24,7 +24,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from runtime import types
-from runtime.tools.tool_result import as_response, is_refusal
+from runtime.tools.tool_result import as_response, is_failure
 from sessions_app.answer_requests import record_question
 from sessions_app.codec import storable, storable_values
 from sessions_app.conf import conf
@@ -159,7 +159,7 @@ def _call_function(
         if cancelled := cancellation_error(job.pk):
             return JobOutcome(JobStatus.CANCELLED, error=cancelled)
         return JobOutcome(JobStatus.FAILED, error=TIMED_OUT)
-    if is_refusal(result):
+    if is_failure(result):
         return JobOutcome(JobStatus.FAILED, response, error=str(response.get("error", "")))
     return JobOutcome(JobStatus.SUCCEEDED, _limit_result(response, job))
 

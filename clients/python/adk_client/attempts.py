@@ -21,7 +21,7 @@ class Attempts:
     """
 
     def __init__(self, most: int, patience: float) -> None:
-        self._most = most
+        self._max_attempts = most
         self._patience = patience
         self._failures = 0
 
@@ -40,7 +40,7 @@ class Attempts:
             ConnectionLostError: there were too many attempts.
         """
         self._failures += 1
-        is_last = self._failures >= self._most
+        is_last = self._failures >= self._max_attempts
         if isinstance(failure, httpx.Response):
             error = error_of(failure)
             wait = self._pause() if error.retry_after is None else error.retry_after
@@ -50,13 +50,15 @@ class Attempts:
             return wait
         if is_last:
             reason = f": {failure}" if failure is not None and str(failure) else ""
-            raise ConnectionLostError(f"The site did not answer {self._most} attempts{reason}.") from failure
+            raise ConnectionLostError(
+                f"The site did not answer {self._max_attempts} attempts{reason}."
+            ) from failure
         return self._pause()
 
     def seconds_after_conflict(self, conflict: ConflictError) -> float:
         """Return the seconds to wait for the end of an earlier attempt; raise the conflict after the last attempt."""
         self._failures += 1
-        if self._failures >= self._most:
+        if self._failures >= self._max_attempts:
             raise conflict
         return self._pause()
 

@@ -40,7 +40,7 @@ class BaseClient(Operations, Generic[H]):
     def __init__(
         self, site: str, key: str, *, attempts: int = 8, patience: float = 60.0, **http: Any
     ) -> None:
-        self._most, self._patience = attempts, patience
+        self._max_attempts, self._patience = attempts, patience
         authorization = {"Authorization": f"Bearer {key}"}
         self._http: H = self._connect(
             {"base_url": site, "headers": authorization, "timeout": TIMEOUT, **http}
@@ -51,7 +51,7 @@ class BaseClient(Operations, Generic[H]):
         """Return the client of httpx."""
 
     def _attempts(self) -> Attempts:
-        return Attempts(self._most, self._patience)
+        return Attempts(self._max_attempts, self._patience)
 
 
 class Client(BaseClient[httpx.Client]):

@@ -33,7 +33,7 @@ class LargeUpload:
         self._attempts = attempts
         self._length = source.seek(0, os.SEEK_END)
         self._address = ""  # Empty until the upload has begun.
-        self._offset = self._end = 0  # Of the chunk that is sent.
+        self._offset = self._chunk_end = 0  # Begin and end of the chunk that is sent next.
         self._must_ask = False
         self.file: StoredFile | None = None
 
@@ -50,7 +50,7 @@ class LargeUpload:
             is_further, self._offset = result.offset > self._offset, result.offset
             self._must_ask = False
         else:
-            is_further, self._offset = True, self._end
+            is_further, self._offset = True, self._chunk_end
             self._must_ask = self._offset >= self._length
         if is_further:
             self._attempts.note_success()
@@ -78,7 +78,7 @@ class LargeUpload:
     def _chunk(self) -> Call[Any]:
         self._source.seek(self._offset)
         chunk = self._source.read(CHUNK_BYTES)
-        self._end = self._offset + len(chunk)
+        self._chunk_end = self._offset + len(chunk)
         headers = {
             **TUS,
             "Upload-Offset": str(self._offset),

@@ -25,7 +25,7 @@ class Stream:
         self._path = path
         self._last_seq = after
         self._passed_on: dict[tuple[str, bool], int] = {}
-        self._line: list[bytes] = []
+        self._unfinished_line: list[bytes] = []  # Its pieces so far.
         self._name, self._id = "", ""
         self._data: list[str] = []
         self.has_ended = False
@@ -35,16 +35,16 @@ class Stream:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if self._last_seq is not None:
             headers["Last-Event-ID"] = str(self._last_seq)
-        self._line, self._name, self._id, self._data = [], "", "", []
+        self._unfinished_line, self._name, self._id, self._data = [], "", "", []
         return Call("GET", self._path, None, headers=headers)
 
     def read(self, piece: bytes) -> Iterator[News]:
         """Take the next bytes of the response; yield the news that they complete."""
         if b"\n" not in piece:
-            self._line.append(piece)
+            self._unfinished_line.append(piece)
             return
-        *lines, rest = b"".join([*self._line, piece]).split(b"\n")
-        self._line = [rest]
+        *lines, rest = b"".join([*self._unfinished_line, piece]).split(b"\n")
+        self._unfinished_line = [rest]
         for line in lines:  # Not `splitlines`: a text may contain U+2028.
             yield from self._read_line(line.decode("utf-8", "replace").removesuffix("\r"))
 

@@ -124,7 +124,7 @@ class McpConnection:
                 self._opened.set_result(client)
                 await self._wait_for_end()
         except Exception as error:  # noqa: BLE001 - requests raise it, and a later failure ends them by itself
-            self._fail(error)
+            self._report_failure(error)
         finally:
             self._stop.set()
             if not self._opened.done():
@@ -141,7 +141,7 @@ class McpConnection:
                 if not self._requests and self._idle_seconds and idle >= self._idle_seconds:
                     self._stop.set()
 
-    def _fail(self, error: Exception) -> None:
+    def _report_failure(self, error: Exception) -> None:
         reason = _reason(error, self._timeout)
         if self._opened.done():
             logger.info("The connection to the MCP server %r ended: %s", self._server, reason)

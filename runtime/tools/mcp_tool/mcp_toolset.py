@@ -94,7 +94,7 @@ class McpToolset(BaseToolset):
         self._server = McpServer(connection_params, headers)
         self._require_confirmation = require_confirmation
         self._may_allow_for_session = may_allow_for_session
-        self._confirmed_by = check_confirmer(confirmed_by, "of McpToolset", may_allow_for_session)
+        self._confirmed_by = check_confirmer(confirmed_by, "McpToolset", may_allow_for_session)
         self._progress_callback = progress_callback
         self._use_mcp_resources = use_mcp_resources
         self._skipped: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.tools import LongRunningFunctionTool, ToolError
 from runtime.tools.base_tool import job_result
-from runtime.tools.tool_result import as_response, is_refusal
+from runtime.tools.tool_result import as_response, is_failure
 
 
 @pytest.mark.parametrize("result", [{"error": None}, {"error": ""}, {"error": "x", "rows": 1}, "error"])
@@ -75,7 +75,7 @@ def test_the_error_for_a_result_that_contains_itself_names_the_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "refused"),
+    ("result", "failed"),
     [
         (ToolError("No."), True),
         ({"status": "error", "error": "No."}, True),
@@ -85,8 +85,8 @@ def test_the_error_for_a_result_that_contains_itself_names_the_tool() -> None:
         ("error", False),
     ],
 )
-def test_a_tool_error_and_a_dict_with_status_error_are_refusals(result: Any, refused: bool) -> None:
-    assert is_refusal(result) is refused
+def test_a_tool_error_and_a_dict_with_status_error_are_failures(result: Any, failed: bool) -> None:
+    assert is_failure(result) is failed
 
 
 async def test_a_long_running_tool_is_declared_as_such_and_returns_its_first_result(context: Context) -> None:
@@ -104,12 +104,12 @@ async def test_a_long_running_tool_is_declared_as_such_and_returns_its_first_res
     }
 
 
-async def test_wrong_arguments_of_a_long_running_tool_are_a_refusal(
+async def test_wrong_arguments_of_a_long_running_tool_are_a_failure(
     context: Context,
 ) -> None:
     def report(topic: str) -> None:
         """Write a report."""
 
     result = await LongRunningFunctionTool(report).run_async(args={}, tool_context=context)
-    assert is_refusal(result)
+    assert is_failure(result)
     assert "topic" in result["error"]
