@@ -75,10 +75,10 @@ def reload_if_changed() -> Reload:
     """Import the agents again whose files have changed since they were imported."""
     with _lock:
         present, files = registry(), source_files()
-        return Reload() if files == present.files else _reload(present, _change(present, files))
+        return Reload() if files == present.files else _reload(present, _find_change(present, files))
 
 
-def _change(present: Registry, files: dict[Path, int]) -> _Change:
+def _find_change(present: Registry, files: dict[Path, int]) -> _Change:
     changed = {file for file, _ in set(files.items()) ^ set(present.files.items())}
     packages, folders = package_directories(), folder_directories()
     affected = {

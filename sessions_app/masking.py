@@ -117,7 +117,7 @@ def mask_keys(value: Any) -> Any:
 
 def mask_json(text: str) -> str:
     """Return JSON text, which may end anywhere, masked as `mask` does. Nothing else is changed, no digit."""
-    # As a text it has names and values side by side, too: one pass tells whether anything is to be masked.
+    # JSON has names before values, as other texts have: one pass over the text tells whether to mask anything.
     return text if mask_text(text) == text else "".join(_masked_lexemes(_LEXEME.findall(text)))
 
 
@@ -140,7 +140,7 @@ def mask_html(html: str) -> str:
     if masked == joined:
         return html
     texts = masked.split(_SEAM)
-    # A match over a seam has taken it away: then each piece is masked alone.
+    # A match that spans a seam has replaced the seam, too: then each piece is masked alone.
     pieces[::2] = texts if len(texts) == len(pieces[::2]) else map(mask_text, pieces[::2])
     return "".join(pieces)
 
@@ -165,8 +165,8 @@ def _mask_groups(found: re.Match[str]) -> str:
 
 
 def _may_name_secrets(text: str) -> bool:
-    """False when the text has no word of the masked keys: the usual case, which this tells fast."""
-    plain = _plain(text)
+    """True when the text has a word of a masked key. Fast, because most texts have none."""
+    plain = _normalized(text)
     return any(word.search(plain) for word in _words(conf().masked_keys))
 
 
@@ -175,23 +175,23 @@ def _words(keys: tuple[str, ...]) -> list[re.Pattern[str]]:
     """Return the longest word of each key, with its end when the key ends with it."""
     found = []
     for key in keys:
-        word = max(_plain(key).split("*"), key=len)
+        word = max(_normalized(key).split("*"), key=len)
         found.append(re.compile(re.escape(word) + ("" if key.endswith("*") else "(?![a-z0-9])")))
     return found
 
 
 @lru_cache(maxsize=10_000)
 def _names_secret(key: str, keys: tuple[str, ...]) -> bool:
-    name = _plain(key[:200].rpartition(":")[2])  # The rest is the scope of a key of the state.
+    name = _normalized(key[:200].rpartition(":")[2])  # The rest is the scope of a key of the state.
     return any(re.fullmatch(_glob(pattern), name) for pattern in keys)
 
 
 @lru_cache(maxsize=1_000)
 def _glob(pattern: str) -> str:
-    return re.escape(_plain(pattern)).replace(r"\*", ".*")
+    return re.escape(_normalized(pattern)).replace(r"\*", ".*")
 
 
-def _plain(key: str) -> str:
+def _normalized(key: str) -> str:
     """Return a key as keys are compared: `api_key`, `apiKey` and `API-Key` are one."""
     return key.replace("_", "").replace("-", "").lower()
 

@@ -126,10 +126,10 @@ def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:
         min_words=12,
     )
     texts = Event.objects.filter(pk__in=list(event_ids), text__isnull=False)
-    return {pk: _marked(text) for pk, text in texts.values_list("pk", headline)}
+    return {pk: _mark_hit(text) for pk, text in texts.values_list("pk", headline)}
 
 
-def _marked(headline: str) -> SafeString:
+def _mark_hit(headline: str) -> SafeString:
     if (masked := mask_text(plain := _MARKED.sub(r"\1", headline))) != plain:
         return conditional_escape(masked)  # The hit may be the secret.
     pieces = _MARKED.split(headline)

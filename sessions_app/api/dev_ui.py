@@ -63,7 +63,7 @@ async def dev_ui(request: HttpRequest, name: str = "") -> HttpResponse:
         raise PermissionDenied
     if name == RUNTIME_CONFIG:
         return JsonResponse(
-            {"backendUrl": _backend(), "telemetry": False}, headers={"Cache-Control": "no-store"}
+            {"backendUrl": _backend_url(), "telemetry": False}, headers={"Cache-Control": "no-store"}
         )
     directory = _directory()
     if directory is None:
@@ -112,5 +112,5 @@ def _directory() -> Path | None:
     return directory if (directory / INDEX).is_file() else None
 
 
-def _backend() -> str:
+def _backend_url() -> str:
     return reverse("api-adk:list_apps").removesuffix("/list-apps")

@@ -49,7 +49,7 @@ async def reachable_session(
     rows = Session.objects.filter(reach(caller, "user"), pk=session_id)
     if not deleted:
         rows = rows.filter(deleted_at=None)
-    return await _only(rows.select_related("user"), NO_SESSION)
+    return await _first_or_not_found(rows.select_related("user"), NO_SESSION)
 
 
 async def reachable_run(caller: Caller, run_id: str, scope: Scope) -> Invocation:
@@ -58,42 +58,46 @@ async def reachable_run(caller: Caller, run_id: str, scope: Scope) -> Invocation
         Invocation.objects.filter(invocation_id=run_id) if is_storable(run_id) else Invocation.objects.none()
     )
     rows = rows.without_details()
-    return await _of_session(caller, rows, scope, "There is no such run here.")
+    return await _reachable_row(caller, rows, scope, "There is no such run here.")
 
 
 async def reachable_job(caller: Caller, job_id: UUID, scope: Scope) -> ToolJob:
     """Return a job of the caller, with its session and user; raises as `reachable_session` does."""
-    return await _of_session(caller, ToolJob.objects.filter(pk=job_id), scope, "There is no such job here.")
+    return await _reachable_row(
+        caller, ToolJob.objects.filter(pk=job_id), scope, "There is no such job here."
+    )
 
 
 async def reachable_schedule(caller: Caller, schedule_id: int, scope: Scope) -> ScheduledTask:
     """Return a scheduled task of the caller, with its session and user; raises as `reachable_session` does."""
     rows = ScheduledTask.objects.filter(pk=schedule_id)
-    return await _of_session(caller, rows, scope, "There is no such scheduled task here.")
+    return await _reachable_row(caller, rows, scope, "There is no such scheduled task here.")
 
 
 async def reachable_approval(caller: Caller, approval_id: int, scope: Scope) -> AnswerRequest:
     """Return an answer request of the caller, with its session and user; raises as `reachable_session` does."""
     rows = AnswerRequest.objects.open().filter(pk=approval_id).select_related("job")
-    return await _of_session(caller, rows, scope, "There is no such approval here, or it was given already.")
+    return await _reachable_row(
+        caller, rows, scope, "There is no such approval here, or it was given already."
+    )
 
 
 async def reachable_upload(caller: Caller, upload_id: UUID, scope: Scope) -> ResumableUpload:
     """Return an upload of the caller that has not expired, with its session and file; raises as `reachable_session`."""
     rows = ResumableUpload.objects.in_force().filter(pk=upload_id).select_related("artifact")
-    return await _of_session(caller, rows, scope, "There is no such upload here, or it has expired.")
+    return await _reachable_row(caller, rows, scope, "There is no such upload here, or it has expired.")
 
 
-async def _of_session(caller: Caller, rows: QuerySet[M], scope: Scope, missing: str) -> M:
+async def _reachable_row(caller: Caller, rows: QuerySet[M], scope: Scope, missing: str) -> M:
     caller.require(scope)
     own = rows.filter(reach(caller, "session__user"), session__deleted_at=None)
-    return await _only(own.select_related("session__user").defer(*LARGE_OF_SESSION), missing)
+    return await _first_or_not_found(own.select_related("session__user").defer(*LARGE_OF_SESSION), missing)
 
 
 T = TypeVar("T", bound=Model)
 
 
-async def _only(rows: QuerySet[T], missing: str) -> T:
+async def _first_or_not_found(rows: QuerySet[T], missing: str) -> T:
     row = await in_thread(rows.first)
     if row is None:
         raise NotFoundError(missing)

@@ -60,7 +60,7 @@ class Connection:
         self._sign_in = SignIn.of_scope(self._scope)
         self._sign_ins = live().sign_ins
         self._sign_ins.watch(self._sign_in, self.viewer.on_signed_out)
-        if not await self._is_within_open_sockets():
+        if not await self._count_open_socket():
             return
         if self.new_app and await may_create_session(self.new_app, self.session_id):
             self.viewer.expect_session(self.new_app)
@@ -99,8 +99,8 @@ class Connection:
         if zone := browser_time_zone(self._scope.get("cookies", {})):
             await in_thread(remember_time_zone, app_name, self.user.pk, zone)
 
-    async def _is_within_open_sockets(self) -> bool:
-        """Return False when too many sockets are open, after an `error` frame and a close code."""
+    async def _count_open_socket(self) -> bool:
+        """Count this socket among the open ones. Closes the socket and returns False when too many are open."""
         opened = await open_sockets().open(quotas.open_sockets(self.user.pk, self.network))
         if isinstance(opened, str):
             self._socket_id = opened

@@ -52,7 +52,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
         A `hello` that fails closes the socket, because the browser waits for `ready`.
         """
-        if self._viewer.has_ended or not await self._is_within_limits(text_data or ""):
+        if self._viewer.has_ended or not await self._count_frame(text_data or ""):
             return
         reply_to = None
         try:
@@ -94,8 +94,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _send_frame(self, frame: str) -> None:
         await self.base_send({"type": "websocket.send", "text": frame})
 
-    async def _is_within_limits(self, text: str) -> bool:
-        """Return False for a frame above the size or rate limit, after an `error` frame and a close code."""
+    async def _count_frame(self, text: str) -> bool:
+        """Count a frame. Closes the socket and returns False when the frame exceeds the limit on size or rate."""
         exceeded = exceeded_limit(text, self._connection.user, self._connection.network)
         if exceeded is None:
             return True

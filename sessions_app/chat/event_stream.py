@@ -48,7 +48,7 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
     leaving = asyncio.create_task(_set_when_gone(receive, end), name="event stream: wait until gone")
     try:
         await _open(connection)
-        while not await _is_set_within(HEARTBEAT_SECONDS, end):
+        while not await _wait_for(HEARTBEAT_SECONDS, end):
             connection.viewer.post(PongFrame().json())
     finally:
         leaving.cancel()
@@ -69,8 +69,8 @@ async def _open(connection: Connection) -> None:
         await viewer.fail(error)
 
 
-async def _is_set_within(seconds: float, event: asyncio.Event) -> bool:
-    """Wait for the event, at most so many seconds; return True when it is set."""
+async def _wait_for(seconds: float, event: asyncio.Event) -> bool:
+    """Wait for the event, at most so many seconds. Returns True when it is set."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -103,7 +103,7 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         _store_files(archive, session)
         session.refresh_from_db()
         is_masked = any(line["is_masked"] for line in [row, *befores.values()])
-        doubt = _doubt(session, row["log_sha256"], is_masked=is_masked)
+        doubt = _reason_for_doubt(session, row["log_sha256"], is_masked=is_masked)
         if doubt and not allow_unverified:
             raise ConflictError(f"{doubt} --unverified accepts the archive.")
         times = {name: row[name] for name in ("created_at", "updated_at")}
@@ -112,7 +112,7 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
     return Imported(session, doubt)
 
 
-def _doubt(session: Session, log_hash: str, *, is_masked: bool) -> str:
+def _reason_for_doubt(session: Session, log_hash: str, *, is_masked: bool) -> str:
     if bytes(session.log_hash).hex() != log_hash:
         return f"The events have not the hash of the original log, {log_hash}: values were masked or changed."
     # The hash covers the events only: a secret in the initial state, or of another session's event, is not in them.

@@ -88,7 +88,7 @@ def evaluate(case_id: int) -> None:
         attempt = CaseAttempt(row.evaluation.app_name, case, config)
         future = asyncio.run_coroutine_threadsafe(attempt.run(), background_loop())
         try:
-            _wait_with_heartbeats(future, lambda: _beat(row))
+            _wait_with_heartbeats(future, lambda: _renew_heartbeat(row))
         finally:
             values["actual"] = [as_values(one) for one in attempt.actual]
             values["results"] = [as_values(one) for one in attempt.results]
@@ -122,7 +122,7 @@ def _wait_with_heartbeats(future: Future[None], beat: Callable[[], bool]) -> Non
     future.result()
 
 
-def _beat(row: EvaluatedCase) -> bool:
+def _renew_heartbeat(row: EvaluatedCase) -> bool:
     """Renew the heartbeat of the attempt. False when a later attempt has begun, or the case was cancelled or erased."""
     attempt = EvaluatedCase.objects.filter(pk=row.pk, status=CaseStatus.RUNNING, attempts=row.attempts)
     try:

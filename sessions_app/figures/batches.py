@@ -70,7 +70,7 @@ def _count_batch() -> bool:
 def _changed(progress: FiguresProgress) -> list[UUID]:
     """Return recently used sessions with events that are not counted, the longest ago first."""
     recent = Session.objects.filter(updated_at__gte=progress.newest, updated_at__lt=END_OF_CALENDAR)
-    changed = _behind(recent).order_by("updated_at")
+    changed = _with_uncounted_events(recent).order_by("updated_at")
     found = list(changed.values_list("pk", "updated_at")[:BATCH_SIZE])
     until = timezone.now() - LOOK_BACK
     if len(found) == BATCH_SIZE:
@@ -92,10 +92,10 @@ def _earlier(progress: FiguresProgress) -> list[UUID]:
     if first is not None:
         earlier = earlier.filter(updated_at__gte=first)
     progress.oldest = first
-    return list(_behind(earlier).values_list("pk", flat=True))
+    return list(_with_uncounted_events(earlier).values_list("pk", flat=True))
 
 
-def _behind(sessions: QuerySet[Session]) -> QuerySet[Session]:
+def _with_uncounted_events(sessions: QuerySet[Session]) -> QuerySet[Session]:
     return sessions.filter(Q(figures=None) | Q(figures__is_settled=True, figures__seq__lt=F("last_seq")))
 
 

@@ -98,7 +98,7 @@ def closing_events(
 
 
 def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
-    """Return True when an earlier attempt committed this end, and crashed before it could update the row."""
+    """True when an earlier attempt committed this end, and crashed before it could update the row."""
     return any(event.interrupted for event in events if event.invocation_id == invocation_id)
 
 

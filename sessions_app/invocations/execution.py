@@ -216,7 +216,7 @@ class Execution:
 
     async def settle_calls(self, outcome: Outcome) -> None:
         """Complete the waiting invocations whose calls this one has answered, and note which calls wait now."""
-        may_end_waits = self._answers_calls() or self._ends_earlier_waits()
+        may_end_waits = answers_calls(self.claim) or self._ends_earlier_waits()
         if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
         claim, events = self.claim, (await self._load_session()).events
@@ -285,9 +285,6 @@ class Execution:
         """Keep an event for the outcome, and raise LimitExceededError when it exceeds a limit on use."""
         self._events.append(event)
         self._usage.add(event)
-
-    def _answers_calls(self) -> bool:
-        return answers_calls(self.claim)
 
     def _ends_earlier_waits(self) -> bool:
         """True when an agent has answered calls of an earlier invocation, as a remote agent does to its questions."""

@@ -14,7 +14,7 @@ M = TypeVar("M", bound=Model)
 
 def columns_of(row: Model, names: Iterable[str]) -> dict[str, Any]:
     """Return the columns by name; times and UUIDs as texts."""
-    return {name: _plain(getattr(row, name)) for name in names}
+    return {name: _json_value(getattr(row, name)) for name in names}
 
 
 def row_of(model: type[M], columns: Mapping[str, Any]) -> M:
@@ -23,7 +23,7 @@ def row_of(model: type[M], columns: Mapping[str, Any]) -> M:
     return model(**{name: fields[name].to_python(value) for name, value in columns.items()})
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, UUID) else value

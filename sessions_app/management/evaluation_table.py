@@ -20,7 +20,7 @@ def table_of(reports: Sequence[CaseReport]) -> Iterator[str]:
     for row, report in zip(rows, [None, *reports], strict=True):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         if report and report.row.status == CaseStatus.BROKEN:
-            yield f"    {shorten(_plain(report.row.error), 200)}"
+            yield f"    {shorten(_printable(report.row.error), 200)}"
 
 
 def counted(evaluation: Evaluation) -> str:
@@ -77,7 +77,7 @@ def _row(report: CaseReport, names: Sequence[str]) -> list[str]:
     metrics = {metric.name: metric for metric in report.metrics}
     result = f"{report.row.status} ({report.change})"
     return [
-        shorten(_plain(report.row.eval_id), WIDEST_ID, placeholder="…"),
+        shorten(_printable(report.row.eval_id), WIDEST_ID, placeholder="…"),
         result,
         *(_cell(metrics.get(name)) for name in names),
     ]
@@ -90,6 +90,6 @@ def _cell(metric: MetricReport | None) -> str:
     return f"{metric.score:.2f}{limit} ({metric.change})"
 
 
-def _plain(text: str) -> str:
+def _printable(text: str) -> str:
     """Return a text without characters that would act on the terminal."""
     return "".join(char if char.isprintable() else " " for char in text)

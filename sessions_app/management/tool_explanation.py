@@ -64,7 +64,7 @@ class Source:
         words = [
             "no annotation"
             if annotation is inspect.Parameter.empty
-            else f"annotation {_written(annotation)}",
+            else f"annotation {_annotation_text(annotation)}",
             *([] if default is inspect.Parameter.empty else [f"default {default!r}"]),
         ]
         return ", ".join(words)
@@ -143,7 +143,7 @@ def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> A
         return None
 
 
-def _written(annotation: Any) -> str:
+def _annotation_text(annotation: Any) -> str:
     return (
         annotation
         if isinstance(annotation, str)

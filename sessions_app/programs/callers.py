@@ -75,7 +75,7 @@ def caller_of(request: HttpRequest) -> Caller:
 def person_calling(user: AbstractBaseUser, source: Source) -> Caller:
     """Return a person who is signed in as the caller, and note the address for the acts of this request."""
     _note_actor(source, None)
-    return _within_rate(Caller(user, None, client_network(source)))
+    return _count_request(Caller(user, None, client_network(source)))
 
 
 async def key_calling(key: str, source: Source) -> Caller | None:
@@ -88,7 +88,7 @@ async def key_calling(key: str, source: Source) -> Caller | None:
     if row is None:
         return None
     _note_actor(source, row)
-    return _within_rate(Caller(row.user, row, client_network(source)))
+    return _count_request(Caller(row.user, row, client_network(source)))
 
 
 def _note_actor(source: Source, key: ApiKey | None) -> None:
@@ -96,7 +96,8 @@ def _note_actor(source: Source, key: ApiKey | None) -> None:
     actors.act_with_key(str(key.pk) if key else "", key.name if key else "")
 
 
-def _within_rate(caller: Caller) -> Caller:
+def _count_request(caller: Caller) -> Caller:
+    """Count a request of the caller and return the caller; raise LimitExceededError above a limit."""
     if exceeded := rates().count(_quotas(caller)):
         raise LimitExceededError(
             f"More than {exceeded.quota.most} requests in a minute. Wait a minute.",

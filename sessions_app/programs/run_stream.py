@@ -82,7 +82,7 @@ class RunStream:
         self.reason = ""
         self._is_idle = True
         self._wake = asyncio.Event()
-        self._beat: asyncio.TimerHandle | None = None
+        self._heartbeat_timer: asyncio.TimerHandle | None = None
 
     async def frames(self) -> AsyncGenerator[str]:
         """Yield the frames, the last one when the stream has ended."""
@@ -117,8 +117,8 @@ class RunStream:
     def leave(self) -> None:
         """Stop watching. The run goes on."""
         self._hub.unwatch(self._session_id, self)
-        if self._beat is not None:
-            self._beat.cancel()
+        if self._heartbeat_timer is not None:
+            self._heartbeat_timer.cancel()
 
     # Watcher
 
@@ -249,10 +249,10 @@ class RunStream:
 
     def _keep_alive(self) -> None:
         """Queue a heartbeat after each interval in which nothing was sent."""
-        if self._is_idle and self._beat is not None and not self._frames:
+        if self._is_idle and self._heartbeat_timer is not None and not self._frames:
             self._post(self.form.heartbeat)
         self._is_idle = True
-        self._beat = asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._keep_alive)
+        self._heartbeat_timer = asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._keep_alive)
 
 
 def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:

@@ -150,15 +150,15 @@ def _response(response: ResponseBlock) -> SafeString:
         title,
         title,
         response.text,
-        _cut(response.hidden),
+        _hidden_notice(response.hidden),
         render_to_string("chat/allowed.html", {"allowed_at": response.allowed_at})
         if response.allowed_at
         else "",
     )
 
 
-def _cut(hidden: int | None) -> SafeString | str:
-    """Return the sentence on characters that are not shown; None when their number is not known."""
+def _hidden_notice(hidden: int | None) -> SafeString | str:
+    """Return the sentence that so many characters are not shown; None stands for an unknown number."""
     if hidden == 0:
         return ""
     sentence = gettext("More is not shown.")

@@ -27,7 +27,7 @@ def show_hidden_characters(html: str) -> str:
 
     Fields that a form sends back stay as they are. Escaped text has no `<` and no `>`.
     """
-    return _PIECES.sub(_shown, html) if _HIDDEN.search(html) else html
+    return _PIECES.sub(_escape_piece, html) if _HIDDEN.search(html) else html
 
 
 def escape_hidden(text: str) -> str:
@@ -40,7 +40,7 @@ def escape_in_json(text: str) -> str:
     return _HIDDEN.sub(lambda character: json.dumps(character[0])[1:-1], text)
 
 
-def _shown(piece: re.Match[str]) -> str:
+def _escape_piece(piece: re.Match[str]) -> str:
     html = piece[0]
     if piece[1]:
         return html
@@ -48,7 +48,7 @@ def _shown(piece: re.Match[str]) -> str:
         outside_of_value = _VALUE.split(html)
         outside_of_value[::2] = (_HIDDEN.sub(_escape, part) for part in outside_of_value[::2])
         return "".join(outside_of_value)
-    return _HIDDEN.sub(_escape if html.startswith("<") else _marked, html)
+    return _HIDDEN.sub(_escape if html.startswith("<") else _escape_in_span, html)
 
 
 def _escape(character: re.Match[str]) -> str:
@@ -56,5 +56,5 @@ def _escape(character: re.Match[str]) -> str:
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
 
 
-def _marked(character: re.Match[str]) -> str:
+def _escape_in_span(character: re.Match[str]) -> str:
     return f'<span class="audit-hidden">{_escape(character)}</span>'

@@ -81,7 +81,7 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
 
 
 def _is_formula(mark: str, text: str, begin: int, end: int) -> bool:
-    """Return False for what only looks like a formula: two prices in a sentence, brackets that are no link."""
+    """True for a formula; False for what only looks like one, such as two prices in a sentence."""
     content, following = text[begin:end], text[end + len(mark) : end + len(mark) + 1]
     if mark == "$" and (content != content.strip() or following.isalnum()):
         return False

@@ -149,7 +149,7 @@ def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:
         return None
     if not isinstance(options, list) or not options:
         return None
-    return ChoiceBlock(call.id or "", [_named(option) for option in options])
+    return ChoiceBlock(call.id or "", [_option_text(option) for option in options])
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock 
     if response.name != CHOICE_TOOL or event.author != "user":
         return None
     content = response.response or {}
-    option = _named(content["result"] if content.keys() == {"result"} else content)
+    option = _option_text(content["result"] if content.keys() == {"result"} else content)
     return ChosenBlock(response.id or "", option, answerer_in(event)[1])
 
 
@@ -250,5 +250,5 @@ def _input_value(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _named(value: Any) -> str:
+def _option_text(value: Any) -> str:
     return one_line(value).strip() or gettext("(empty)")

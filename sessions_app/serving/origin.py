@@ -24,7 +24,7 @@ class _OriginCheck(CsrfViewMiddleware):
     """Django's comparison of the Origin header with scheme, host and port, and with CSRF_TRUSTED_ORIGINS."""
 
     def accepts(self, request: HttpRequest, *, needs_origin: bool) -> bool:
-        """Return True for a request of a page of this site or of a trusted origin."""
+        """True for a request of a page of this site or of a trusted origin."""
         try:
             request.get_host()
             if "HTTP_ORIGIN" not in request.META:
@@ -55,7 +55,7 @@ def from_own_pages(application: Application) -> Application:
 
 
 def is_from_own_page(scope: AsgiScope, *, needs_origin: bool) -> bool:
-    """Return True for a request of a page of this site or of a trusted origin, without NUL.
+    """True for a request of a page of this site or of a trusted origin, without NUL.
 
     Args:
         needs_origin: True for a request that changes something or reads more than a page may: without an Origin, the

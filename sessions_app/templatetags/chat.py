@@ -51,7 +51,7 @@ def site_name() -> str:
 
 @register.simple_tag
 def has_share_links() -> bool:
-    """Return True when people can share their chats."""
+    """True when people can share their chats."""
     return conf().share_links
 
 

@@ -24,10 +24,12 @@ TIME_FORMAT = "j F Y, H:i T"
 
 def markdown_head(session: Session) -> str:
     """Return the title of the file and a line about the session."""
-    title = _plain(session.title or gettext("Chat"))
+    title = _escaped_line(session.title or gettext("Chat"))
     began = format_time(timezone.localtime(session.created_at), TIME_FORMAT)
     facts = gettext("{person} with {agent}, begun {time}").format(
-        person=_plain(session.user.get_username()), agent=_plain(label(session.app_name)), time=began
+        person=_escaped_line(session.user.get_username()),
+        agent=_escaped_line(label(session.app_name)),
+        time=began,
     )
     return f"# {title}\n\n{facts}\n"
 
@@ -35,25 +37,25 @@ def markdown_head(session: Session) -> str:
 def write_markdown(entry: Entry) -> str:
     """Return an entry as Markdown, with a heading when somebody speaks."""
     at = format_time(timezone.localtime(entry.at), TIME_FORMAT)
-    heading = f"\n## {_plain(entry.author)}, {at}\n" if entry.author else ""
-    return heading + "".join(f"\n{_written(piece)}\n" for piece in entry.pieces)
+    heading = f"\n## {_escaped_line(entry.author)}, {at}\n" if entry.author else ""
+    return heading + "".join(f"\n{_write_piece(piece)}\n" for piece in entry.pieces)
 
 
-def _written(piece: Piece) -> str:
+def _write_piece(piece: Piece) -> str:
     match piece.kind:
         case "said" | "prose":
             return _quoted(piece.text)
         case "verbatim":
-            return f"{_plain(piece.label)}:\n\n{_fenced(piece.text)}"
+            return f"{_escaped_line(piece.label)}:\n\n{_fenced(piece.text)}"
         case "file":
-            return gettext("File: {name}").format(name=_plain(piece.text))
+            return gettext("File: {name}").format(name=_escaped_line(piece.text))
         case "error":
-            return f"**{gettext('Error:')}** {_plain(piece.text)}"
+            return f"**{gettext('Error:')}** {_escaped_line(piece.text)}"
         case _:
-            return f"*{_plain(piece.text)}*"
+            return f"*{_escaped_line(piece.text)}*"
 
 
-def _plain(text: str) -> str:
+def _escaped_line(text: str) -> str:
     """Return a text on one line, with its markup escaped."""
     return MARKUP.sub(r"\\\1", " ".join(text.split()))
 

@@ -42,7 +42,7 @@ def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, st
     )
     unfinished = folder / "record.html"
     with unfinished.open("w", encoding="utf-8", errors="replace") as file:
-        file.write(_safe(head))
+        file.write(_mask_and_escape(head))
         threads.run(_write_entries(session, view, file.write))
         file.write(tail)
     with unfinished.open("rb") as file:
@@ -52,12 +52,12 @@ def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, st
 
 async def _write_entries(session: Session, view: SessionView, write: Callable[[str], object]) -> None:
     async for entries in stream_entries(session, view, _html_of):
-        write(_safe(entries))
+        write(_mask_and_escape(entries))
 
 
 def _html_of(entry: Entry) -> SafeString:
     return render_to_string("chat/transcript_entry.html", {"entry": entry, "has_pictures": False})
 
 
-def _safe(html: str) -> str:
+def _mask_and_escape(html: str) -> str:
     return show_hidden_characters(mask_html(html))

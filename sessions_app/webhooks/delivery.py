@@ -102,19 +102,21 @@ async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
     try:
         if delivery.webhook.session_id is None:
             body = json.dumps(delivery.payload, separators=(",", ":")).encode()
-            await in_thread(_record, delivery, await _post(delivery, body, _signed(delivery, body)))
+            await in_thread(
+                _record, delivery, await _post(delivery, body, _signature_headers(delivery, body))
+            )
         elif push_of and (push := await push_of(delivery)):
             attempt = await _post(delivery, push.body, push.headers)
             await in_thread(_record, delivery, attempt)
             if push.is_last and not attempt.error:
                 await in_thread(delivery.webhook.delete)
         else:
-            await in_thread(_end, delivery, "There was nothing to tell.")
+            await in_thread(_end_delivery, delivery, "There was nothing to tell.")
     except Exception:  # One delivery must not hold up the others.
         logger.exception("Delivery %s was not made; it is made again", delivery.message_id)
 
 
-def _signed(delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
+def _signature_headers(delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
     secret = decrypt_text(delivery.webhook.secret)
     return signed_headers(secret, str(delivery.message_id), int(time.time()), body)
 
@@ -149,11 +151,14 @@ def _claim_due() -> list[WebhookDelivery]:
         deadline = Now() + timedelta(seconds=CLAIM_SECONDS)
         WebhookDelivery.objects.filter(pk__in=ids).update(next_at=deadline, attempts=F("attempts") + 1)
     claimed = WebhookDelivery.objects.filter(pk__in=ids).select_related("webhook__made_by", "webhook__user")
-    return [delivery for delivery in claimed if _is_in_force(delivery)]
+    return [delivery for delivery in claimed if _check_in_force(delivery)]
 
 
-def _is_in_force(delivery: WebhookDelivery) -> bool:
-    """Return True when the webhook may be told; else end the delivery and disable the webhook."""
+def _check_in_force(delivery: WebhookDelivery) -> bool:
+    """Return True when the webhook may be told; end the delivery otherwise.
+
+    Disables a webhook whose key has ended or whose account is not active.
+    """
     hook, reason = delivery.webhook, ""
     key, about = hook.made_by, delivery.payload["data"].get("user_id")
     if key is not None and not key.acts_for(hook.user_id):
@@ -163,15 +168,16 @@ def _is_in_force(delivery: WebhookDelivery) -> bool:
     if reason:
         _disable(hook, reason)
     elif hook.people_id and about and not (key and key.acts_for(about)):
-        return _end(delivery, "The person is no more among those for whom the key acts.")
+        _end_delivery(delivery, "The person is no more among those for whom the key acts.")
+        return False
     if reason or hook.disabled_at is not None:
-        return _end(delivery, reason or hook.disabled_reason)
+        _end_delivery(delivery, reason or hook.disabled_reason)
+        return False
     return True
 
 
-def _end(delivery: WebhookDelivery, reason: str) -> bool:
+def _end_delivery(delivery: WebhookDelivery, reason: str) -> None:
     WebhookDelivery.objects.filter(pk=delivery.pk).update(next_at=None, error=reason)
-    return False
 
 
 def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:

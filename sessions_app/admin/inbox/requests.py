@@ -98,7 +98,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
     ) -> HttpResponse:
         self.require_reading(request)
         row = self.get_object(request, object_id)
-        return self._page(request, row) if row else self._gone(request)
+        return self._page(request, row) if row else self._report_gone(request)
 
     def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Give the posted answer, and return to the inbox."""
@@ -106,7 +106,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         if not self.has_view_permission(request) or (row and _why_not(request, row)):
             raise PermissionDenied
         if row is None:
-            return self._gone(request)
+            return self._report_gone(request)
         if request.method != "POST":
             return HttpResponseRedirect(reverse("admin:sessions_app_answerrequest_change", args=[object_id]))
         form = AnswerForm(row, StoredCall.of(row).args, request.POST)
@@ -144,7 +144,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         }
         return TemplateResponse(request, "admin/sessions_app/answerrequest/change_form.html", context)
 
-    def _gone(self, request: HttpRequest) -> HttpResponse:
+    def _report_gone(self, request: HttpRequest) -> HttpResponse:
         """Say who has answered, as far as the form of the page names the call, and return to the inbox."""
         session_id = parse_uuid(request.POST.get("session", ""))
         sessions = within_remits(request, Session.objects.all(), OWN)

@@ -37,7 +37,7 @@ async def artifact_version_metadata(
 ) -> ArtifactVersion:
     """Return the metadata of a version."""
     rows = await _rows(request, app_name, user_id, session_id, artifact_name)
-    return _metadata(request, _only(rows, _number(version_id)))
+    return _metadata(request, _version_or_404(rows, _number(version_id)))
 
 
 @router.get(VERSIONS + "/metadata", response=list[ArtifactVersion])
@@ -55,7 +55,7 @@ async def load_artifact_version(
 ) -> HttpResponse:
     """Return a version as a part: a text, or bytes in base64."""
     rows = await _rows(request, app_name, user_id, session_id, artifact_name)
-    return await _content(_only(rows, _number(version_id)))
+    return await _content(_version_or_404(rows, _number(version_id)))
 
 
 @router.get(ARTIFACTS, response=list[str])
@@ -89,7 +89,7 @@ async def load_artifact(
 ) -> HttpResponse:
     """Return the newest version, or the one that the query names."""
     rows = await _rows(request, app_name, user_id, session_id, artifact_name)
-    return await _content(_only(rows, version))
+    return await _content(_version_or_404(rows, version))
 
 
 async def _rows(
@@ -108,7 +108,7 @@ def _number(version_id: str) -> int | None:
     return int(version_id)
 
 
-def _only(rows: list[Artifact], version: int | None) -> Artifact:
+def _version_or_404(rows: list[Artifact], version: int | None) -> Artifact:
     wanted = rows[-1:] if version is None else [row for row in rows if row.version == version]
     if not wanted:
         raise Http404

@@ -88,7 +88,7 @@ class Delivery(Schema):
 @router.get("/webhooks", response=list[WebhookSummary])
 async def list_webhooks(request: HttpRequest) -> list[WebhookSummary]:
     """List the webhooks about the caller's sessions, and those that the caller's key has made."""
-    caller = _manager(request)
+    caller = _require_manager(request)
     return await in_thread(
         lambda: [_summary(hook) for hook in _hooks_of(caller).order_by("-created_at", "pk")[:LISTED]]
     )
@@ -99,7 +99,7 @@ async def create_webhook(
     request: HttpRequest, body: NewWebhook, response: HttpResponse
 ) -> Status[WebhookWithSecret]:
     """Make a webhook. The secret that signs its deliveries is told in this response only."""
-    caller = _manager(request)
+    caller = _require_manager(request)
     if body.user_id is not None and body.is_of_group:
         raise InvalidInputError(
             "Send either user_id or is_of_group: a webhook is about one person or about all.",
@@ -124,7 +124,7 @@ async def create_webhook(
 @router.delete("/webhooks/{webhook_id}", response={204: None})
 async def remove_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]:
     """Delete a webhook with its deliveries."""
-    caller = _manager(request)
+    caller = _require_manager(request)
     await in_thread(delete_webhook, _hooks_of(caller), webhook_id, actors.person(caller.user))
     return Status(204, None)
 
@@ -132,7 +132,7 @@ async def remove_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]
 @router.post("/webhooks/{webhook_id}/test", response={202: Delivery})
 async def test_webhook(request: HttpRequest, webhook_id: UUID) -> Status[Delivery]:
     """Deliver the event `test` to a webhook, soon."""
-    caller = _manager(request)
+    caller = _require_manager(request)
     delivery = await in_thread(stage_test, _hooks_of(caller), webhook_id, id_of_key(request))
     await celery_dispatch.send_webhooks_soon()
     return Status(202, _delivery(delivery))
@@ -143,7 +143,7 @@ async def list_deliveries(
     request: HttpRequest, webhook_id: UUID, before: Annotated[int | None, Field(ge=1, le=LARGEST_ID)] = None
 ) -> list[Delivery]:
     """List the deliveries to a webhook, the newest first; `before` is the `id` after which the next page begins."""
-    caller = _manager(request)
+    caller = _require_manager(request)
 
     def listed() -> list[Delivery]:
         rows = WebhookDelivery.objects.filter(webhook=own_webhook(_hooks_of(caller), webhook_id))
@@ -153,7 +153,8 @@ async def list_deliveries(
     return await in_thread(listed)
 
 
-def _manager(request: HttpRequest) -> Caller:
+def _require_manager(request: HttpRequest) -> Caller:
+    """Return the caller; raise PermissionDeniedError without the scope `manage`."""
     caller = caller_of(request)
     caller.require(Scope.MANAGE)
     return caller
