@@ -1,6 +1,5 @@
 """ASGI applications of the websockets, and of HTTP with the event streams for browsers without websockets."""
 
-from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from django.urls import path
 
@@ -16,17 +15,16 @@ from sessions_app.serving.backpressure import with_backpressure
 from sessions_app.serving.daphne_shutdown import shut_down_before_reactor
 from sessions_app.serving.event_streams import with_event_streams
 from sessions_app.serving.origin import from_own_pages
+from sessions_app.serving.sign_in import with_sign_in
 
 websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]
-websocket_application = with_backpressure(
-    from_own_pages(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
-)
+websocket_application = with_backpressure(from_own_pages(with_sign_in(URLRouter(websocket_urlpatterns))))
 """Serves the websockets to signed-in people on pages of this site."""
 
 
-def with_sign_in(stream: ApiStream) -> Application:
+def with_caller(stream: ApiStream) -> Application:
     """Wrap a stream: a request without a key has the person of its cookie in the scope."""
-    in_browser = AuthMiddlewareStack(stream)
+    in_browser = with_sign_in(stream)
 
     async def handle(scope: AsgiScope, receive: Receive, send: Send) -> None:
         has_key = any(name == b"authorization" for name, _ in scope["headers"])
@@ -35,8 +33,8 @@ def with_sign_in(stream: ApiStream) -> Application:
     return handle
 
 
-STREAMS = {"sse/chat/<uuid:session_id>/": from_own_pages(AuthMiddlewareStack(event_stream))} | {
-    stream.route: with_sign_in(stream) for stream in (*API_STREAMS, *ADK_STREAMS)
+STREAMS = {"sse/chat/<uuid:session_id>/": from_own_pages(with_sign_in(event_stream))} | {
+    stream.route: with_caller(stream) for stream in (*API_STREAMS, *ADK_STREAMS)
 }
 STREAMS |= {AGENT_ROUTE: agent, CARD_ROUTE: agent_card}
 """Applications of the event streams by their routes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable
 
 logger = logging.getLogger(__name__)
@@ -23,7 +22,7 @@ class SendQueue:
     def __init__(self, send: Callable[[str], Awaitable[None]], on_failure: Callable[[], object]) -> None:
         self._send = send
         self._on_failure = on_failure
-        self._frames: deque[str] = deque()
+        self._frames: list[str] = []
         self._queued_characters = 0
         self._sending: asyncio.Task[None] | None = None
 
@@ -57,10 +56,12 @@ class SendQueue:
     async def _send_all(self) -> None:
         try:
             while self._frames:
-                frame = self._frames.popleft()
+                frame = self._frames.pop(0)
                 await self._send(frame)
                 self._queued_characters -= len(frame)
         except Exception:  # Servers raise various errors here. The connection is broken after any of them.
             logger.warning("A frame could not be sent; the browser is disconnected", exc_info=True)
             self._frames.clear()
             self._on_failure()
+        finally:
+            self._sending = None  # An idle socket keeps no ended task.

@@ -109,6 +109,10 @@ async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[i
     return [(seq, body) for seq, body in rows]
 
 
+NO_IDS: frozenset[str] = frozenset()
+"""The ids of an idle session: one set for all, because an empty one takes 216 bytes."""
+
+
 @dataclass(frozen=True)
 class SessionStatus:
     """Status of a session, as a watcher needs it.
@@ -125,7 +129,7 @@ class SessionStatus:
     lease_token: int
     invocation: tuple[str, str] | None
     active: frozenset[str]
-    waiting: frozenset[str] = frozenset()
+    waiting: frozenset[str] = NO_IDS
 
 
 async def session_status(session_id: UUID, user_id: Any) -> SessionStatus | None:
@@ -159,8 +163,8 @@ def _session_status(
     waiting: list[str],
 ) -> SessionStatus:
     first = (running, "running") if running else (queued[0], "queued") if queued else None
-    active = frozenset(([running] if running else []) + queued + jobs)
-    return SessionStatus(app_name, last_seq, lease_token, first, active, frozenset(waiting))
+    active = frozenset(([running] if running else []) + queued + jobs) or NO_IDS
+    return SessionStatus(app_name, last_seq, lease_token, first, active, frozenset(waiting) or NO_IDS)
 
 
 # Two subqueries: running and queued invocations each have a partial index; a session may have thousands of ended ones.

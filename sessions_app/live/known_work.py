@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions_app.db.event_log import SessionStatus
+from sessions_app.db.event_log import NO_IDS, SessionStatus
 from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.statuses import JobStatus
 
@@ -11,26 +11,22 @@ class KnownWork:
     """Active invocations and jobs, and jobs that wait for an answer. Finds out when notices were lost."""
 
     def __init__(self) -> None:
-        self._active: set[str] = set()
-        self._waiting: set[str] = set()
+        self._active = self._waiting = NO_IDS
         self._last_status: SessionStatus | None = None
         self._has_noted = False
         self._noted_seq = 0  # Length of the log when the reader was last told anything.
 
     def read(self, status: SessionStatus) -> None:
         """Replace the known work by that of a status, which the reader gets."""
-        self._active, self._waiting = set(status.active), set(status.waiting)
+        self._active, self._waiting = status.active, status.waiting
         self._noted_seq = status.last_seq
 
     def note(self, notice: Notice) -> None:
         """Change the known work by a notice, which the reader gets."""
-        subject, self._has_noted = str(notice.id), True
-        self._active.discard(subject)
-        self._waiting.discard(subject)
-        if notice.is_active:
-            self._active.add(subject)
-        elif isinstance(notice, JobFrame) and notice.status == JobStatus.WAITING:
-            self._waiting.add(subject)
+        subject, self._has_noted = {str(notice.id)}, True
+        is_waiting = isinstance(notice, JobFrame) and notice.status == JobStatus.WAITING
+        self._active = self._active | subject if notice.is_active else self._active - subject
+        self._waiting = self._waiting | subject if is_waiting else self._waiting - subject
 
     def has_missed(self, status: SessionStatus) -> bool:
         """True when notices were lost; called with each status of the slow tick.

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sessions_app.db.threads import fetch_rows
+from sessions_app.db.threads import in_thread
 from sessions_app.models import ScheduledTask
 
 
 async def tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
     """Return the active and failed tasks of the session, the next one first."""
-    return await fetch_rows(ScheduledTask.objects.filter(session_id=session_id).shown())
+    return await in_thread(_tasks_of_session, session_id)
+
+
+def _tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
+    # Made in the thread as well: comparing with "" makes a connection object in the context of the socket's task.
+    return list(ScheduledTask.objects.filter(session_id=session_id).shown())

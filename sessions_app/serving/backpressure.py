@@ -22,21 +22,29 @@ from asgiref.typing import (
 class _BufferWatch:
     """Twisted push producer (IPushProducer) that records whether a connection's buffer has room."""
 
+    __slots__ = ("_room",)
+
     def __init__(self) -> None:
-        self.has_room = asyncio.Event()
-        self.has_room.set()
+        self._room: asyncio.Event | None = None  # None while the buffer has room.
 
     def pauseProducing(self) -> None:
         """Note that the buffer is full."""
-        self.has_room.clear()
+        self._room = self._room or asyncio.Event()
 
     def resumeProducing(self) -> None:
         """Note that the buffer is empty again."""
-        self.has_room.set()
+        if self._room is not None:
+            self._room.set()
+            self._room = None
 
     def stopProducing(self) -> None:
         """Release waiting senders: the connection is closed."""
-        self.has_room.set()
+        self.resumeProducing()
+
+    async def wait_for_room(self) -> None:
+        """Return when the buffer has room: at once, or when it is empty again."""
+        if self._room is not None:
+            await self._room.wait()
 
 
 def with_backpressure(application: ASGI3Application) -> ASGI3Application:
@@ -60,8 +68,8 @@ def _send_to_socket(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:
 
     async def send_with_room(message: ASGISendEvent) -> None:
         # A close does not wait: Daphne drops the connection if the browser does not acknowledge the close.
-        if message["type"] != "websocket.close" and not watch.has_room.is_set():
-            await watch.has_room.wait()
+        if message["type"] != "websocket.close":
+            await watch.wait_for_room()
         limit, protocol.maxMessagePayloadSize = protocol.maxMessagePayloadSize, 0
         try:
             await send(message)  # does not yield, so no incoming message escapes the limit
@@ -80,8 +88,8 @@ def _send_to_stream(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:
         if message["type"] == "http.response.body" and not message.get("more_body"):
             if protocol.channel is not None:  # the browser is still there
                 protocol.unregisterProducer()
-        elif not watch.has_room.is_set():
-            await watch.has_room.wait()
+        else:
+            await watch.wait_for_room()
         await send(message)
 
     return send_with_room

@@ -18,7 +18,7 @@ WORKS = (
     *(Work(people, pause=2.0) for people in (1, 50, 200)),
     Work(20, turns=20, seconds_between=0.0),
 )
-IDLE = 1_000
+WARM, IDLE = 50, 1_000
 
 
 async def measure() -> list[str]:
@@ -31,7 +31,7 @@ async def measure() -> list[str]:
     for work, ours, theirs in zip(WORKS, site, bare, strict=True):
         ratio = ours.web / theirs.web
         lines += [f"{work}:", f"  bare consumer: {theirs}", f"  site, {ratio:.1f} times: {ours}"]
-    return [*lines, f"idle sockets: {await _idle_kilobytes(doors):.1f} KB each ({IDLE} of them)"]
+    return [*lines, f"idle sockets: {await _idle_kilobytes():.1f} KB each ({IDLE} of them)"]
 
 
 async def stream_answers(application: str, doors: list[Door], works: Sequence[Work]) -> list[Measurements]:
@@ -41,12 +41,22 @@ async def stream_answers(application: str, doors: list[Door], works: Sequence[Wo
             return [await people.do(work) for work in works]
 
 
-async def _idle_kilobytes(doors: list[Door]) -> float:
+async def _idle_kilobytes() -> float:
+    """Return the memory that a socket takes when each has a person and a session of its own.
+
+    The sessions have no events: those that a `hello` asks for are rendered, and their HTML stays in a cache.
+    """
+    doors = await in_thread(_doors_of_people, WARM + IDLE)
     with daphne("adk_site.asgi:application", "tests.benchmarks.settings") as (port, process):
-        warm = [await enter(port, door) for door in doors[:50]]
+        warm = [await enter(port, door) for door in doors[:WARM]]
         before = memory(process)
-        idle = [await enter(port, doors[number % len(doors)]) for number in range(IDLE)]
+        idle = [await enter(port, door) for door in doors[WARM:]]
         kilobytes = (memory(process) - before) / IDLE / 1024
         for socket in [*warm, *idle]:
             await socket.close()
         return kilobytes
+
+
+def _doors_of_people(count: int) -> list[Door]:
+    """Create people with one session each; return the doors to their sessions."""
+    return [door for _ in range(count) for door in make_doors(1, "paced")]

@@ -10,9 +10,13 @@ from typing import Any
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
+from django.test import AsyncClient, Client
 
 from sessions_app.models import Session
-from sessions_app.routing import websocket_urlpatterns
+from sessions_app.routing import websocket_application, websocket_urlpatterns
+
+OWN = "http://localhost:8000"
+"""Origin of the site's own pages."""
 
 
 class Tab:
@@ -52,6 +56,19 @@ class Tab:
         """Disconnect, unless a timeout has ended the socket."""
         if not self.socket.future.cancelled():
             await self.socket.disconnect()
+
+
+class SiteTab(Tab):
+    """A tab on the ASGI application of the site: origin check and authentication included."""
+
+    def __init__(
+        self, browser: Client | AsyncClient, session: Session, origin: str = OWN, host: str = ""
+    ) -> None:
+        cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
+        host = host or OWN.removeprefix("http://")
+        headers = [("cookie", cookie), ("host", host), ("origin", origin)]
+        sent = [(name.encode(), value.encode()) for name, value in headers if value]
+        self.socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/", headers=sent)
 
 
 @asynccontextmanager

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from channels.layers import channel_layers
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as SignInRow
-from django.test import AsyncClient, Client
+from django.test import AsyncClient
 from pytest_django import Settings
 
 from runtime.agents import LlmAgent
@@ -21,14 +20,12 @@ from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import digest
 from sessions_app.models import Invocation, Session
-from sessions_app.routing import websocket_application
 from tests.fakes import ScriptedModel
-from tests.integration.socket_tab import Tab
+from tests.integration.socket_tab import OWN, SiteTab
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 NO_TICK = {"heartbeat_seconds": 20.0, "lease_seconds": 120.0}
 """No tick during a test: a tab waits five seconds for a frame."""
-OWN = "http://localhost:8000"
 
 
 @pytest.fixture(autouse=True)
@@ -44,19 +41,6 @@ async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> Session:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel(rule=lambda request: "hi")))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
     return await use_cases.create_session(person, "echo")
-
-
-class SiteTab(Tab):
-    """A tab on the ASGI application of the site: origin check and authentication included."""
-
-    def __init__(
-        self, browser: Client | AsyncClient, session: Session, origin: str = OWN, host: str = ""
-    ) -> None:
-        cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
-        host = host or OWN.removeprefix("http://")
-        headers = [("cookie", cookie), ("host", host), ("origin", origin)]
-        sent = [(name.encode(), value.encode()) for name, value in headers if value]
-        self.socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/", headers=sent)
 
 
 @asynccontextmanager

@@ -1,0 +1,44 @@
+"""Contract: a socket on which nothing happens holds little memory in its process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.test import AsyncClient
+
+from sessions_app import use_cases
+from tests.fakes import ScriptedModel
+from tests.integration.served_agents import serve
+from tests.integration.socket_tab import SiteTab
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+def wrappers_of_loop() -> int:
+    """Return the number of Django's connection objects that were made in the thread of the event loop."""
+    gc.collect()
+    wrappers = [each for each in gc.get_objects() if isinstance(each, BaseDatabaseWrapper)]
+    makers = [vars(wrapper)["_thread_ident"] for wrapper in wrappers]
+    return makers.count(threading.get_ident())
+
+
+async def test_an_idle_socket_holds_one_task_and_no_connection_object(
+    browser: AsyncClient, person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, "echo", ScriptedModel(rule=lambda request: "hi"))
+    session = await use_cases.create_session(person, "echo")
+    first, second = SiteTab(browser, session), SiteTab(browser, session)
+    await first.open()  # starts the process's hub and its tasks
+    tasks, wrappers = asyncio.all_tasks(), wrappers_of_loop()
+    await second.open()
+    await second.send(type="ping")
+    assert (await second.receive())["type"] == "pong"
+    assert asyncio.all_tasks() - tasks == {second.socket.future}
+    assert wrappers_of_loop() == wrappers
+    await first.leave()
+    await second.leave()
