@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from runtime._models import copy_with
+from runtime._pydantic_models import copy_with
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Parts that tests of every kind share: their order and the servers."""
+"""The order of the tests, their distribution over processes, and the servers that they share."""
 
 import shutil
 from collections.abc import Generator, Iterator
@@ -76,7 +76,8 @@ def pytest_unconfigure() -> None:
 def servers() -> Iterator[None]:
     """PostgreSQL and Redis, for as long as the tests run: the embedded ones unless the URLs are set.
 
-    The background loop, which synchronous tests have started, ends before: its listener would go on asking for Redis.
+    The background loop, which synchronous tests have started, ends before the servers: its listener would go on asking
+    for Redis.
     """
     with running_servers(settings.DATA_DIR):
         yield
@@ -85,12 +86,12 @@ def servers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: None) -> None:
-    """Has pytest-django wait for the servers before it makes the test database."""
+    """Make pytest-django wait for the servers before it creates the test database."""
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Ends the sessions that threads of asynchronous tests leave open: the database can be dropped then."""
+    """End the connections that threads of asynchronous tests leave open, so that the database can be dropped."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
         yield

@@ -25,7 +25,7 @@ RUNTIME_ORDER = (
     "types",
     "errors",
     "google_adk",
-    "_models",
+    "_pydantic_models",
     "_copies",
     "_platform",
     "_write_scope",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime import _platform, types
-from runtime._models import construct, copy_with
+from runtime._pydantic_models import construct, copy_with
 from runtime.context import InvocationContext, new_invocation_id
 from runtime.errors import ModelError
 from runtime.events.event import Event

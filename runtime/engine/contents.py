@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from runtime import types
 from runtime._copies import deep_copy
-from runtime._models import construct, copy_with
+from runtime._pydantic_models import construct, copy_with
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache, ContentsPrefix

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runtime import types
-from runtime._models import construct
+from runtime._pydantic_models import construct
 from runtime._tasks import first_failure, no_stray_cancellation, settle, stray_cancellation_error
 from runtime._write_scope import adopt_write_scope
 from runtime.context import Context, InvocationContext

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from runtime import _platform, types
-from runtime._models import copy_with
+from runtime._pydantic_models import copy_with
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
 from runtime.engine.build_events import (

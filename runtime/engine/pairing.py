@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from runtime import types
-from runtime._models import construct, copy_with
+from runtime._pydantic_models import construct, copy_with
 from runtime.events.calls import MadeCall, made_calls, parts_of, response_ids
 from runtime.events.event import Event
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from runtime import types
-from runtime._models import construct
+from runtime._pydantic_models import construct
 from runtime.context import Context, InvocationContext, ReadonlyContext, owner_of
 from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions

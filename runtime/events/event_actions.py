@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from runtime import types
-from runtime._models import construct
+from runtime._pydantic_models import construct
 from runtime.auth.auth_tool import AuthConfig
 from runtime.events.tool_confirmation import ToolConfirmation
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from runtime import types
-from runtime._models import construct
+from runtime._pydantic_models import construct
 from runtime.models.context_cache_config import ContextCacheConfig
 
 

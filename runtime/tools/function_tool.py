@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import types
-from runtime._models import construct
+from runtime._pydantic_models import construct
 from runtime.context import Context
 from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.tools.arguments import BadArguments, bind

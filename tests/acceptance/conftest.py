@@ -43,7 +43,7 @@ class Sent:
 
 @pytest.fixture(autouse=True)
 async def rebuilt_requests(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[list[Sent], None]:
-    """Records the requests; at the end of the test each one is rebuilt and compared with what its model received."""
+    """Record the requests; at the end of the test rebuild each one and compare it with what its model received."""
     sent: list[Sent] = []
     run_async, generate = Runner.run_async, ScriptedModel.generate_content_async
 

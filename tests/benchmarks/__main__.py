@@ -21,7 +21,7 @@ NAMES = (
     "run_streams",
     "log_pages",
     "jobs",
-    "growth",
+    "storage",
     "memory",
     "cold",
     "alone",

@@ -58,7 +58,7 @@ class MemoryServiceContract:
         assert entry.custom_metadata == {}
         assert entry.timestamp is not None and entry.timestamp.startswith("20") and "T" in entry.timestamp
 
-    async def test_memories_of_another_user_or_app_are_not_search(
+    async def test_memories_of_another_user_or_app_are_not_found(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str, bob: str
     ) -> None:
         await add_to_memory(memory, sessions, ada, "bicycle")
@@ -74,7 +74,7 @@ class MemoryServiceContract:
         await memory.add_session_to_memory(session)
         assert sorted(await search(memory, ada, "bicycle")) == ["bicycle", "bicycle bell", "old bicycle"]
 
-    async def test_events_without_text_are_not_add_to_memory(
+    async def test_events_without_text_are_not_added_to_memory(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
     ) -> None:
         session = await sessions.create_session(app_name=APP, user_id=ada)

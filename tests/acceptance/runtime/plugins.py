@@ -11,7 +11,7 @@ from runtime.sessions import InMemorySessionService, Session
 
 
 class Watcher(BasePlugin):
-    """Keeps the errors that it is told of."""
+    """Records the errors that end runs."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -22,6 +22,8 @@ class Watcher(BasePlugin):
 
 
 class FullSessionService(InMemorySessionService):
+    """Stores no event, as if the disk were full."""
+
     async def append_event(self, session: Session, event: Event) -> Event:
         raise OSError("full")
 

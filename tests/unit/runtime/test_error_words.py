@@ -32,12 +32,12 @@ parent = BaseAgent(name="parent", sub_agents=[child])
         (lambda: PluginManager([twin, twin]), "already registered"),
     ],
 )
-def test_mistakes_of_the_author(fail: Callable[[], object], words: str) -> None:
+def test_errors_at_construction_have_the_words_of_google_adk(fail: Callable[[], object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         fail()
 
 
-async def test_missing_services_and_call_ids() -> None:
+async def test_errors_about_missing_services_and_call_ids_have_the_words_of_google_adk() -> None:
     context = Context(await invocation())
     with pytest.raises(ValueError, match="Artifact service is not initialized"):
         await context.list_artifacts()
@@ -49,14 +49,14 @@ async def test_missing_services_and_call_ids() -> None:
         context.request_credential(config())
 
 
-async def test_a_session_with_a_used_id() -> None:
+async def test_the_error_about_a_used_session_id_has_the_words_of_google_adk() -> None:
     service = InMemorySessionService()
     await service.create_session(app_name="shop", user_id="ada", session_id="s-1")
     with pytest.raises(ValueError, match="already exists"):
         await service.create_session(app_name="shop", user_id="ada", session_id="s-1")
 
 
-async def test_errors_of_a_run() -> None:
+async def test_errors_of_a_run_have_the_words_of_google_adk() -> None:
     with pytest.raises(ValueError, match="Model 'nobody' not found"):
         await InMemoryRunner(LlmAgent(name="a", model="nobody")).run_debug("Hi", quiet=True)
     with pytest.raises(KeyError, match="Context variable not found: 'mood'"):

@@ -1,4 +1,4 @@
-"""Public names: an agent module written for google-adk finds its imports and signatures here (contract, Names)."""
+"""Public names: a module written for google-adk finds its imports and signatures here (contract L1, L9, T6, T7)."""
 
 from __future__ import annotations
 

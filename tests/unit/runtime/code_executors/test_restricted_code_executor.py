@@ -133,7 +133,9 @@ def test_t12_the_time_of_code_is_limited(invocation: InvocationContext, code: st
         ("import ctypes; ctypes.string_at(0)", "exited with status -11"),
     ],
 )
-def test_t12_limits_of_memory_and_files(invocation: InvocationContext, code: str, word: str) -> None:
+def test_t12_memory_and_files_of_code_are_limited(
+    invocation: InvocationContext, code: str, word: str
+) -> None:
     assert word in run(invocation, code, max_file_bytes=10**6).stderr
 
 
@@ -143,7 +145,7 @@ def test_t12_output_is_cut(invocation: InvocationContext) -> None:
     assert "File too large" in run(invocation, "while True: print('y' * 10_000)", max_file_bytes=10**6).stderr
 
 
-def test_t12_threads_work(invocation: InvocationContext) -> None:
+def test_t12_code_may_start_threads(invocation: InvocationContext) -> None:
     code = (
         "import threading\nt = threading.Thread(target=print, args=('from a thread',))\nt.start()\nt.join()"
     )

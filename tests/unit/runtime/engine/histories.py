@@ -1,4 +1,4 @@
-"""Helpers that build events and print contents."""
+"""Builders of the events of a history, and a history's contents as lines of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contract E5, T2, Q1: an event's actions, and the merged actions of all_actions calls."""
+"""Contract E5, T2, Q1: an event's actions, and the merged actions of several calls."""
 
 from __future__ import annotations
 

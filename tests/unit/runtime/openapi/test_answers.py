@@ -130,7 +130,7 @@ async def test_t11_internal_addresses_are_refused_in_every_spelling(server: Echo
         ("2606:4700:4700::1111", False),
     ],
 )
-def test_t11_addresses_that_count_as_internal(address: str, internal: bool) -> None:
+def test_t11_addresses_that_are_not_public_count_as_internal(address: str, internal: bool) -> None:
     assert is_internal(address) is internal
 
 

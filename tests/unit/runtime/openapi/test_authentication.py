@@ -82,7 +82,9 @@ async def ask_twice(toolset: OpenAPIToolset) -> tuple[Chat, list[types.FunctionC
 
 
 @pytest.mark.parametrize("location", ["header", "query", "cookie"])
-async def test_t11_an_api_key(server: EchoServer, location: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_t11_an_api_key_is_sent_at_the_place_of_its_scheme_and_not_logged(
+    server: EchoServer, location: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO")
     scheme, credential = token_to_scheme_credential("apikey", location, "X-Key", SECRET)
     tool = tool_of(spec_of(server.url), auth_scheme=scheme, auth_credential=credential)
@@ -111,7 +113,7 @@ async def test_t11_an_api_key(server: EchoServer, location: Any, caplog: pytest.
         ),
     ],
 )
-async def test_t11_an_authorization_header(
+async def test_t11_a_credential_becomes_an_authorization_header(
     server: EchoServer, scheme: Json, credential: AuthCredential, header: str
 ) -> None:
     tool = tool_of(with_scheme(server.url, scheme), auth_credential=credential)

@@ -40,11 +40,11 @@ def with_operations(*ids: str | None) -> Json:
         ("x" * 59 + "YesAndMore", "x" * 59),
     ],
 )
-def test_t11_names_of_tools(operation_id: str | None, name: str) -> None:
+def test_t11_a_tool_is_named_after_the_operation_id_or_the_path(operation_id: str | None, name: str) -> None:
     assert names_of(with_operations(operation_id)) == [name]
 
 
-def test_t11_names_are_unique() -> None:
+def test_t11_repeated_names_of_tools_get_numbers() -> None:
     long = "operation" * 8
     names = names_of(with_operations("get", "get", "get_2", "GET", long + "A", long + "B"))
     assert names == ["get", "get_3", "get_2", "get_4", long[:60], f"{long[:58]}_2"]
@@ -136,7 +136,7 @@ def test_t11_an_operation_that_cannot_be_read_leaves_the_others(caplog: pytest.L
         ([{"url": "https://a.example.com"}, {"url": "https://b.example.com"}], "https://a.example.com"),
     ],
 )
-def test_t11_servers_with_variables(servers: Any, url: str) -> None:
+def test_t11_the_first_server_is_used_with_the_defaults_of_its_variables(servers: Any, url: str) -> None:
     spec = {**with_operations("a"), "servers": servers}
     [tool] = OpenAPIToolset(spec_dict=spec)._tools
     assert tool.endpoint.base_url == url
@@ -171,7 +171,7 @@ def test_t11_what_is_no_document_is_refused(arguments: Any, words: str) -> None:
         OpenAPIToolset(**arguments)
 
 
-def test_t11_yaml_with_numbers_as_keys_and_dates() -> None:
+def test_t11_yaml_may_have_numbers_as_keys_and_dates() -> None:
     text = f"""
 openapi: 3.1.0
 servers: [{{url: {URL}}}]

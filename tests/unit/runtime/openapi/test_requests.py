@@ -43,7 +43,7 @@ async def send(server: EchoServer, tool: RestApiTool, **args: Any) -> Received:
         ("matrix", True, RGB, "/things/;R=100;G=200"),
     ],
 )
-async def test_t11_styles_of_a_path(
+async def test_t11_a_value_in_a_path_is_written_in_the_style_of_its_parameter(
     server: EchoServer, style: str, explode: bool, value: Any, target: str
 ) -> None:
     spec = spec_of(
@@ -68,7 +68,7 @@ async def test_t11_styles_of_a_path(
         ("deepObject", True, {"in": {"x": 1}}, "color%5Bin%5D=%7B%22x%22%3A%201%7D"),
     ],
 )
-async def test_t11_styles_of_a_query(
+async def test_t11_a_value_in_a_query_is_written_in_the_style_of_its_parameter(
     server: EchoServer, style: str | None, explode: bool | None, value: Any, query: str
 ) -> None:
     given = {key: item for key, item in (("style", style), ("explode", explode)) if item is not None}
@@ -76,7 +76,9 @@ async def test_t11_styles_of_a_query(
     assert (await send(server, tool_of(spec), color=value)).target.partition("?")[2] == query
 
 
-async def test_t11_headers_and_cookies(server: EchoServer) -> None:
+async def test_t11_headers_and_cookies_are_sent_except_those_that_the_client_writes(
+    server: EchoServer,
+) -> None:
     spec = spec_of(
         server.url,
         parameters=[
@@ -128,7 +130,9 @@ async def test_t11_a_json_body_has_the_services_names_and_only_what_was_given(se
         ({"type": "string"}, {"body": "text"}, "text"),
     ],
 )
-async def test_t11_a_body_of_any_kind(server: EchoServer, schema: Any, args: Any, sent: Any) -> None:
+async def test_t11_a_json_body_may_be_a_value_of_any_type(
+    server: EchoServer, schema: Any, args: Any, sent: Any
+) -> None:
     spec = spec_of(server.url, "/x", "put", requestBody=body("application/merge-patch+json", schema))
     got = await send(server, tool_of(spec), **args)
     assert got.headers["content-type"] == "application/merge-patch+json"
@@ -147,7 +151,7 @@ async def test_t11_no_body_is_sent_without_arguments_unless_the_document_require
     assert (await send(server, tool_of(required))).body == b"{}"
 
 
-async def test_t11_a_form(server: EchoServer) -> None:
+async def test_t11_a_form_is_encoded_in_the_styles_of_its_fields(server: EchoServer) -> None:
     form = body(
         "application/x-www-form-urlencoded",
         {"type": "object", "properties": {"a": {}, "list": {}, "nested": {}, "deep": {}}},
@@ -167,7 +171,7 @@ async def test_t11_a_form(server: EchoServer) -> None:
     assert got.body == b"a=x%26y&list=1&list=2&nested=%7B%22k%22%3A%20%22v%22%7D&deep%5Bk%5D=v"
 
 
-async def test_t11_a_multipart_form(server: EchoServer) -> None:
+async def test_t11_a_multipart_form_has_a_part_for_each_value(server: EchoServer) -> None:
     properties = {
         "title": {"type": "string"},
         "file": {"type": "string", "format": "binary"},
@@ -192,7 +196,9 @@ async def test_t11_a_multipart_form(server: EchoServer) -> None:
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "application/octet-stream"])
-async def test_t11_a_body_that_the_model_writes_as_text(server: EchoServer, media_type: str) -> None:
+async def test_t11_a_body_of_another_media_type_is_the_text_that_the_model_writes(
+    server: EchoServer, media_type: str
+) -> None:
     schema = {"type": "object", "properties": {"a": {}}} if media_type == "application/xml" else {}
     tool = tool_of(spec_of(server.url, "/x", "post", requestBody=body(media_type, schema)))
     assert schema_of(tool)["properties"]["body"]["type"] == "string"
@@ -237,7 +243,7 @@ async def test_t11_a_header_cannot_be_smuggled_in(server: EchoServer) -> None:
 
 
 @pytest.mark.parametrize("method", ["get", "put", "post", "delete", "options", "head", "patch", "trace"])
-async def test_t11_every_method(server: EchoServer, method: str) -> None:
+async def test_t11_an_operation_of_any_method_can_be_called(server: EchoServer, method: str) -> None:
     got = await send(server, tool_of(spec_of(server.url, "/x", method)))
     assert got.method == method.upper()
 
@@ -256,7 +262,7 @@ async def test_t11_names_may_stay_as_the_document_has_them(server: EchoServer) -
     assert (await send(server, tool, pageSize=1)).query == [("pageSize", "1")]
 
 
-async def test_t11_headers_of_the_author(server: EchoServer) -> None:
+async def test_t11_headers_of_the_author_are_sent(server: EchoServer) -> None:
     tool = tool_of(spec_of(server.url))
     tool.set_default_headers({"X-Site": "shop"})
     assert (await send(server, tool)).headers["x-site"] == "shop"

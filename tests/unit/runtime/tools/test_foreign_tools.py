@@ -117,7 +117,7 @@ async def test_a_crewai_tool_gets_a_callable_name_and_its_arguments_as_keywords(
     assert CrewaiTool(Crew(), name="find", description="Finds.").description == "Finds."
 
 
-async def test_tools_of_langchain_itself(context: Context) -> None:
+async def test_tools_made_by_langchain_itself_are_called(context: Context) -> None:
     tools = pytest.importorskip("langchain_core.tools")
 
     def multiply(a: int, b: int) -> int:

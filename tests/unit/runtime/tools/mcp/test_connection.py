@@ -104,7 +104,7 @@ async def test_a_program_that_is_not_there_is_named(context: Context) -> None:
         await McpToolset(connection_params=missing).get_tools()
 
 
-async def test_a_question_mark_in_a_program_s_name_is_shown() -> None:
+async def test_a_question_mark_in_the_name_of_a_program_is_shown() -> None:
     missing = StdioConnectionParams(server_params=StdioServerParameters(command="what?ever"))
     with pytest.raises(McpConnectionError, match=r"cannot be reached: .*No such file.*'what\?ever'"):
         await McpToolset(connection_params=missing).get_tools()
@@ -146,7 +146,7 @@ async def test_an_invocation_that_is_cancelled_while_the_server_starts_does_not_
     await toolset.close()
 
 
-async def test_a_silent_person_s_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_connection_of_a_silent_person_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_connections, "PERSONAL_IDLE_SECONDS", 0.05)
     port = free_port()
     with running_server("http", port):

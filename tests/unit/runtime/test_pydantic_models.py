@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from runtime import types
-from runtime._models import construct, copy_with
+from runtime._pydantic_models import construct, copy_with
 from runtime.events import Event, EventActions
 
 CONTENT = types.Content(role="model", parts=[types.Part(text="hi")])
