@@ -1,4 +1,4 @@
-"""Sending of jobs, invocations and cases to Celery workers. The sweeper sends again what a crash has lost."""
+"""Sending of jobs, invocations and cases to Celery workers. The sweep sends again what a crash has lost."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ async def send_webhooks_soon() -> None:
 
 
 async def run_session_elsewhere(session_id: UUID) -> None:
-    """Ask a worker to run the session's queue; without a broker, leave the queue to the sweeper."""
+    """Ask a worker to run the session's queue; without a broker, leave the queue to the sweep."""
     try:
         await broker_threads.run(send_run_session, session_id)
-    except Exception:  # the broker may be unavailable: the sweeper finds the queue
+    except Exception:  # the broker may be unavailable: the sweep finds the queue
         logger.warning(
-            "Session %s could not be sent to a worker; the sweeper will run it", session_id, exc_info=True
+            "Session %s could not be sent to a worker; the sweep will run it", session_id, exc_info=True
         )
 
 
@@ -81,5 +81,5 @@ async def _send_job(job_id: UUID, task_name: str) -> None:
     try:
         await broker_threads.run(send_job, job_id, task_name)
         await leases.mark_sent(job_id)
-    except Exception:  # the broker may be unavailable: the sweeper sends jobs without `sent_at`
-        logger.warning("Job %s could not be sent; the sweeper will send it", job_id, exc_info=True)
+    except Exception:  # the broker may be unavailable: the sweep sends jobs without `sent_at`
+        logger.warning("Job %s could not be sent; the sweep will send it", job_id, exc_info=True)

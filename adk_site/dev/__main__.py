@@ -12,7 +12,7 @@ if __name__ == "__main__":
     # A worker that gets SIGTERM returns its running jobs to the queue instead of finishing them. Set before any import
     # of Celery, because its pool reads the variable when it is imported and the workers are forks of this process.
     os.environ["REMAP_SIGTERM"] = "SIGQUIT"
-    # These imports take more than a second, which the program before the restart saves.
+    # Imported after the restart, because the imports take more than a second.
     from adk_site.dev.site import run_site
 
     run_site(data)

@@ -79,9 +79,8 @@ class Viewer:
         self._next_greeting_at = 0.0
         self._greeting: asyncio.Task[None] | None = None
         self._greeting_turn = asyncio.Lock()
-        self._is_greeted = (
-            False  # News before the first status would be of a session that may not be the user's.
-        )
+        # News before the first status would be of a session that may not be the user's.
+        self._is_greeted = False
         self._meanwhile: list[tuple[Notice, str]] | None = None  # Notices during a greeting.
 
     async def on_hello(self, after: int) -> None:
@@ -129,7 +128,7 @@ class Viewer:
         if self.is_new:
             self._on_created()
             return
-        # Read after the status, so that the jobs which it counts as active are among these.
+        # Read after the status, so that these include the jobs that the status counts as active.
         jobs = [job_notice(job) for job in await open_and_recent_jobs(self._session_id)]
         schedules = [schedule_notice(task) for task in await tasks_of_session(self._session_id)]
         hub.drop_ended_text(self._session_id, streaming, session_status)

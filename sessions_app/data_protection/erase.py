@@ -118,7 +118,7 @@ def _stop_session(rows: QuerySet[Session], *, by: Any) -> None:
 
 
 def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
-    """Delete the rows of the one session in `rows`; False when it is there no more. Files go after the commit."""
+    """Delete the rows of the one session in `rows`; False when it is gone. Files are deleted after the commit."""
     with transaction.atomic():
         session = rows.select_for_update().first()
         if session is None:
@@ -144,7 +144,7 @@ def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
 
 
 def _delete(rows: QuerySet[Any]) -> int:
-    """Delete the rows with what hangs on them; return the number of the rows themselves."""
+    """Delete the rows and all that refers to them; return the number of the rows themselves."""
     return rows.delete()[1].get(rows.model._meta.label, 0)
 
 

@@ -135,7 +135,7 @@ async def _close_with_loop() -> None:
     try:
         await asyncio.Event().wait()
     finally:
-        with suppress(asyncio.CancelledError):  # of a worker
+        with suppress(asyncio.CancelledError):  # raised by a worker of the pool
             await close_pool()
 
 

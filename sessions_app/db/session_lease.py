@@ -11,7 +11,7 @@ from sessions_app.statuses import InvocationStatus, sql_list
 async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
     """Take the lease; messages sent meanwhile are queued. Returns the fencing token.
 
-    Returns None when an invocation is active in the session. The sweeper releases the lease after a crash.
+    Returns None when an invocation is active in the session. The sweep releases the lease after a crash.
     """
     query = f"""
         UPDATE sessions_app_session s

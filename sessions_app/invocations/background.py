@@ -1,7 +1,7 @@
 """Background runs: a Celery worker process runs many sessions at once on its event loop, beside its tasks.
 
 The Celery task ends as soon as the run has begun. The lease, not the task, shows that an invocation is alive; the
-sweeper resumes an invocation whose lease has expired.
+sweep resumes an invocation whose lease has expired.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ async def run_in_background(session_id: UUID) -> None:
     """Start to run the session's queue, and return.
 
     While `worker_sessions` run in this process, the session is left queued. The next run that ends takes over a
-    queued session, and the sweeper offers the session to other processes. No Celery task waits for a free slot, so
+    queued session, and the sweep offers the session to other processes. No Celery task waits for a free slot, so
     sweeps are never held up.
     """
     if len(_runs) >= conf().worker_sessions:
@@ -43,7 +43,7 @@ async def _run(session_id: UUID | None) -> None:
             has_run = await worker().run_queue(session_id)
             session_id = await _choose_queued_session() if has_run and _has_refused.is_set() else None
         except Exception:
-            logger.exception("Session %s was not run; the sweeper runs its queue", session_id)
+            logger.exception("Session %s was not run; the sweep runs its queue", session_id)
             return
 
 

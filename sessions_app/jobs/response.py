@@ -43,7 +43,7 @@ def queue_response(job_id: UUID) -> None:
     ToolJob.objects.filter(pk=job_id).update(delivered_at=Now())
     try:
         send_run_session(job.session_id)
-    except Exception:  # the broker may be down; the sweeper finds the queued invocation
+    except Exception:  # the broker may be down; the sweep finds the queued invocation
         logger.warning(
             "Could not notify a worker of the response of job %s; left to the sweep", job_id, exc_info=True
         )

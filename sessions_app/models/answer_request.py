@@ -49,7 +49,7 @@ class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
 
 
 class AnswerRequest(models.Model):
-    """One request. The row goes with the answer; until then the invocation and the job say if it still waits.
+    """One request, deleted with the answer. Until then the invocation and the job tell whether it still waits.
 
     Attributes:
         invocation_id: the ADK id of the invocation that made the call.

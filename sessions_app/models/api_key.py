@@ -70,7 +70,7 @@ class ApiKey(models.Model):
     Attributes:
         user: the person to whom the key belongs. A key acts for its person.
         people: group of the people for whom the key acts as well, by `people_of_keys`; None for a personal key.
-        made_by: the key that made this one and takes it along when it is revoked; None for a key that a person made.
+        made_by: the key that made this one, whose revocation revokes this one, too; None for a key that a person made.
         prefix: beginning of the key, which people recognise.
         digest: SHA-256 of the key.
         scopes: values of `Scope`.

@@ -65,7 +65,7 @@ class ResumableUpload(models.Model):
         return self.created_at + KEPT
 
     def chunk_path(self, number: int) -> str:
-        """Return the path of a chunk, among the artifacts: a file there without an artifact goes after a day."""
+        """Return the path of a chunk, among the artifacts: a file there without an artifact is deleted after a day."""
         return f"artifacts/{self.pk.hex}-{number}"
 
     def delete_chunks_on_commit(self) -> None:
@@ -81,6 +81,6 @@ class ResumableUpload(models.Model):
 
 @receiver(post_delete, sender=ResumableUpload)
 def delete_bytes(instance: ResumableUpload, **kwargs: Any) -> None:
-    """Delete the chunks with the row, also when it goes with its session."""
+    """Delete the chunks with the row, also when the row is deleted with its session."""
     if instance.artifact_id is None:
         instance.delete_chunks_on_commit()

@@ -48,7 +48,7 @@ class ToolJob(models.Model):
             means unknown.
         run_at: earliest start; None is immediately.
         sends: number of times that the job was sent to the broker since its last claim.
-        sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweeper sends
+        sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweep sends
             jobs without it, and jobs that did not start long after it.
         worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
         past_attempts: the attempts that left an error before another one began.

@@ -71,7 +71,7 @@ def _fire(task: ScheduledTask) -> None:
         _publish(task)
     try:
         send_run_session(task.session_id)
-    except Exception:  # the broker may be down; the sweeper finds the queued invocation
+    except Exception:  # the broker may be down; the sweep finds the queued invocation
         logger.warning(
             "Could not notify a worker of scheduled task %s; left to the sweep", task.pk, exc_info=True
         )

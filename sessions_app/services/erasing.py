@@ -1,4 +1,4 @@
-"""Deletion of sessions: the only code that may delete events, and that asks for legal holds."""
+"""Deletion of sessions: the only code that deletes events, after a check of the legal holds."""
 
 from __future__ import annotations
 

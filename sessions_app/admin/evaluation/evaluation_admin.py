@@ -31,7 +31,7 @@ from sessions_app.rendering.audit_values import elapsed_time, excerpt, status_ba
 
 @admin.register(Evaluation)
 class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
-    """Evaluations, newest first. Their scores are no words of conversations; those on the page need the right."""
+    """Evaluations, newest first. Scores are no words of conversations; the words on the page need the right."""
 
     action = ActionKind.STOP
     reason_form: ClassVar[type[forms.Form]] = StopForm

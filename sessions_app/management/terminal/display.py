@@ -52,9 +52,8 @@ class Display:
     async def show_event(self, event: Event) -> None:
         """Show a committed event, without the words that are on the screen already."""
         self._stored.add(event.id)
-        on_screen_as = (
-            self._on_screen if event.interrupted else event.id
-        )  # Text that was stopped has a new id.
+        # Text that was stopped has a new id.
+        on_screen_as = self._on_screen if event.interrupted else event.id
         streamed = self._streamed.pop(on_screen_as, "")
         is_typed_here = event.author == "user" and event.invocation_id in self._own_messages
         with self.view.reader.reading():

@@ -77,7 +77,7 @@ def _person(name: str | None, session_id: UUID | None) -> User:
 async def _run(opening: Awaitable[Conversation], work: Callable[[Conversation], Awaitable[int]]) -> int:
     """Run the work in a task, which signals cancel; then hand a running answer over to the site's processes.
 
-    No signal cancels the end itself: listeners that nobody stops would keep the process.
+    No signal cancels the end itself: listeners that nobody stops would keep the process alive.
     """
     loop = asyncio.get_running_loop()
     working = asyncio.create_task(_open_and_run(opening, work), name="talk")

@@ -86,7 +86,7 @@ export class Actions {
       "text/html": forms.then(({ richText }) => richText(article)),
     };
     try {
-      await navigator.clipboard.write([new ClipboardItem(types)]); // at once: some browsers allow it only in the click
+      await navigator.clipboard.write([new ClipboardItem(types)]); // now: some browsers allow it only in the click
       showCopied(button);
       this.tell(t("Copied."));
     } catch {

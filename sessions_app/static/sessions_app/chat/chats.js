@@ -36,7 +36,7 @@ export class Chats {
     this.#decorate();
   }
 
-  /** Read the list again soon, or at once; a hidden page does so when it is shown. */
+  /** Read the list again soon, or now; a hidden page does so when it is shown. */
   refresh(delay = NEWS_DELAY) {
     if (!document.hidden) this.#schedule(delay);
   }

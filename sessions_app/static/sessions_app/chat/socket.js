@@ -65,7 +65,7 @@ export class ChatSocket {
     this.#disconnect();
   }
 
-  /** Keep the connection only if it answers soon; without one, connect at once. */
+  /** Keep the connection only if it answers soon; without one, connect now. */
   retry() {
     if (this.#hasEnded) return;
     const heard = this.#heard;
