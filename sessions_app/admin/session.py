@@ -125,11 +125,8 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         """Show the place in the text in the list of a search."""
         is_search = bool(request.GET.get(SEARCH_VAR))
         first, *others = SEARCH_COLUMNS if is_search else super().get_list_display(request)
-        return (
-            first,
-            *self.tool_columns(request),
-            *others,
-        )  # The last columns of a wide list are out of sight.
+        # The links to the tools come early, because the last columns of a wide list are out of sight.
+        return (first, *self.tool_columns(request), *others)
 
     def change_view(
         self,

@@ -114,9 +114,7 @@ def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[l
 def _event_or_none(body: str) -> RuntimeEvent | None:
     try:
         return event_from_json(body)
-    except (
-        pydantic.ValidationError
-    ):  # Written by another version of the site, or damaged: it was part of no request.
+    except pydantic.ValidationError:  # Written by another version, or damaged: it was part of no request.
         return None
 
 

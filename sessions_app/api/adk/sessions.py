@@ -80,9 +80,8 @@ async def delete_session(request: HttpRequest, app_name: str, user_id: str, sess
 async def _create(
     request: HttpRequest, app_name: str, user_id: str, new: NewSession
 ) -> StreamingHttpResponse:
-    caller_of(request).require(
-        Scope.READ
-    )  # The response has the state that all sessions of the person share.
+    # The response has the state that all sessions of the person share.
+    caller_of(request).require(Scope.READ)
     person = await person_of(request, Scope.MANAGE, user_id)
     session = await create_client_session(
         person,
