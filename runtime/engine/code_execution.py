@@ -13,6 +13,7 @@ from runtime.code_executors.code_execution_utils import CodeExecutionInput, Code
 from runtime.context import Context, InvocationContext
 from runtime.engine.build_events import agent_event
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
+from runtime.events.calls import parts_of
 from runtime.events.event import Event
 
 
@@ -26,7 +27,7 @@ class CodeToRun(NamedTuple):
 def parts_with_code(
     agent: LlmAgentProtocol, ctx: InvocationContext, parts: Sequence[types.Part]
 ) -> list[types.Part] | None:
-    """Return the parts up to the code that has to run, as a code part; None when nothing has to.
+    """Return the parts up to the code that has to run, which becomes a code part; None when no code has to run.
 
     Function calls of the same answer take precedence. After several failures in a row code is only a text.
     """
@@ -41,9 +42,8 @@ def parts_with_code(
 
 def code_to_run(agent: LlmAgentProtocol, ctx: InvocationContext, event: Event) -> CodeToRun | None:
     """Return the code at the end of an event, if it has to run."""
-    parts = (event.content.parts or []) if event.content else []
     executor, code = agent.code_executor, trailing_code(event.content)
-    if executor is None or not code or event.error_code or not parts_with_code(agent, ctx, parts):
+    if executor is None or not code or event.error_code or not parts_with_code(agent, ctx, parts_of(event)):
         return None
     return CodeToRun(executor, code)
 

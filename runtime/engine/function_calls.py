@@ -88,8 +88,8 @@ class Batch:
         }
         return with_call_seconds(event, seconds) if seconds else event
 
-    def has_silent_calls(self, tools: Tools) -> bool:
-        """True when a long-running call has no response yet that the model could be told of."""
+    def has_calls_without_response(self, tools: Tools) -> bool:
+        """True when a long-running call has no first result that the model could be told of."""
         return any(result.response is None and is_long_running(result.call, tools) for result in self.results)
 
 

@@ -20,6 +20,7 @@ from runtime.engine.build_events import agent_event
 from runtime.engine.function_calls import Batch
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.resume.agent_progress import own_events
+from runtime.events.calls import parts_of
 from runtime.events.event import Event
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
@@ -79,8 +80,7 @@ def _is_part_of_output(event: Event) -> bool:
 
 
 def _has_text(event: Event) -> bool:
-    parts = (event.content.parts or []) if event.content else []
-    return any(part.text is not None and not part.thought for part in parts)
+    return any(part.text is not None and not part.thought for part in parts_of(event))
 
 
 def _text_before_interruption(ctx: InvocationContext) -> str:

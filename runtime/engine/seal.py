@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime import types
-from runtime.events.calls import FRAMEWORK_CALLS, made_calls
+from runtime.events.calls import FRAMEWORK_CALLS, id_of_requested_call, made_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
@@ -46,9 +46,7 @@ def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str)
     for one in made:
         if not one.is_pending:
             continue
-        asked_about = (
-            calls.get(_id_of_call_asked_about(one.call)) if one.call.name in FRAMEWORK_CALLS else None
-        )
+        asked_about = calls.get(id_of_requested_call(one.call)) if one.call.name in FRAMEWORK_CALLS else None
         parts = [_error_part(call, reason) for call in (one.call, asked_about) if call]
         content = types.Content(role="user", parts=parts)
         sealed.append(
@@ -71,14 +69,6 @@ def interrupted_event(
     if text:
         content = types.Content(role="model", parts=[types.Part(text=text, thought=thought or None)])
     return Event(author=author, invocation_id=invocation_id, branch=branch, content=content, interrupted=True)
-
-
-def _id_of_call_asked_about(question: types.FunctionCall) -> str | None:
-    """Return the id of the call that a confirmation or a credential is asked for."""
-    args = question.args or {}
-    original = args.get("originalFunctionCall")
-    found = original.get("id") if isinstance(original, dict) else args.get("functionCallId")
-    return found if isinstance(found, str) else None
 
 
 def _error_part(call: types.FunctionCall, reason: str) -> types.Part:

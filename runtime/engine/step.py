@@ -190,4 +190,4 @@ def decide_next_step(batch: Batch, response: Event | None, tools: Tools) -> Next
         return Transfer(response.actions.transfer_to_agent)
     if response.actions.skip_summarization or response.actions.asks_person():
         return Stop()
-    return Stop() if batch.has_silent_calls(tools) else CallModel()
+    return Stop() if batch.has_calls_without_response(tools) else CallModel()

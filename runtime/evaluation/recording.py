@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime import types
 from runtime.evaluation.eval_case import IntermediateData, Invocation
-from runtime.events.calls import FRAMEWORK_CALLS
+from runtime.events.calls import FRAMEWORK_CALLS, parts_of
 from runtime.events.event import Event
 
 
@@ -22,7 +22,7 @@ class InvocationRecording:
 
     def add(self, event: Event) -> None:
         """Add an event of an agent."""
-        data, parts = self._data, (event.content.parts or []) if event.content else []
+        data = self._data
         data.tool_uses += [one for one in event.get_function_calls() if one.name not in FRAMEWORK_CALLS]
         data.tool_responses += [
             one for one in event.get_function_responses() if one.name not in FRAMEWORK_CALLS
@@ -30,7 +30,7 @@ class InvocationRecording:
         if event.is_final_response() and event.text():
             self.invocation.final_response = event.content
         elif event.text():
-            data.intermediate_responses.append((event.author, parts))
+            data.intermediate_responses.append((event.author, parts_of(event)))
 
 
 class SessionRecording:

@@ -31,6 +31,14 @@ def is_framework_request(event: Event) -> bool:
     )
 
 
+def id_of_requested_call(request: types.FunctionCall) -> str | None:
+    """Return the id of the call for which a call of the framework requests a confirmation or a credential."""
+    args = request.args or {}
+    original = args.get("originalFunctionCall")
+    found = original.get("id") if isinstance(original, dict) else args.get("functionCallId")
+    return found if isinstance(found, str) else None
+
+
 def response_ids(event: Event) -> set[str]:
     """Return the ids of the calls that the event answers."""
     return {response.id for response in event.get_function_responses() if response.id}

@@ -9,8 +9,13 @@ from runtime.models.call_ids import CallIds
 from runtime.models.declared_functions import choice_of, functions_of, response_text, system_text
 from runtime.models.json_schema import Json, closed, output_schema
 from runtime.models.llm_request import LlmRequest
-from runtime.models.openai_request import part_text, unreadable_file
-from runtime.models.request_contents import REDACTED_BY_CLAUDE, SIGNED_BY_CLAUDE, ending_with_user
+from runtime.models.request_contents import (
+    REDACTED_BY_CLAUDE,
+    SIGNED_BY_CLAUDE,
+    ending_with_user,
+    part_text,
+    unreadable_file,
+)
 
 _LEAST_BUDGET = 1024
 

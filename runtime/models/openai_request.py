@@ -6,12 +6,11 @@ import base64
 import json
 
 from runtime import types
-from runtime.errors import ModelError
 from runtime.models.call_ids import CallIds
 from runtime.models.declared_functions import choice_of, functions_of, response_text, system_text
 from runtime.models.json_schema import Json, closed, output_schema
 from runtime.models.llm_request import LlmRequest
-from runtime.models.request_contents import ending_with_user
+from runtime.models.request_contents import ending_with_user, part_text, unreadable_file
 
 _TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -155,17 +154,3 @@ def _file_part(blob: types.Blob) -> Json:
 
 def _text_part(text: str) -> Json:
     return {"type": "text", "text": text}
-
-
-def part_text(part: types.Part) -> str:
-    if part.executable_code is not None:
-        return f"```\n{part.executable_code.code}\n```\n"
-    if part.code_execution_result is not None:
-        return f"```\n{part.code_execution_result.output}\n```\n"
-    return part.text or ""
-
-
-def unreadable_file(kind: str) -> ModelError:
-    """Return the error for a file that the model's protocol has no place for."""
-    message = f"The model cannot read files of the type {kind!r}. Begin a new conversation without this file."
-    return ModelError("INVALID_ARGUMENT", message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime import types
+from runtime.errors import ModelError
 
 _START = "Do what the system instruction says."
 _CONTINUE = "Go on as instructed. If nothing is left to do, sum up what was done."
@@ -38,6 +39,21 @@ def insert_before_message(contents: list[types.Content], added: types.Content) -
 def is_user_message(content: types.Content) -> bool:
     """True for a content of the person. Function responses have the role `user`, too, but belong to their calls."""
     return content.role == "user" and not any(part.function_response for part in content.parts or [])
+
+
+def part_text(part: types.Part) -> str:
+    """Return the text of a part; code and its result become blocks of text."""
+    if part.executable_code is not None:
+        return f"```\n{part.executable_code.code}\n```\n"
+    if part.code_execution_result is not None:
+        return f"```\n{part.code_execution_result.output}\n```\n"
+    return part.text or ""
+
+
+def unreadable_file(kind: str) -> ModelError:
+    """Return the error for a file that the model's protocol has no place for."""
+    message = f"The model cannot read files of the type {kind!r}. Begin a new conversation without this file."
+    return ModelError("INVALID_ARGUMENT", message)
 
 
 def _is_signed_by_claude(part: types.Part) -> bool:

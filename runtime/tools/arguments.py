@@ -27,10 +27,7 @@ def bind(signature: FunctionSignature, args: Mapping[str, Any]) -> dict[str, Any
     """
     missing = [p.name for p in signature.parameters if p.is_required and p.name not in args]
     if missing:
-        return BadArguments(
-            f"Nothing was done: mandatory input parameters are not present: {', '.join(missing)}. "
-            "Call again with all of them."
-        )
+        return missing_arguments(missing)
     bound: dict[str, Any] = {}
     problems: list[str] = []
     for parameter in signature.parameters:
@@ -39,6 +36,14 @@ def bind(signature: FunctionSignature, args: Mapping[str, Any]) -> dict[str, Any
         except ValidationError as error:
             problems += describe_errors(error, parameter.name)
     return bad_values(problems) if problems else bound
+
+
+def missing_arguments(names: list[str]) -> BadArguments:
+    """Return the message to the model for a call without these arguments."""
+    return BadArguments(
+        f"Nothing was done: mandatory input parameters are not present: {', '.join(names)}. "
+        "Call again with all of them."
+    )
 
 
 def bad_values(problems: list[str]) -> BadArguments:

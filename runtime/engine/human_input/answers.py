@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from runtime import types
 from runtime.engine.human_input.confirmation import confirmation_requests, read_confirmation
 from runtime.engine.human_input.credentials import credential_requests
-from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION, id_of_requested_call, parts_of
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import drop_rewound
@@ -129,8 +129,7 @@ class _RequestLog:
 
     def is_already_answered(self, message: Event) -> bool:
         """True when the message holds only answers that came too late or match no request."""
-        parts = (message.content.parts or []) if message.content else []
-        answered = [part.function_response for part in parts]
+        answered = [part.function_response for part in parts_of(message)]
         return all(response and (message.id, response.id) in self._late_answers for response in answered)
 
     def calls_to_run(self, agent_name: str) -> list[types.FunctionCall]:
@@ -151,7 +150,7 @@ class _RequestLog:
 
     def _record_request(self, author: str, request_call: types.FunctionCall) -> None:
         """Record a request; it replaces an earlier one of the same kind for the same call."""
-        call = self._calls.get((author, _id_of_requested_call(request_call)))
+        call = self._calls.get((author, id_of_requested_call(request_call) or ""))
         kind = request_call.name or ""
         for request_id, earlier in list(self._requests.items()):
             if call is not None and earlier.call is call and earlier.kind == kind:
@@ -174,10 +173,3 @@ class _RequestLog:
 
 def _is_answer(response: types.FunctionResponse) -> bool:
     return response.name in FRAMEWORK_CALLS
-
-
-def _id_of_requested_call(request_call: types.FunctionCall) -> str:
-    args = request_call.args or {}
-    if request_call.name == REQUEST_CREDENTIAL:
-        return str(args.get("functionCallId"))
-    return str((args.get("originalFunctionCall") or {}).get("id"))

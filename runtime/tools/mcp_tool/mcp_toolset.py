@@ -172,7 +172,9 @@ class McpToolset(BaseToolset):
         if skipped and skipped != self._skipped:
             names = ", ".join(repr(name) for name in sorted(skipped))
             logger.warning(
-                "Tools of the MCP server %r are left out: %s are names in use.", self._server.name, names
+                "Tools of the MCP server %r are left out, because their names are in use: %s.",
+                self._server.name,
+                names,
             )
         self._skipped = skipped
 

@@ -25,7 +25,7 @@ _TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 _TEXTS = ("description", "format", "pattern")
 _NUMBERS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class _TooManyNodes(Exception):
@@ -80,7 +80,7 @@ class _Converter:
         try:
             schema = flattened(self._references.resolve(node), self._references)
         except UnresolvedReferenceError as error:
-            log.warning("A schema is offered to the model without its type: %s", error)
+            logger.warning("A schema is offered to the model without its type: %s", error)
             return {}
         return self._plain(schema, path, depth)
 

@@ -25,7 +25,7 @@ from runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool import RestApi
 from runtime.tools.openapi_tool.openapi_spec_parser.spec_text import SpecFormat, parse_spec
 from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import unique_tool_names
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class OpenAPIToolset(BaseToolset):
@@ -103,6 +103,6 @@ def _tools_of(document: Json, options: dict[str, Any]) -> Iterator[RestApiTool]:
         try:
             yield RestApiTool(found.name, found.description, found.endpoint, found.operation, **given)
         except UnresolvedReferenceError as error:
-            log.warning(
+            logger.warning(
                 "The operation %s %s is left out: %s", found.endpoint.method, found.endpoint.path, error
             )

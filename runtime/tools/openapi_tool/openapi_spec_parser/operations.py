@@ -23,7 +23,7 @@ from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import tool_name
 
 METHODS = ("get", "post", "put", "delete", "patch", "head", "options", "trace")
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read_operations(document: Json) -> Iterator[ParsedOperation]:
                 if method in item:
                     yield _read_operation(document, str(path), method, item, references)
             except UnresolvedReferenceError as error:
-                log.warning("The operation %s %s is left out: %s", method.upper(), path, error)
+                logger.warning("The operation %s %s is left out: %s", method.upper(), path, error)
 
 
 def _read_operation(
@@ -126,5 +126,5 @@ def _auth_scheme(document: Json, operation: Json, references: References) -> Aut
     try:
         return dict_to_auth_scheme(references.resolve(schemes.get(name)))
     except ConfigurationError as error:
-        log.warning("Requests go without the security scheme %r: %s", name, error)
+        logger.warning("Requests go without the security scheme %r: %s", name, error)
         return None

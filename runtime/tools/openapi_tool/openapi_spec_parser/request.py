@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime.auth.placement import Placement
+from runtime.tools.arguments import missing_arguments
 from runtime.tools.openapi_tool.http_exchange import HttpRequest
 from runtime.tools.openapi_tool.openapi_spec_parser.bodies import encode_body
 from runtime.tools.openapi_tool.openapi_spec_parser.operations import OperationEndpoint
@@ -69,10 +70,7 @@ def _given(parameters: Sequence[ApiParameter], args: Mapping[str, Any]) -> Given
         is_encoded = item.is_json and not isinstance(value, str)
         given.append((item, text_of(value) if is_encoded else value))
     if missing:
-        raise BadArgumentsError(
-            f"Nothing was done: mandatory input parameters are not present: {', '.join(missing)}. "
-            "Call again with all of them."
-        )
+        raise BadArgumentsError(missing_arguments(missing).message)
     return given
 
 
