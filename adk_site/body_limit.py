@@ -69,10 +69,10 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
         if not self._is_of_program():
             super().basic_error(status, status_text, body)
             return
-        told = problem(status, f"{body.rstrip('.')}.", CODES.get(HTTPStatus(status), "invalid"))
+        response = problem(status, f"{body.rstrip('.')}.", CODES.get(HTTPStatus(status), "invalid"))
         headers = [(b"content-type", CONTENT_TYPE.encode())]
         self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
-        self.handle_reply({"type": "http.response.body", "body": told.content})
+        self.handle_reply({"type": "http.response.body", "body": response.content})
 
     def _is_of_program(self) -> bool:
         path = self.uri.decode("latin-1").removeprefix(settings.FORCE_SCRIPT_NAME or "")

@@ -31,8 +31,8 @@ def run_program(command: Sequence[str], purpose: str, log: Path) -> None:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     if result.returncode:
-        said = result.stderr.strip() or last_lines(log)
-        raise EmbeddedServerError(f"{purpose} failed (see {log}): {said}")
+        reason = result.stderr.strip() or last_lines(log)
+        raise EmbeddedServerError(f"{purpose} failed (see {log}): {reason}")
 
 
 def last_lines(log: Path, count: int = 5) -> str:

@@ -21,10 +21,10 @@ class VerifiedSubjectAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         Raises:
             ImmediateHttpResponse: it is refused.
         """
-        told = sociallogin.account.extra_data
-        subjects = {part["sub"] for part in (told.get("id_token"), told.get("userinfo")) if part}
+        claims = sociallogin.account.extra_data
+        subjects = {part["sub"] for part in (claims.get("id_token"), claims.get("userinfo")) if part}
         is_connecting = sociallogin.state.get("process") not in (None, "login")
-        if is_connecting or not told.get("id_token") or len(subjects) != 1:
+        if is_connecting or not claims.get("id_token") or len(subjects) != 1:
             raise ImmediateHttpResponse(render(request, REFUSED, status=401))
         sociallogin.email_addresses = []
 

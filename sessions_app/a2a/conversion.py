@@ -32,14 +32,14 @@ MOST_HISTORY = 100
 
 def task_of(task: SiteTask, artifacts: Iterable[Artifact], history_length: int | None = None) -> Task:
     """Return the task, with the person's messages as its history."""
-    said = [message for event in task.events if (message := message_of(task, event))]
+    messages = [message for event in task.events if (message := message_of(task, event))]
     kept = MOST_HISTORY if history_length is None else min(history_length, MOST_HISTORY)
     return Task(
         id=task.id,
         context_id=task.context_id,
         status=status_of(task),
         artifacts=artifacts,
-        history=said[len(said) - kept :] if 0 < kept < len(said) else said if kept else [],
+        history=messages[len(messages) - kept :] if 0 < kept < len(messages) else messages if kept else [],
     )
 
 
@@ -86,14 +86,14 @@ def words_of(event: Event) -> list[Part]:
     """Return what an agent said in an event; thoughts, calls and files are left out."""
     if event.author == "user":
         return []
-    said = [
+    spoken = [
         part
         for part in parts_of(event)
         if not (
             part.thought or part.function_call or part.function_response or ArtifactReference.of_part(part)
         )
     ]
-    return [converted for part in said if (converted := to_a2a(part))]
+    return [converted for part in spoken if (converted := to_a2a(part))]
 
 
 def message_of(task: SiteTask, event: Event) -> Message | None:

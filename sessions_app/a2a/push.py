@@ -155,9 +155,9 @@ def _config(hook: Webhook) -> TaskPushNotificationConfig:
 
 def _without_secrets(config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
     """Return the configuration without its token and credentials."""
-    told = TaskPushNotificationConfig(
+    shown = TaskPushNotificationConfig(
         tenant=config.tenant, id=config.id, task_id=config.task_id, url=config.url
     )
     if config.HasField("authentication"):
-        told.authentication.scheme = config.authentication.scheme
-    return told
+        shown.authentication.scheme = config.authentication.scheme
+    return shown

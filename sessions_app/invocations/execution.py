@@ -62,7 +62,7 @@ from sessions_app.services.session_service import CommittedEvent, DjangoSessionS
 from sessions_app.toolset_use import using
 
 logger = logging.getLogger(__name__)
-EXCESS = {
+CONCURRENCY_MESSAGES = {
     "person": gettext_noop(
         "As many of your messages as may be answered at once are being answered already. "
         "Wait until one of them is complete, then send this again."
@@ -122,7 +122,9 @@ class Execution:
         if self.claim.attempts > 1:
             count_take_over()
         if self.claim.excess:
-            raise LimitExceededError(EXCESS.get(self.claim.excess) or used_up.sentence(self.claim.excess))
+            raise LimitExceededError(
+                CONCURRENCY_MESSAGES.get(self.claim.excess) or used_up.sentence(self.claim.excess)
+            )
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:

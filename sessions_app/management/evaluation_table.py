@@ -35,8 +35,8 @@ def summary_of(evaluation: Evaluation, reports: Sequence[CaseReport]) -> str:
     if evaluation.previous is None:
         return f"{text} This is the first run."
     changes = count_changes(reports)
-    said = ", ".join(f"{changes[one]} {one}" for one in Change if changes[one])
-    return f"{text} Since the run of {evaluation.previous.created_at:%Y-%m-%d %H:%M}: {said or 'nothing to compare'}."
+    listed = ", ".join(f"{changes[one]} {one}" for one in Change if changes[one])
+    return f"{text} Since the run of {evaluation.previous.created_at:%Y-%m-%d %H:%M}: {listed or 'nothing to compare'}."
 
 
 def as_json(evaluation: Evaluation, reports: Sequence[CaseReport], page: str) -> dict[str, Any]:

@@ -99,14 +99,14 @@ def _as_problem(request: HttpRequest, response: HttpResponseBase) -> HttpRespons
         if not request.accepts(media_type):
             response.close()
             return unacceptable(media_type)
-    is_told = response.status_code < HTTPStatus.BAD_REQUEST or "json" in response.get("Content-Type", "")
-    if is_told or not is_for_programs(request.path_info):
+    is_complete = response.status_code < HTTPStatus.BAD_REQUEST or "json" in response.get("Content-Type", "")
+    if is_complete or not is_for_programs(request.path_info):
         return response
     page = cast(HttpResponse, response)  # No refusal is streamed.
     status = HTTPStatus(page.status_code)
-    told = problem(status, _detail(page, status), CODES.get(status, "invalid"))
-    page.content = told.content
-    page["Content-Type"], page["Content-Length"] = CONTENT_TYPE, str(len(told.content))
+    refusal = problem(status, _detail(page, status), CODES.get(status, "invalid"))
+    page.content = refusal.content
+    page["Content-Type"], page["Content-Length"] = CONTENT_TYPE, str(len(refusal.content))
     return page
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from sessions_app.db import threads
 from sessions_app.history.integrity import flaw_in
@@ -18,9 +18,8 @@ from sessions_app.ownership import User
 from sessions_app.rendering.hidden_characters import show_hidden_characters
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.transcripts.entries import Entry
+from sessions_app.transcripts.page import PLACE_OF_ENTRIES
 from sessions_app.transcripts.stream import stream_entries
-
-PLACE_OF_ENTRIES = mark_safe("<!--entries-->")
 
 
 def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, str]:

@@ -183,15 +183,15 @@ def _end_delivery(delivery: WebhookDelivery, reason: str) -> None:
 def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
     """Store the outcome; disable a webhook that is gone, or has taken nothing since the first attempt."""
     row = WebhookDelivery.objects.filter(pk=delivery.pk)
-    told = {"response_status": attempt.status, "error": attempt.error}
+    outcome = {"response_status": attempt.status, "error": attempt.error}
     if not attempt.error:
-        row.update(**told, next_at=None, delivered_at=Now())
+        row.update(**outcome, next_at=None, delivered_at=Now())
         return
     if attempt.status != GONE and delivery.attempts <= len(PAUSES):
         pause = PAUSES[delivery.attempts - 1] * random.uniform(0.9, 1.1)  # noqa: S311 - no secret
-        row.update(**told, next_at=Now() + timedelta(seconds=pause))
+        row.update(**outcome, next_at=Now() + timedelta(seconds=pause))
         return
-    row.update(**told, next_at=None)
+    row.update(**outcome, next_at=None)
     later = WebhookDelivery.objects.filter(webhook=delivery.webhook_id, delivered_at__gt=delivery.created_at)
     if attempt.status == GONE:
         _disable(delivery.webhook, "The server answered that the address is gone (410).")

@@ -109,9 +109,9 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
     def outcome(self, row: Evaluation) -> SafeString:
         if row.finished_at is None:
             return status_badge("running")
-        said = [(word, word, number) for word, number in row.counts.items()]
+        badges = [(word, word, number) for word, number in row.counts.items()]
         return format_html_join(
-            " ", '<span class="audit-badge" data-status="{}">{} {}</span>', said
+            " ", '<span class="audit-badge" data-status="{}">{} {}</span>', badges
         ) or format_html('<span class="audit-quiet">{}</span>', _("no case is left"))
 
     @admin.display(description=_("Passed since the last run"))

@@ -149,8 +149,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         session_id = parse_uuid(request.POST.get("session", ""))
         sessions = within_remits(request, Session.objects.all(), OWN)
         session = sessions.filter(pk=session_id).first() if session_id else None
-        told = answered_already(session, request.POST.get("call", "")) if session else GONE
-        messages.warning(request, str(told))
+        sentence = answered_already(session, request.POST.get("call", "")) if session else GONE
+        messages.warning(request, str(sentence))
         return HttpResponseRedirect(self._inbox)
 
     @property
