@@ -1,4 +1,4 @@
-"""Answerers: the party that may answer a long-running call, as the tool of the call names it (contract T10)."""
+"""Answerer: the party that may answer a long-running call, as the call's tool names it (contract T10)."""
 
 from __future__ import annotations
 

@@ -60,24 +60,24 @@ async def compact(
     current = await service.get_session(**owner_of(session), config=GetSessionConfig(without_superseded=True))
     if current is None or not plan.still_holds(current.events):
         return None
-    noted = SummaryNote(
+    note = SummaryNote(
         last_agent=_last_agent(app.root_agent, plan),
         overlap_from=last_invocations(plan.events, max(1, config.overlap_size))[0].timestamp,
         allowances=_allowances(plan),
     )
     content = summary.actions.compaction.compacted_content
-    return await service.append_event(session, _summary_event(plan, summary, content=content, noted=noted))
+    return await service.append_event(session, _summary_event(plan, summary, content=content, note=note))
 
 
 async def _overlap(
     config: EventsCompactionConfig, service: BaseSessionService, session: Session, previous: Event | None
 ) -> Sequence[Event]:
     """Return the events of the last invocations that the previous summary replaces."""
-    noted = summary_note(previous) if previous else None
-    if not config.overlap_size or noted is None or previous is None:
+    note = summary_note(previous) if previous else None
+    if not config.overlap_size or note is None or previous is None:
         return []
-    config_of_overlap = GetSessionConfig(after_timestamp=noted["overlap_from"])
-    recent = await service.get_session(**owner_of(session), config=config_of_overlap)
+    since_overlap = GetSessionConfig(after_timestamp=note["overlap_from"])
+    recent = await service.get_session(**owner_of(session), config=since_overlap)
     events = drop_rewound(recent.events if recent else [])
     index = next((position for position, event in enumerate(events) if event.id == previous.id), None)
     covered = summarized_range(events, index) if index is not None else None
@@ -87,7 +87,7 @@ async def _overlap(
     )
 
 
-def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted: SummaryNote) -> Event:
+def _summary_event(plan: Plan, summary: Event, *, content: types.Content, note: SummaryNote) -> Event:
     compaction = EventCompaction(
         start_timestamp=plan.start, end_timestamp=plan.events[-1].timestamp, compacted_content=content
     )
@@ -95,7 +95,7 @@ def _summary_event(plan: Plan, summary: Event, *, content: types.Content, noted:
         "author": "user",
         "invocation_id": summary.invocation_id or new_invocation_id(),
         "content": None,
-        "custom_metadata": {**(summary.custom_metadata or {}), SUMMARY_NOTE_KEY: noted},
+        "custom_metadata": {**(summary.custom_metadata or {}), SUMMARY_NOTE_KEY: note},
         "actions": EventActions(compaction=compaction),
     }
     return summary.model_copy(update=fields)

@@ -16,8 +16,9 @@ LONGEST_STEMMED = 100
 LONGEST_TEXT = 100_000
 """Characters that are compared; the event loop waits meanwhile."""
 WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
+"""Scripts without spaces between words, of which each character counts as a word."""
 SYLLABIC = ("THAI", "LAO", "KHMER", "MYANMAR")
-"""Scripts without spaces between words: each character, or each consonant with its marks, counts as a word."""
+"""Scripts without spaces between words, of which each consonant with its marks counts as a word."""
 
 _stem_word = snowballstemmer.stemmer("porter").stemWord
 
@@ -48,7 +49,7 @@ def _words(text: str) -> list[str]:
 
 
 def _spaced(char: str) -> str:
-    """Return a character with the spaces that separate it from the words before and after; a space for no letter."""
+    """Return a letter, mark or digit with the spaces that part it from other words; a space for any other character."""
     if char.isascii() or unicodedata.category(char).startswith("M"):
         return char if char.isalnum() or not char.isascii() else " "
     if not char.isalnum():

@@ -43,7 +43,7 @@ class MessageEvents:
             case "message_delta":
                 self._add_output(event.usage.output_tokens)
                 if event.delta.stop_reason is not None:
-                    return self._ended(event.delta.stop_reason)
+                    return self._last_response(event.delta.stop_reason)
         return None
 
     def _started(self, block: ContentBlock) -> list[types.Part]:
@@ -92,7 +92,7 @@ class MessageEvents:
     def _response(self, parts: list[types.Part]) -> types.GenerateContentResponse | None:
         return _response(self._model, parts, None, self._usage) if parts else None
 
-    def _ended(self, stop_reason: str) -> types.GenerateContentResponse:
+    def _last_response(self, stop_reason: str) -> types.GenerateContentResponse:
         reason = _FINISH_REASONS.get(stop_reason, types.FinishReason.STOP)
         # A limit or a refusal may have cut the last call.
         is_whole = reason is types.FinishReason.STOP and not self._is_malformed

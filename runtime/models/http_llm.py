@@ -80,7 +80,7 @@ class HttpLlm(BaseLlm):
 
 
 class EventChunks(Generic[E]):
-    """A client's events as chunks; `convert` returns None for an event without news.
+    """A client's events as chunks; `convert` returns None for an event that adds nothing to the answer.
 
     `next` raises `TimeoutError` after `timeout` seconds of silence.
     """

@@ -118,7 +118,7 @@ class LiteChunks:
             self._source = stream.completion_stream = WatchedStream(stream.completion_stream)
 
     def convert(self, chunk: Any) -> types.GenerateContentResponse | None:
-        """Return the chunk's news; `ChatChunks` has the details.
+        """Return what the chunk adds to the answer, as `ChatChunks.convert` does.
 
         Raises:
             httpx.ReadError: the stream was cut, so that LiteLLM has invented the finish reason.

@@ -26,7 +26,7 @@ class LlmGroup(BaseLlm):
 
     @property
     def capabilities(self) -> Capabilities:
-        """A request must suit every model."""
+        """The capabilities that all models have, as a request must suit every model."""
         return Capabilities(
             schema_with_tools=all(model.capabilities.schema_with_tools for model in self.models)
         )

@@ -42,7 +42,9 @@ class ChatChunks:
         choice = chunk.choices[0]
         parts = self._parts(choice.delta) if choice.delta else []
         if choice.finish_reason:
-            return _ending(chunk.model, parts, self._ended(), choice.finish_reason, self._refusal, usage)
+            return _ending(
+                chunk.model, parts, self._calls_in_order(), choice.finish_reason, self._refusal, usage
+            )
         if not parts and usage is None:
             return None
         return _response(chunk.model, types.Candidate(content=_content(parts)), usage)
@@ -64,7 +66,7 @@ class ChatChunks:
             call.name += delta.function.name or ""
             call.arguments += delta.function.arguments or ""
 
-    def _ended(self) -> list[_Call]:
+    def _calls_in_order(self) -> list[_Call]:
         return [self._calls[index] for index in sorted(self._calls)]
 
 

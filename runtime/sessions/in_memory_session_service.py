@@ -100,7 +100,7 @@ class InMemorySessionService(BaseSessionService):
     async def exclusive_writer(
         self, *, app_name: str, user_id: str, session_id: str
     ) -> AsyncGenerator[None, None]:
-        """Separate the writers of one event loop. The weak dict keeps a lock for as long as it is held or awaited."""
+        """Let one writer of an event loop write at a time. The weak dict keeps a lock while it is held or awaited."""
         key = (app_name, user_id, session_id)
         loop = asyncio.get_running_loop()
         lock = self._writers.setdefault(loop, WeakValueDictionary()).setdefault(key, asyncio.Lock())

@@ -65,7 +65,7 @@ class Authorizer:
         self, context: Context, config: AuthConfig, given: AuthCredential | None
     ) -> Placement | None:
         """Return the token for the given code or for the configured client; None without either."""
-        client = self._joined(given)
+        client = self._merged_client(given)
         if client is None:
             return None
         endpoints = await find_endpoints(config.auth_scheme, self._exchange)
@@ -82,7 +82,7 @@ class Authorizer:
         )
         return Placement(headers={"Authorization": f"Bearer {token.access_token}"})
 
-    def _joined(self, given: AuthCredential | None) -> OAuth2Auth | None:
+    def _merged_client(self, given: AuthCredential | None) -> OAuth2Auth | None:
         """Return the author's client data with the person's answer."""
         own = self._credential.oauth2 if self._credential else None
         answer = given.oauth2 if given else None

@@ -63,7 +63,10 @@ def flattened(node: Json, references: References, depth: int = 0) -> Json:
 
 
 class _Converter:
-    """Converts schemas down to a depth. `path` has the references that lead to a node."""
+    """Converts schemas down to a depth, and counts their nodes.
+
+    In all methods, `path` has the references that lead to a node.
+    """
 
     def __init__(self, references: References, depth: int, nodes: int | None) -> None:
         self._references = references
