@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
-from channels.auth import get_user
 from django.conf import settings
-from django.http import parse_cookie
+from django.contrib.auth import get_user
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.http import HttpRequest, parse_cookie
 
+from sessions_app.db.threads import in_thread
 from sessions_app.serving.asgi import Application, AsgiScope, Receive, Send
 
 
@@ -15,7 +18,7 @@ def with_sign_in(application: Application) -> Application:
     """Wrap an application: its scope has the browser's cookies, the session of Django and the person, as in Channels.
 
     The `AuthMiddlewareStack` of Channels keeps 3 KB more for each connection, and looks at the session before each
-    frame that is sent.
+    frame that is sent. It also signs people out when `SECRET_KEY` has changed, even with `SECRET_KEY_FALLBACKS`.
     """
     session_of = import_module(settings.SESSION_ENGINE).SessionStore
 
@@ -24,8 +27,29 @@ def with_sign_in(application: Application) -> Application:
         cookies = parse_cookie(header.decode("latin-1"))
         session_key = cookies.get(settings.SESSION_COOKIE_NAME)
         # The connection asks its session for the key only, so that it need not keep the content that is read here.
-        user = await get_user({"session": session_of(session_key)})
+        user = await in_thread(_person, session_of(session_key))
         signed_in = {**scope, "cookies": cookies, "session": session_of(session_key), "user": user}
         await application(signed_in, receive, send)
 
     return wrapped
+
+
+class _SessionContent(dict[str, Any]):
+    """The content of a stored session, for Django's check of the sign-in.
+
+    The check renews a session that was signed with an older key, and empties one that is not valid. Only a page may
+    do that: it gives the browser the new cookie, which a websocket cannot.
+    """
+
+    def cycle_key(self) -> None:
+        """Leave the stored session as it is."""
+
+    def flush(self) -> None:
+        """Leave the stored session as it is."""
+
+
+def _person(session: Any) -> AbstractBaseUser | AnonymousUser:
+    """Return the person who has signed in to a session, or an anonymous one."""
+    request = HttpRequest()
+    request.session = _SessionContent(session.items())  # type: ignore[assignment]
+    return get_user(request)

@@ -116,6 +116,29 @@ async def test_sign_ins_are_checked_in_a_process_whose_first_news_came_from_an_h
         assert await tab.close_code() == 4401
 
 
+async def test_a_new_secret_key_signs_nobody_out_while_the_old_one_is_a_fallback(
+    browser: AsyncClient, session: Session, settings: Settings
+) -> None:
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "of today", [settings.SECRET_KEY]
+    async with open_tab(browser, session) as tab:
+        await live().sign_ins.check_all()
+        await tab.send(type="ping")
+        assert (await tab.receive())["type"] == "pong"
+    assert (await browser.get(f"/chat/{session.pk}/")).status_code == 200
+
+
+async def test_a_new_secret_key_without_the_old_one_ends_sign_ins(
+    browser: AsyncClient, session: Session, settings: Settings
+) -> None:
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "of today", []
+    tab = SiteTab(browser, session)
+    await tab.socket.send_input({"type": "websocket.connect"})
+    assert (await tab.socket.receive_output(timeout=5))["type"] == "websocket.accept"
+    assert await tab.close_code() == 4401
+    assert await SignInRow.objects.acount() == 1
+    assert (await browser.get(f"/chat/{session.pk}/")).status_code == 302
+
+
 async def test_sockets_of_other_sign_ins_stay_open(
     browser: AsyncClient, person: User, session: Session
 ) -> None:
