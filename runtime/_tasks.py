@@ -53,10 +53,20 @@ async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseE
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        for task in tasks:
+        unfinished = [task for task in tasks if not task.done()]
+        for task in unfinished:
             task.cancel()
-        settled = await asyncio.gather(*tasks, return_exceptions=True)
-    return settled
+        if unfinished:  # Awaiting tasks that are done would take two more rounds of the event loop.
+            await asyncio.gather(*unfinished, return_exceptions=True)
+    return [_outcome(task) for task in tasks]
+
+
+def _outcome(task: asyncio.Task[T]) -> T | BaseException:
+    """Return the result of a task that is done, or its exception."""
+    if task.cancelled():
+        return asyncio.CancelledError()
+    error = task.exception()
+    return task.result() if error is None else error
 
 
 def first_failure(settled: Sequence[object]) -> Exception | None:

@@ -93,8 +93,12 @@ async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:
 async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
     pool = await get_pool()
     try:
-        async with pool.connection() as connection:
+        # Not `pool.connection()`, which commits at its end: these connections are in autocommit mode.
+        connection = await pool.getconn()
+        try:
             yield connection
+        finally:
+            await pool.putconn(connection)
     except psycopg.OperationalError:
         # A restart of PostgreSQL breaks the idle connections too: drop them now instead of failing once for each.
         await pool.check()
