@@ -109,7 +109,7 @@ async def _open() -> Pool:
     prepare_after = 1 if conf().prepared_statements else None
     pool: Pool = AsyncConnectionPool(
         kwargs={**_connection_parameters(), "autocommit": True, "prepare_threshold": prepare_after},
-        min_size=1,
+        min_size=0,  # with one that is being opened, the first statement would open a second
         max_size=conf().pool_size,
         check=None,
         timeout=WAIT_SECONDS,

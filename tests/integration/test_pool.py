@@ -1,4 +1,4 @@
-"""The connection pool: its prepared statements, with and without a pooler in between (docs/scaling.md), its end."""
+"""The connection pool: its first connection, prepared statements, also with a pooler (docs/scaling.md), and its end."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ pytestmark = [pytest.mark.usefixtures("loop_end"), pytest.mark.django_db(transac
 @pytest.fixture
 def without_prepared_statements(settings: Settings) -> None:
     settings.ADK = {"prepared_statements": False}
+
+
+async def test_the_first_statement_opens_one_connection() -> None:
+    await fetch_one("SELECT 1", {})
+    assert (await get_pool()).get_stats()["pool_size"] == 1
 
 
 async def prepared_statements() -> int:
