@@ -38,7 +38,7 @@ async def close_each(close_functions: Iterable[tuple[str, Callback[object]]]) ->
     for name, close in close_functions:
         try:
             await call(close)
-        except Exception as error:  # noqa: BLE001 - the others must be closed too; the caller reports all failures
+        except Exception as error:  # noqa: BLE001  # the others must be closed too; the caller reports all failures
             failures.append(f"{name}: {error}")
     return failures
 

@@ -45,7 +45,7 @@ class RetryPolicy:
         if requested is not None and requested > self.max_delay:
             return None
         backoff = min(self.initial_delay * self.exp_base ** (attempts_made - 1), self.max_delay)
-        return max(backoff, requested or 0.0) + random.uniform(0, self.jitter)  # noqa: S311  (no secret)
+        return max(backoff, requested or 0.0) + random.uniform(0, self.jitter)  # noqa: S311  # no secret
 
     def _is_transient(self, failure: CallFailure) -> bool:
         if failure.kind == "refused":

@@ -24,7 +24,7 @@ WARM, IDLE = 50, 1_000
 async def measure() -> list[str]:
     """Return two lines for each work, the baseline's and the site's with their ratio, and one for idle websockets."""
     most = max(work.people for work in WORKS)
-    bare = await stream_answers("tests.benchmarks.bare:application", [Door("/", "")] * most, WORKS)
+    bare = await stream_answers("tests.benchmarks.bare_consumer:application", [Door("/", "")] * most, WORKS)
     doors = await in_thread(make_doors, most, "paced")
     site = await stream_answers("adk_site.asgi:application", doors, WORKS)
     lines = []

@@ -1,4 +1,4 @@
-"""Sessions that a web process reads for the first time, and large answers: how long, and how long others wait.
+"""Sessions that a web process reads for the first time, and large answers: their time, and the wait of others.
 
 The gap is the most CPU time for which the process's event loop served nobody else.
 """
@@ -25,13 +25,13 @@ WARM_TURNS = 20
 
 async def measure() -> list[str]:
     """Return the lines of a process, of each length of history, and of the large answers."""
-    from tests.benchmarks.gaps import largest_gap
+    from tests.benchmarks.loop_gaps import largest_gap
 
     person = await in_thread(make_person)
     cookie = await in_thread(sign_in, person)
     sessions = await in_thread(_make_sessions, person)
     began = time.perf_counter()
-    with daphne("tests.benchmarks.gaps:application", "tests.benchmarks.settings") as (port, process):
+    with daphne("tests.benchmarks.loop_gaps:application", "tests.benchmarks.settings") as (port, process):
         lines = [f"a web process: {time.perf_counter() - began:.1f} s to its first connection"]
         shortest = sessions.pop(0)
         first = await enter(port, Door(f"/ws/chat/{shortest.pk}/", cookie), shortest.last_seq)

@@ -14,7 +14,7 @@ class Work:
         has_call: true when the model calls a function before it answers.
         words: pieces of each answer.
         seconds_between: time of the model for each piece.
-        pause: maximal seconds that a person reads an answer before the next message.
+        pause: longest time in seconds that a person reads an answer before the next message.
     """
 
     people: int

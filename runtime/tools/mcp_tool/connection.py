@@ -123,7 +123,7 @@ class McpConnection:
                     client = await stack.enter_async_context(self._client)
                 self._opened.set_result(client)
                 await self._wait_for_end()
-        except Exception as error:  # noqa: BLE001 - requests raise it, and a later failure ends them by itself
+        except Exception as error:  # noqa: BLE001  # requests raise it, and a later failure ends them by itself
             self._report_failure(error)
         finally:
             self._stop.set()

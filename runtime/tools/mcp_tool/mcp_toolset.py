@@ -72,7 +72,7 @@ class McpToolset(BaseToolset):
         ConfigurationError: the credential does not fit into a header.
     """
 
-    def __init__(  # noqa: PLR0913 - parameters of google-adk
+    def __init__(  # noqa: PLR0913  # parameters of google-adk
         self,
         *,
         connection_params: ConnectionParams | StdioServerParameters,

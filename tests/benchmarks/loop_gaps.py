@@ -1,4 +1,4 @@
-"""The site's ASGI application, which also tells the largest gap of its event loop: `GET /gap`.
+"""The site's ASGI application, which also reports the largest gap of its event loop: `GET /gap`.
 
 A gap is the CPU time of the loop's thread between two ticks of a millisecond: other load on the machine does not
 lengthen it.
@@ -18,7 +18,7 @@ TICK_SECONDS = 0.001
 
 
 class LargestGap:
-    """Most milliseconds between two ticks of the event loop."""
+    """Measures the longest time between two ticks of the event loop, in milliseconds."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
