@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 
 import httpx
+import psycopg
+from django.contrib.auth.hashers import make_password
 
 from adk_site.embedded.lifetime import running_servers
 from adk_site.embedded.paths import CHECKOUT
@@ -24,9 +25,12 @@ from tests.stack.stack import OWN_VARIABLES
 from tests.stack.web_process import START_SECONDS
 
 RUN = str(CHECKOUT / "deploy" / "run")
-ACCOUNTS = (
-    "from pathlib import Path; from adk_site.dev.accounts import ensure_accounts as e; e(Path({file!r}))"
-)
+PASSWORD = "correct horse"
+MAKE_ACCOUNT = """
+    INSERT INTO auth_user
+    (username, password, first_name, last_name, email, is_superuser, is_staff, is_active, date_joined)
+    VALUES ('demo', %s, '', '', '', false, false, true, now())
+"""
 READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready.", "beat": "is starting"}
 
 
@@ -95,10 +99,9 @@ class Fleet:
 
     def new_chat(self, web: str) -> tuple[str, str]:
         """Sign in and start a chat; return the session id and the cookies, which all web processes accept."""
-        credentials = json.loads((self.data / "credentials.json").read_text())
         with httpx.Client(base_url=self.url(web), follow_redirects=True) as client:
             client.get("/accounts/login/")
-            form = {"username": "demo", "password": credentials["demo"]}
+            form = {"username": "demo", "password": PASSWORD}
             client.post("/accounts/login/", data={**form, "csrfmiddlewaretoken": client.cookies["csrftoken"]})
             page = client.get("/chat/new/help_desk/")
             cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
@@ -106,11 +109,10 @@ class Fleet:
 
     def __enter__(self) -> Fleet:
         self._servers.enter_context(running_servers(self.data))
-        make_accounts = ACCOUNTS.format(file=str(self.data / "credentials.json"))
-        for command in (["migrate"], ["python", "manage.py", "shell", "--no-imports", "-c", make_accounts]):
-            subprocess.run(
-                [RUN, *command], cwd=CHECKOUT, env=self._environment, check=True, capture_output=True
-            )
+        migrate = [RUN, "migrate"]
+        subprocess.run(migrate, cwd=CHECKOUT, env=self._environment, check=True, capture_output=True)
+        with psycopg.connect(postgres_url(self.data)) as connection:
+            connection.execute(MAKE_ACCOUNT, [make_password(PASSWORD)])
         return self
 
     def __exit__(

@@ -6,3 +6,4 @@ from tests.high_limits import HIGH_LIMITS
 
 ADK = {**HIGH_LIMITS, "lease_seconds": 4.0, "heartbeat_seconds": 0.5, "webhooks_to_localhost": True}
 CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
