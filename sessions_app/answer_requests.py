@@ -24,6 +24,7 @@ from runtime.events.calls import (
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import confirmer_of
 from sessions_app import agent_registry, client_ids
+from sessions_app.codec import json_object
 from sessions_app.db import threads
 from sessions_app.db.threads import in_thread
 from sessions_app.history.effective_events import effective_events
@@ -123,7 +124,7 @@ def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
 async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> AnswerRequest:
     call, args = made.call, made.call.args or {}
     kind = KINDS.get(call.name or "", RequestKind.CALL)
-    original = _mapping(args.get("originalFunctionCall")) if kind == RequestKind.CONFIRMATION else {}
+    original = json_object(args.get("originalFunctionCall")) if kind == RequestKind.CONFIRMATION else {}
     tool_name = str(original.get("name") or call.name or "")
     try:
         rule = await rule_of(app_name, made)
@@ -137,7 +138,7 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
         kind=kind,
         agent_name=made.event.author[:NAME_LENGTH],
         tool_name=tool_name[:NAME_LENGTH],
-        effect=_effect(app_name, made, kind, tool_name, _mapping(original.get("args")) or args),
+        effect=_effect(app_name, made, kind, tool_name, json_object(original.get("args")) or args),
         answered_by=rule[:200],
         asked_at=datetime.fromtimestamp(made.event.timestamp, UTC),
     )
@@ -158,8 +159,3 @@ def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, ar
         words = describe_call(find_tool(app_name, made.event.author, tool_name), tool_name, args)
     brief = ", ".join(one_line(args[name])[:60] for name in sorted(args)[:8])
     return (words.plain if words.names_arguments or not brief else f"{words.plain}: {brief}")[:EFFECT_LENGTH]
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    """Return the value if it is a JSON object, else an empty one: stored events have all shapes."""
-    return value if isinstance(value, Mapping) else {}

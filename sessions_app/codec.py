@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 import pydantic
 from django.contrib.auth import get_user_model
@@ -103,6 +104,19 @@ def storable_values(value: Any) -> Any:
     if isinstance(value, dict):
         return {storable(key): storable_values(item) for key, item in value.items()}
     return value
+
+
+def parse_uuid(text: str) -> UUID | None:
+    """Return the UUID that the text is; None for any other text."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def json_object(value: object) -> dict[str, Any]:
+    """Return a JSON object of a stored event unchanged, and an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def user_pk(user_id: str) -> Any:

@@ -65,6 +65,7 @@ SESSIONS_APP_ORDER = (
     "actors",
     "conf",
     "client_address",
+    "event_wait",
     "loop_local",
     "process_metrics",
     "thread_pools",

@@ -25,6 +25,7 @@ from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of
 from runtime.events.event import Event
 from sessions_app.a2a.tasks import SiteTask
+from sessions_app.codec import json_object
 from sessions_app.models import ToolJob
 
 MOST_HISTORY = 100
@@ -128,7 +129,10 @@ def options_of(call: types.FunctionCall) -> list[Any]:
 def _question_in_words(call: types.FunctionCall) -> str:
     args = call.args or {}
     if call.name == REQUEST_CONFIRMATION:
-        asked, original = _mapping(args.get("toolConfirmation")), _mapping(args.get("originalFunctionCall"))
+        asked, original = (
+            json_object(args.get("toolConfirmation")),
+            json_object(args.get("originalFunctionCall")),
+        )
         hint = asked.get("hint") or f"May {original.get('name')} run with these arguments?"
         return f"{hint} (yes or no)"
     if call.name == REQUEST_CREDENTIAL:
@@ -148,10 +152,6 @@ def _part_of_message(part: types.Part) -> Part | None:
 
 def _join_options(options: Iterable[Any]) -> str:
     return ", ".join(str(option) for option in options)
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _message(task: SiteTask, message_id: str, role: Role, parts: list[Part]) -> Message:

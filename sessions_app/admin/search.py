@@ -15,7 +15,7 @@ from django.db.models.functions import Left
 from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString
 
-from sessions_app.codec import storable
+from sessions_app.codec import parse_uuid, storable
 from sessions_app.masking import mask_text
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
@@ -193,11 +193,3 @@ def _newest(rows: QuerySet[Any], order: str) -> QuerySet[Any]:
 def _union(parts: Iterable[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
     first, *rest = parts
     return first.union(*rest)
-
-
-def parse_uuid(text: str) -> UUID | None:
-    """Return the UUID that the text is; None for any other text."""
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

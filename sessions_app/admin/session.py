@@ -28,7 +28,7 @@ from sessions_app.admin.base import require_read_request
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OWN, Right, require
-from sessions_app.admin.search import cleaned, find_sessions, parse_uuid
+from sessions_app.admin.search import cleaned, find_sessions
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.integrity_badge import integrity_badge
 from sessions_app.admin.session_page.page import load_session_page
@@ -38,6 +38,7 @@ from sessions_app.admin.time_column import short_time
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
+from sessions_app.codec import parse_uuid
 from sessions_app.figures.labels import TOOL, names_of
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.masking import is_unmasked, mask_json

@@ -7,9 +7,9 @@ with the code with which a socket would be closed.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from sessions_app.chat.connection import Connection
+from sessions_app.event_wait import wait_until_set
 from sessions_app.live.frames import PongFrame
 from sessions_app.serving.asgi import AsgiScope, Receive, Send, wait_until_gone
 from sessions_app.serving.event_streams import HEADERS, parse_seq
@@ -48,7 +48,7 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
     leaving = asyncio.create_task(_set_when_gone(receive, end), name="event stream: wait until gone")
     try:
         await _open(connection)
-        while not await _wait_for(HEARTBEAT_SECONDS, end):
+        while not await wait_until_set(end, HEARTBEAT_SECONDS):
             connection.viewer.post(PongFrame().json())
     finally:
         leaving.cancel()
@@ -67,14 +67,6 @@ async def _open(connection: Connection) -> None:
             viewer.follow_list()
     except Exception as error:  # noqa: BLE001 - logged, and told to the browser
         await viewer.fail(error)
-
-
-async def _wait_for(seconds: float, event: asyncio.Event) -> bool:
-    """Wait for the event, at most so many seconds. Returns True when it is set."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    return event.is_set()
 
 
 async def _set_when_gone(receive: Receive, end: asyncio.Event) -> None:

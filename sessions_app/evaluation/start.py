@@ -20,7 +20,7 @@ from runtime.evaluation.json_files import check_eval_set
 from runtime.evaluation.metrics import metrics_of
 from sessions_app import celery_dispatch
 from sessions_app.agent_registry import get_app
-from sessions_app.codec import storable_values
+from sessions_app.codec import parse_uuid, storable_values
 from sessions_app.evaluation.end import lock_cases
 from sessions_app.models import EvaluatedCase, Evaluation
 
@@ -90,7 +90,7 @@ def as_values(model: BaseModel) -> Any:
 
 def _locked_sessions(cases: Iterable[EvalCase]) -> dict[str, UUID]:
     """Return the sessions whose ids cases have, by these. None is erased before the transaction ends."""
-    ids = {case.eval_id: found for case in cases if (found := _uuid(case.eval_id))}
+    ids = {case.eval_id: found for case in cases if (found := parse_uuid(case.eval_id))}
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_SESSIONS, [list(ids.values())])
         known = {pk for (pk,) in cursor.fetchall()}
@@ -99,11 +99,4 @@ def _locked_sessions(cases: Iterable[EvalCase]) -> dict[str, UUID]:
 
 def _is_recorded(case: EvalCase) -> bool:
     """True for a case that was made of a conversation of the site."""
-    return bool(case.session_input and case.session_input.user_id and _uuid(case.eval_id))
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
+    return bool(case.session_input and case.session_input.user_id and parse_uuid(case.eval_id))

@@ -13,7 +13,6 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,6 +20,7 @@ from uuid import UUID, uuid4
 from channels.layers import get_channel_layer
 
 from sessions_app.conf import conf
+from sessions_app.event_wait import wait_until_set
 from sessions_app.live.followers import Followers, person_topic, session_of, session_topic
 from sessions_app.live.frames import NOTICE_TYPES, Notice
 from sessions_app.live.hub import Hub
@@ -178,9 +178,9 @@ class Relay:
     async def _send_all(self) -> None:
         """Send the first news after a silence and urgent news immediately, all other news once in `relay_seconds`."""
         if self._hub is not None:  # Other processes may reply, so join the group first.
-            await _wait(self._has_joined, conf().heartbeat_seconds)
+            await wait_until_set(self._has_joined, conf().heartbeat_seconds)
         while self._unsent:
-            await _wait(self._is_urgent, self._next_send_at - time.monotonic())
+            await wait_until_set(self._is_urgent, self._next_send_at - time.monotonic())
             self._next_send_at = time.monotonic() + conf().relay_seconds
             self._is_urgent.clear()
             while self._unsent:
@@ -356,10 +356,3 @@ class Relay:
 
 def _sessions_of(topics: Iterable[str]) -> list[UUID]:
     return [session_id for topic in topics if (session_id := session_of(topic)) is not None]
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    """Wait for the event, at most so many seconds."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -24,6 +23,7 @@ from django.utils import timezone
 
 from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
+from sessions_app.event_wait import wait_until_set
 from sessions_app.models import ApiKey
 from sessions_app.models.api_key import people_of_keys
 
@@ -95,9 +95,7 @@ class SignIns:
 
     async def check_requested(self, seconds: float) -> None:
         """Wait until a check is requested, at most so many seconds."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._is_check_requested.wait()
+        await wait_until_set(self._is_check_requested, seconds)
         self._is_check_requested.clear()
 
     async def check_all(self) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from uuid import UUID
 
 from sessions_app.conf import conf
 from sessions_app.db.event_log import session_statuses
+from sessions_app.event_wait import wait_until_set
 from sessions_app.live.hub import Hub
 
 logger = logging.getLogger(__name__)
@@ -33,9 +33,7 @@ class StatusChecks:
         """Check until cancelled."""
         next_tick_at = time.monotonic() + conf().heartbeat_seconds
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(next_tick_at - time.monotonic()):
-                    await self._is_requested.wait()
+            await wait_until_set(self._is_requested, next_tick_at - time.monotonic())
             self._is_requested.clear()
             requested, self._requested = self._requested, set()
             if time.monotonic() >= next_tick_at:

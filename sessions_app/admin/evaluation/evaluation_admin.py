@@ -21,8 +21,8 @@ from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
 from sessions_app.admin.evaluation.page import load_page
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_APP, Right, may, remits_of
-from sessions_app.admin.search import parse_uuid
 from sessions_app.admin.stoppable import StopForm, stop_wording
+from sessions_app.codec import parse_uuid
 from sessions_app.evaluation.end import cancel_evaluation
 from sessions_app.evaluation.staff_reader import cases_within
 from sessions_app.models import AccessKind, ActionKind, Evaluation

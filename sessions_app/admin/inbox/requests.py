@@ -26,8 +26,8 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OWN, may, within_remits
-from sessions_app.admin.search import parse_uuid
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.codec import parse_uuid
 from sessions_app.db import threads
 from sessions_app.invocations.answering import answered_already
 from sessions_app.invocations.staff_answers import answer_request

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.engine.human_input.confirmation import default_hint
-from sessions_app.admin.session_page.calls import mapping
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.session_page.event_rows import read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
+from sessions_app.codec import json_object
 from sessions_app.masking import mask
 from sessions_app.models import AnswerRequest, Event
 from sessions_app.rendering.audit_values import format_json
@@ -27,11 +27,11 @@ class StoredCall:
 
     def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:
         self.seq, self.args = seq, mask(args)
-        asked = mapping(self.args.get("originalFunctionCall"))
-        question = mapping(self.args.get("toolConfirmation"))
+        asked = json_object(self.args.get("originalFunctionCall"))
+        question = json_object(self.args.get("toolConfirmation"))
         hint = str(question.get("hint") or "")
         self.hint = "" if hint == default_hint(str(asked.get("name") or "")) else hint
-        values = {**mapping(asked.get("args") if asked else self.args)}
+        values = {**json_object(asked.get("args") if asked else self.args)}
         if question.get("payload") is not None:
             values["payload"] = question["payload"]
         self.shown = [(name, format_json(values[name])) for name in sorted(values)]
@@ -41,16 +41,16 @@ class StoredCall:
         """Return the call of a request, in two queries."""
         seq = find_call(row.session, row.call_id)
         if row.job is not None or seq is None:
-            return cls(seq, mapping(row.job.args) if row.job else {})
+            return cls(seq, json_object(row.job.args) if row.job else {})
         event = with_stored(Event.objects.filter(session=row.session_id, seq=seq), opened=seq).first()
         stored = read_stored_or_none(event) if event else None
         return cls(seq, _args_in(stored.body, row.call_id) if stored and stored.is_parsed else {})
 
 
 def _args_in(body: Any, call_id: str) -> Mapping[str, Any]:
-    parts = mapping(mapping(body).get("content")).get("parts")
+    parts = json_object(json_object(body).get("content")).get("parts")
     for part in parts if isinstance(parts, list) else []:
-        call = mapping(mapping(part).get("functionCall"))
+        call = json_object(json_object(part).get("functionCall"))
         if call.get("id") == call_id:
-            return mapping(call.get("args"))
+            return json_object(call.get("args"))
     return {}

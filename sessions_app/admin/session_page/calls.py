@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
+from sessions_app.codec import json_object
 from sessions_app.models import Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
@@ -89,24 +90,19 @@ class CallView:
 
 def parts_of(body: object) -> list[dict[str, Any]]:
     """Return the parts of an event's content, in order."""
-    parts = mapping(mapping(body).get("content")).get("parts")
+    parts = json_object(json_object(body).get("content")).get("parts")
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
-def mapping(value: object) -> dict[str, Any]:
-    """Return a JSON object of a stored event unchanged, and an empty one in place of anything else."""
-    return value if isinstance(value, dict) else {}
 
 
 def call_ids(body: object, key: PartName) -> list[str]:
     """Return the call ids of the event's function calls or function responses."""
-    found = (mapping(part.get(key)).get("id") for part in parts_of(body))
+    found = (json_object(part.get(key)).get("id") for part in parts_of(body))
     return [call_id for call_id in found if call_id and isinstance(call_id, str)]
 
 
 def confirmation_requests(body: object) -> dict[str, str]:
     """Return the ids of the calls that the event asks a person to confirm, by the id of the request."""
-    requests = (mapping(part.get("functionCall")) for part in parts_of(body))
+    requests = (json_object(part.get("functionCall")) for part in parts_of(body))
     asked = {
         request.get("id"): asking_call_id(request)
         for request in requests
@@ -119,15 +115,15 @@ def asking_call_id(call: Mapping[str, Any]) -> str | None:
     """Return the id of the call that a confirmation request is about; None for every other call."""
     if call.get("name") != REQUEST_CONFIRMATION:
         return None
-    call_id = mapping(mapping(call.get("args")).get("originalFunctionCall")).get("id")
+    call_id = json_object(json_object(call.get("args")).get("originalFunctionCall")).get("id")
     return call_id if call_id and isinstance(call_id, str) else None
 
 
 def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]:
     """Yield the answers that an event has, with the ids of their calls."""
-    durations = mapping(mapping(mapping(body).get("customMetadata")).get(SECONDS_KEY))
+    durations = json_object(json_object(json_object(body).get("customMetadata")).get(SECONDS_KEY))
     for part in parts_of(body):
-        response = mapping(part.get("functionResponse"))
+        response = json_object(part.get("functionResponse"))
         call_id, given = response.get("id"), response.get("response")
         if call_id and isinstance(call_id, str):
             seconds = durations.get(call_id)
@@ -152,7 +148,7 @@ def _on_one_line(response: object) -> str:
 
 def answer_state(name: object, response: object) -> str:
     """Return the state of a response: see `CallResponse`."""
-    given = mapping(response)
+    given = json_object(response)
     if name == REQUEST_CONFIRMATION:
         return "approved" if given.get("confirmed") is True else "rejected"
     is_pending = given.get("status") in PENDING and not given.get("error")

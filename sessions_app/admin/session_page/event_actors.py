@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sessions_app.admin.session_page.calls import mapping
+from sessions_app.codec import json_object
 from sessions_app.history.event_marks import ANSWER
 from sessions_app.models import Invocation, Session, SessionAct
 from sessions_app.models.actor_columns import ActorColumns
@@ -19,7 +19,7 @@ def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, 
     An event of an agent has none: its author did it.
     """
     asked = {
-        seq: invocation_of(body) for seq, body in bodies.items() if mapping(body).get("author") == "user"
+        seq: invocation_of(body) for seq, body in bodies.items() if json_object(body).get("author") == "user"
     }
     ids = {invocation_id for invocation_id in asked.values() if isinstance(invocation_id, str)}
     rows = Invocation.objects.filter(session=session, invocation_id__in=ids).exclude(actor_kind="")
@@ -35,6 +35,6 @@ def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, 
 
 def invocation_of(body: Any) -> str | None:
     """Return the id of the event's invocation; an event of an answer may have the id of the call's."""
-    answer = mapping(mapping(mapping(body).get("customMetadata")).get(ANSWER))
-    found = answer.get("invocation") or mapping(body).get("invocationId")
+    answer = json_object(json_object(json_object(body).get("customMetadata")).get(ANSWER))
+    found = answer.get("invocation") or json_object(body).get("invocationId")
     return found if isinstance(found, str) else None

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.urls import reverse
 
-from sessions_app.admin.session_page.calls import mapping
 from sessions_app.admin.session_page.event_actors import invocation_of
+from sessions_app.codec import json_object
 from sessions_app.models import CallError, Invocation, Session
 
 Causes = dict[int, dict[str, str]]
@@ -21,7 +21,7 @@ def load_causes(session: Session, bodies: Mapping[int, Any]) -> Causes:
     for error in CallError.objects.filter(session=session, seq__in=list(bodies)).only("seq", "call_id"):
         url = reverse("admin:sessions_app_callerror_change", args=[error.pk])
         causes.setdefault(error.seq, {})[error.call_id] = url
-    failed = {seq: invocation_of(body) for seq, body in bodies.items() if mapping(body).get("errorCode")}
+    failed = {seq: invocation_of(body) for seq, body in bodies.items() if json_object(body).get("errorCode")}
     if failed:
         rows = Invocation.objects.filter(
             session=session, invocation_id__in=set(filter(None, failed.values()))

@@ -22,10 +22,10 @@ from sessions_app.admin.session_page.calls import (
     answers_in,
     call_ids,
     confirmation_requests,
-    mapping,
 )
 from sessions_app.admin.session_page.event_actors import load_event_actors
 from sessions_app.admin.session_page.event_causes import load_causes
+from sessions_app.codec import json_object
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.masking import mask_json
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
@@ -198,7 +198,7 @@ def _artifacts(session: Session, bodies: Iterable[Any]) -> dict[tuple[str, int],
     names = {
         name
         for body in bodies
-        for name in mapping(mapping(mapping(body).get("actions")).get("artifactDelta"))
+        for name in json_object(json_object(json_object(body).get("actions")).get("artifactDelta"))
     }
     if not names:
         return {}
