@@ -124,6 +124,21 @@ def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
     expect(chat.answers).to_have_text(["Here I am."])
 
 
+def test_an_answer_that_is_stopped_without_a_connection_ends_after_the_reconnect(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=["Here ", "I am."], hold_before=[1]))
+    chat.send("Hello")
+    expect(chat.growing).to_have_text("Here ")
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    chat.stop_button.click()
+    expect(chat.stop_button).to_be_disabled()
+    chat.connection.restore()
+    chat.wait_until_idle()
+    expect(chat.answers).to_have_text(["Here "])
+
+
 def test_the_state_of_the_connection_is_seen_only_in_trouble(chat: ChatPage) -> None:
     bar, retry = chat.page.locator(".trouble"), chat.page.get_by_role("button", name="Retry now")
     for _ in range(2):

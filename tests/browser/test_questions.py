@@ -225,6 +225,22 @@ def test_an_option_is_chosen_with_all_its_digits(chat: ChatPage, model: Model) -
     assert answer_of(chat, "choose") == {"option": 1}
 
 
+def test_an_option_that_is_pressed_without_a_connection_is_sent_with_the_next_one(
+    chat: ChatPage, model: Model
+) -> None:
+    play(model, Call(name="get_user_choice", args={"options": ["Bern", "Basel"]}))
+    chat.send("Where?")
+    option = chat.log.get_by_role("button", name="Basel", exact=True)
+    expect(option).to_be_enabled()
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    option.click()
+    expect(option).to_be_disabled()
+    chat.connection.restore()
+    chat.wait_for_answer("Thank you.")
+    expect(chat.log.get_by_text("You chose Basel")).to_be_visible()
+
+
 def test_the_name_of_a_field_changes_no_object_of_the_page(chat: ChatPage, model: Model) -> None:
     play(model, Call(name="check_credential", args={"kind": "key"}))
     chat.send("Check it")

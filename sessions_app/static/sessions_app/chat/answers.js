@@ -7,9 +7,9 @@ await loadStyles("onDemand");
 
 export class Answers {
   /**
-   * @param onAnswer - Send {call_id, name, response}; return true when it was sent.
-   * @param onChoose - Send {call_id, option}, the number of an option; return true when it was sent.
-   * @param onWithdraw - Send {agent, tool} of an allowance to withdraw; return true when it was sent.
+   * @param onAnswer - Send {call_id, name, response}.
+   * @param onChoose - Send {call_id, option}, the number of an option.
+   * @param onWithdraw - Send {agent, tool} of an allowance to withdraw.
    */
   constructor(conversation, { onAnswer, onChoose, onWithdraw }) {
     Object.assign(this, { conversation, onAnswer, onChoose, onWithdraw });
@@ -18,10 +18,8 @@ export class Answers {
   /** Send what the form says, or the option of the pressed button. */
   submit(form, submitter) {
     const { callId: call_id, name } = form.dataset;
-    const isSent = submitter.name
-      ? this.onChoose({ call_id, option: Number(submitter.value) })
-      : this.onAnswer({ call_id, name, response: readResponse(form) });
-    if (!isSent) return;
+    if (submitter.name) this.onChoose({ call_id, option: Number(submitter.value) });
+    else this.onAnswer({ call_id, name, response: readResponse(form) });
     form.reset(); // a secret does not stay on the page
     moveFocus(form);
     setEnabled(form, false);
@@ -31,7 +29,8 @@ export class Answers {
   withdraw(button) {
     const request = button.closest(".question");
     const { agent, tool } = request.dataset;
-    button.disabled = this.onWithdraw({ agent, tool });
+    this.onWithdraw({ agent, tool });
+    button.disabled = true;
     moveFocus(request);
   }
 

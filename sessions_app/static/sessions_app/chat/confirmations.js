@@ -41,7 +41,7 @@ export function listenForConfirmations(log, onAnswer) {
     if (confirm === "session") answer.for_session = true;
     if (answer.confirmed) answer.changes = request.querySelector(".fields") ? (await import("./answers.js")).readChanges(request) : {};
     if (answer.changes === null) return;
-    if (!onAnswer(answer)) return;
+    onAnswer(answer);
     moveFocus(request);
     setEnabled(request, false);
   });

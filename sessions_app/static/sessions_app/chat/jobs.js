@@ -10,8 +10,8 @@ export class Jobs {
   #pending = new Map();
 
   /**
-   * @param onCancel - Send the cancel request for a job id; return true when it was sent.
-   * @param onAnswer - Send {id, number, answer} for a job's question; return true when it was sent.
+   * @param onCancel - Send the cancel request for a job id.
+   * @param onAnswer - Send {id, number, answer} for a job's question.
    */
   constructor(conversation, { onCancel, onAnswer }) {
     Object.assign(this, { conversation, onCancel, onAnswer });
@@ -19,7 +19,8 @@ export class Jobs {
 
   /** Cancel the job of the button. */
   cancel(button) {
-    button.disabled = this.onCancel(button.dataset.cancelJob);
+    this.onCancel(button.dataset.cancelJob);
+    button.disabled = true;
   }
 
   /** Send the answer to the question of a job. */
@@ -27,7 +28,8 @@ export class Jobs {
     const { job: id, number, kind } = form.dataset;
     const value = kind === "text" ? form.elements.answer.value : submitter.value;
     const answer = kind === "confirm" ? value === "yes" : value;
-    if (this.onAnswer({ id, number: Number(number), answer })) setEnabled(form, false);
+    this.onAnswer({ id, number: Number(number), answer });
+    setEnabled(form, false);
   }
 
   /** Show the job; keep it for later when its call is not on the page yet. */

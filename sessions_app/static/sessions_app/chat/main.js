@@ -42,7 +42,7 @@ const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, o
 const outbox = new Outbox(byId("outbox"), storage, {
   deliver: deliverMessage,
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
-  onCancel: (id) => socket.send("cancel", { invocation_id: id }),
+  onCancel: (id) => socket.act("cancel", { invocation_id: id }),
   onPress: takeFocus,
 });
 const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat?.noteUnsent() });
@@ -69,7 +69,7 @@ let outcomes = null;
 const earlierOutcomes = []; // for the time before the module is loaded
 const loadOutcomes = once(async () => {
   const { Outcomes } = await import("./outcomes.js");
-  outcomes = new Outcomes(conversation, { onRetry: (id) => socket.send("retry", { invocation_id: id }), onPress: takeFocus });
+  outcomes = new Outcomes(conversation, { onRetry: (id) => socket.act("retry", { invocation_id: id }), onPress: takeFocus });
   earlierOutcomes.forEach((outcome) => outcomes.show(outcome));
 });
 const loadNews = once(async () => {
@@ -85,21 +85,21 @@ let offer = null;
 const loadJobs = once(async () => {
   const { Jobs } = await import("./jobs.js");
   return new Jobs(conversation, {
-    onCancel: (id) => socket.send("cancel_job", { id }),
-    onAnswer: (answer) => socket.send("answer_job", answer),
+    onCancel: (id) => socket.act("cancel_job", { id }),
+    onAnswer: (answer) => socket.act("answer_job", answer),
   });
 });
 const answersOnce = once(async () => {
   const { Answers } = await import("./answers.js");
   return new Answers(conversation, {
-    onAnswer: (answer) => socket.send("respond", answer),
-    onChoose: (choice) => socket.send("choose", choice),
-    onWithdraw: (tool) => socket.send("withdraw_allowance", tool),
+    onAnswer: (answer) => socket.act("respond", answer),
+    onChoose: (choice) => socket.act("choose", choice),
+    onWithdraw: (tool) => socket.act("withdraw_allowance", tool),
   });
 });
 const loadSchedules = once(async () => {
   const { Schedules } = await import("./schedules.js");
-  return new Schedules(byId("schedules"), { onCancel: (id) => socket.send("cancel_schedule", { id }) });
+  return new Schedules(byId("schedules"), { onCancel: (id) => socket.act("cancel_schedule", { id }) });
 });
 let edit = null;
 const loadEdit = once(async () => {
@@ -308,7 +308,7 @@ function mayEdit() {
 }
 
 function stop() {
-  if (!socket.send("cancel", { invocation_id: invocations.current })) composer.enableStop();
+  socket.act("cancel", { invocation_id: invocations.current });
 }
 
 function showWork() {
@@ -354,7 +354,7 @@ function showNotice(text) {
 }
 
 embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame));
-listenForConfirmations(conversation.log, (answer) => socket.send("confirm", answer));
+listenForConfirmations(conversation.log, (answer) => socket.act("confirm", answer));
 loadAnswers();
 if (!byId("earlier").hidden) loadEarlier();
 if ("rewound" in byId("alternatives").dataset) loadAlternatives();

@@ -13,7 +13,7 @@ export class Outcomes {
   #sentAgain = new Set();
 
   /**
-   * @param onRetry - Send the retry request for an invocation id; return true when it was sent.
+   * @param onRetry - Send the retry request for an invocation id.
    * @param onPress - Callback when the retry button was pressed, and is about to disappear.
    */
   constructor(conversation, { onRetry, onPress }) {
@@ -107,7 +107,7 @@ export class Outcomes {
 
   #makeRetryButton(id) {
     const button = makeButton("", t("Try again"), () => {
-      if (!this.onRetry(id)) return;
+      this.onRetry(id);
       this.onPress();
       button.disabled = true;
     });

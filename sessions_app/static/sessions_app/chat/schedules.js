@@ -12,13 +12,15 @@ const time = (frame) => (frame.next_at ? Date.parse(frame.next_at) : 0);
 export class Schedules {
   #tasks = new Map();
 
-  /** @param onCancel - Send the cancel request for a task id; return true when it was sent. */
+  /** @param onCancel - Send the cancel request for a task id. */
   constructor(panel, { onCancel }) {
     this.panel = panel;
     this.list = panel.querySelector("ul");
     panel.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-cancel-schedule]");
-      if (button) button.disabled = onCancel(Number(button.dataset.cancelSchedule));
+      if (!button) return;
+      onCancel(Number(button.dataset.cancelSchedule));
+      button.disabled = true;
     });
   }
 

@@ -19,6 +19,7 @@ export class ChatSocket {
   #heardAtPing = -1;
   #retryTimer = 0;
   #hasEnded = false;
+  #acts = []; // what the person did without a connection
 
   /**
    * @param path - Path of the websocket on this host.
@@ -53,6 +54,11 @@ export class ChatSocket {
     if (this.#socket?.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(JSON.stringify({ v: VERSION, type, ...fields }));
     return true;
+  }
+
+  /** Send a frame of what the person did: now, or with the next connection. */
+  act(type, fields) {
+    if (!this.send(type, fields)) this.#acts.push([type, fields]);
   }
 
   /** Request all events after the last one on the page. */
@@ -94,6 +100,7 @@ export class ChatSocket {
       this.#setState("connected");
     }
     this.onFrame(frame);
+    if (frame.type === "ready") this.#acts.splice(0).forEach((act) => this.act(...act));
   }
 
   #disconnect(code) {
