@@ -105,6 +105,7 @@ def test_a_regenerated_answer_is_a_version_and_a_switch_waits_for_the_end_of_an_
     model.play(*turns)
     talk(chat, "Hello")
     chat.log.get_by_role("button", name="Regenerate the answer").click()
+    expect(chat.box).to_be_focused()
     chat.wait_for_answer("Two.")
     chat.wait_until_idle()
     chat.send("More")

@@ -75,6 +75,15 @@ class Terminal:
         self._seen = found.end()
         return before
 
+    def leave(self) -> int:
+        """Press Ctrl-D until the program ends; return its exit code. A press between two prompts is lost."""
+        deadline = time.monotonic() + SECONDS
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self.type("\x04")
+            while self._read(1.0):
+                pass
+        return self.process.wait(SECONDS)
+
     def end(self) -> int:
         """Read to the end of the program; return its exit code."""
         deadline = time.monotonic() + SECONDS

@@ -135,8 +135,7 @@ def test_the_news_of_a_job_come_while_the_person_types(
         terminal.expect("you> ?and then")
         terminal.type("\x03")
         terminal.expect("you>")
-        terminal.type("\x04")
-        assert terminal.end() == 0
+        assert terminal.leave() == 0
 
 
 def test_an_agent_cannot_control_the_terminal(chat: Chat, person: User) -> None:
