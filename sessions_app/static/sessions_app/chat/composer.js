@@ -67,7 +67,7 @@ export class Composer {
     this.files.update();
   }
 
-  /** Enable the stop button again after a failed request. */
+  /** Enable the stop button again. */
   enableStop() {
     this.stopButton.disabled = false;
   }

@@ -39,6 +39,7 @@ const conversation = new Conversation(main, { onGap: () => onGap(() => socket.re
 const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
 const invocations = new Invocations();
 const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
+const act = (type) => (fields) => socket.act(type, fields);
 const outbox = new Outbox(byId("outbox"), storage, {
   deliver: deliverMessage,
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
@@ -49,7 +50,7 @@ const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: 
 const composer = new Composer(byId("composer"), newChat?.storage ?? storage, {
   files: uploads,
   onSend: (text, files) => send(text, edit?.finish(), files),
-  onStop: stop,
+  onStop: () => socket.act("cancel", { invocation_id: invocations.current }),
 });
 const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
 
@@ -86,15 +87,15 @@ const loadJobs = once(async () => {
   const { Jobs } = await import("./jobs.js");
   return new Jobs(conversation, {
     onCancel: (id) => socket.act("cancel_job", { id }),
-    onAnswer: (answer) => socket.act("answer_job", answer),
+    onAnswer: act("answer_job"),
   });
 });
 const answersOnce = once(async () => {
   const { Answers } = await import("./answers.js");
   return new Answers(conversation, {
-    onAnswer: (answer) => socket.act("respond", answer),
-    onChoose: (choice) => socket.act("choose", choice),
-    onWithdraw: (tool) => socket.act("withdraw_allowance", tool),
+    onAnswer: act("respond"),
+    onChoose: act("choose"),
+    onWithdraw: act("withdraw_allowance"),
   });
 });
 const loadSchedules = once(async () => {
@@ -307,10 +308,6 @@ function mayEdit() {
   return !isRunning && !composer.field.disabled;
 }
 
-function stop() {
-  socket.act("cancel", { invocation_id: invocations.current });
-}
-
 function showWork() {
   const isRunning = invocations.current !== null;
   composer.running = invocations.current;
@@ -354,7 +351,7 @@ function showNotice(text) {
 }
 
 embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame));
-listenForConfirmations(conversation.log, (answer) => socket.act("confirm", answer));
+listenForConfirmations(conversation.log, act("confirm"));
 loadAnswers();
 if (!byId("earlier").hidden) loadEarlier();
 if ("rewound" in byId("alternatives").dataset) loadAlternatives();

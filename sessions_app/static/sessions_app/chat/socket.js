@@ -19,7 +19,7 @@ export class ChatSocket {
   #heardAtPing = -1;
   #retryTimer = 0;
   #hasEnded = false;
-  #acts = []; // what the person did without a connection
+  #acts = [];
 
   /**
    * @param path - Path of the websocket on this host.
@@ -56,7 +56,7 @@ export class ChatSocket {
     return true;
   }
 
-  /** Send a frame of what the person did: now, or with the next connection. */
+  /** Send a frame now, or with the next connection. */
   act(type, fields) {
     if (!this.send(type, fields)) this.#acts.push([type, fields]);
   }
@@ -98,9 +98,9 @@ export class ChatSocket {
       this.#attempts = 0;
       this.#wasReady = true;
       this.#setState("connected");
+      for (const act of this.#acts.splice(0)) this.act(...act);
     }
     this.onFrame(frame);
-    if (frame.type === "ready") this.#acts.splice(0).forEach((act) => this.act(...act));
   }
 
   #disconnect(code) {
