@@ -42,7 +42,7 @@ class _BufferWatch:
         self.resumeProducing()
 
     async def wait_for_room(self) -> None:
-        """Return when the buffer has room: at once, or when it is empty again."""
+        """Return when the buffer has room: immediately, or when it is empty again."""
         if self._room is not None:
             await self._room.wait()
 

@@ -110,13 +110,18 @@ def test_a_dropped_connection_is_shown_and_missed_words_appear_after_the_reconne
     expect(chat.answers).to_have_text([WHOLE])
 
 
-def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
-    chat: ChatPage, model: Model
-) -> None:
+def cut_within_an_answer(chat: ChatPage, model: Model) -> None:
+    """Cut the connection when the page shows the first word of "Here I am."; the model holds the rest back."""
     model.play(Turn(text=["Here ", "I am."], hold_before=[1]))
     chat.send("Hello")
     expect(chat.growing).to_have_text("Here ")
     chat.connection.cut()
+
+
+def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
+    chat: ChatPage, model: Model
+) -> None:
+    cut_within_an_answer(chat, model)
     model.release()
     chat.connection.restore()
     chat.wait_for_answer("Here I am.")
@@ -127,10 +132,7 @@ def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
 def test_an_answer_that_is_stopped_without_a_connection_ends_after_the_reconnect(
     chat: ChatPage, model: Model
 ) -> None:
-    model.play(Turn(text=["Here ", "I am."], hold_before=[1]))
-    chat.send("Hello")
-    expect(chat.growing).to_have_text("Here ")
-    chat.connection.cut()
+    cut_within_an_answer(chat, model)
     expect(chat.status).to_have_text("Reconnecting…")
     chat.stop_button.click()
     expect(chat.stop_button).to_be_disabled()
