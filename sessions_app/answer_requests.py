@@ -22,7 +22,7 @@ from runtime.events.calls import (
     made_calls,
 )
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import confirmer_of
+from runtime.events.tool_confirmation import call_to_confirm, confirmer_of
 from sessions_app import agent_registry, client_ids
 from sessions_app.codec import json_object
 from sessions_app.db import threads
@@ -124,7 +124,7 @@ def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
 async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> AnswerRequest:
     call, args = made.call, made.call.args or {}
     kind = KINDS.get(call.name or "", RequestKind.CALL)
-    original = json_object(args.get("originalFunctionCall")) if kind == RequestKind.CONFIRMATION else {}
+    original = call_to_confirm(args) if kind == RequestKind.CONFIRMATION else {}
     tool_name = str(original.get("name") or call.name or "")
     try:
         rule = await rule_of(app_name, made)

@@ -17,7 +17,12 @@ from runtime.context import Context, InvocationContext
 from runtime.engine.build_events import new_call_id
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import ToolConfirmation
+from runtime.events.tool_confirmation import (
+    ToolConfirmation,
+    call_to_confirm,
+    make_request_args,
+    question_in,
+)
 
 
 async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> Event:
@@ -89,15 +94,16 @@ def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
     The remote agent does not decide who of this site confirms, and for how long.
     """
     args = theirs.args or {}
-    original, asked = args.get("originalFunctionCall"), args.get("toolConfirmation")
-    if theirs.name == REQUEST_CONFIRMATION and isinstance(original, dict) and isinstance(asked, dict):
+    original, asked = call_to_confirm(args), question_in(args)
+    if theirs.name == REQUEST_CONFIRMATION and original and asked:
         try:
             given = ToolConfirmation.model_validate(asked)
         except ValidationError:
             given = ToolConfirmation()
         question = ToolConfirmation(hint=given.hint, payload=given.payload)
-        args = {"originalFunctionCall": original, "toolConfirmation": question.model_dump(by_alias=True)}
-        return types.FunctionCall(id=new_call_id(), name=REQUEST_CONFIRMATION, args=args)
+        return types.FunctionCall(
+            id=new_call_id(), name=REQUEST_CONFIRMATION, args=make_request_args(original, question)
+        )
     text = f"{theirs.name}: {json.dumps(args, ensure_ascii=False)}" if args else theirs.name
     return types.FunctionCall(id=new_call_id(), name=REMOTE_INPUT, args={"input_required": text})
 

@@ -7,14 +7,13 @@ to a confirmation request of the framework that offers it. State, tools and mode
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from runtime import types
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import ToolConfirmation
+from runtime.events.tool_confirmation import ToolConfirmation, call_to_confirm, offers_allowance
 
 WITHDRAWAL_KEY = "adk_withdrawn_allowance"
 """Key in `custom_metadata` of an event without content, by which a person withdraws an allowance."""
@@ -86,12 +85,6 @@ def used_allowance(event: Event, call_id: str) -> float | None:
     return float(given_at) if isinstance(given_at, int | float) else None
 
 
-def offers_allowance(request_args: Mapping[str, Any]) -> bool:
-    """True when the arguments of a confirmation request offer to allow later calls."""
-    question = request_args.get("toolConfirmation")
-    return isinstance(question, Mapping) and question.get("forSession") is True
-
-
 def _offers(event: Event) -> dict[str, ToolOfAgent]:
     """Return the tools for which the framework offers an allowance in this event, by the id of the request.
 
@@ -100,9 +93,9 @@ def _offers(event: Event) -> dict[str, ToolOfAgent]:
     offers: dict[str, ToolOfAgent] = {}
     for call in event.get_function_calls():
         args = call.args or {}
-        original = args.get("originalFunctionCall")
+        original = call_to_confirm(args)
         is_request = call.name == REQUEST_CONFIRMATION and call.id in (event.long_running_tool_ids or ())
-        if is_request and call.id and offers_allowance(args) and isinstance(original, Mapping):
+        if is_request and call.id and offers_allowance(args) and original:
             offers[call.id] = ToolOfAgent(agent=event.author, tool=str(original.get("name")))
     return offers
 

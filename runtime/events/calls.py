@@ -8,6 +8,7 @@ from typing import Any
 
 from runtime import types
 from runtime.events.event import Event
+from runtime.events.tool_confirmation import call_to_confirm
 
 REQUEST_CONFIRMATION = "adk_request_confirmation"
 REQUEST_CREDENTIAL = "adk_request_credential"
@@ -34,8 +35,7 @@ def is_framework_request(event: Event) -> bool:
 def id_of_requested_call(request: types.FunctionCall) -> str | None:
     """Return the id of the call for which a call of the framework requests a confirmation or a credential."""
     args = request.args or {}
-    original = args.get("originalFunctionCall")
-    found = original.get("id") if isinstance(original, dict) else args.get("functionCallId")
+    found = call_to_confirm(args).get("id") or args.get("functionCallId")
     return found if isinstance(found, str) else None
 
 

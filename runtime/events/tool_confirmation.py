@@ -46,8 +46,33 @@ class ToolConfirmation(BaseModel):
         return cls.model_validate(json.loads(fields["response"]) if set(fields) == {"response"} else fields)
 
 
+def make_request_args(call: Mapping[str, Any], question: ToolConfirmation) -> dict[str, Any]:
+    """Return the arguments of a request to confirm the call, given as its `id`, `name` and `args`."""
+    asked = question.model_dump(mode="json", by_alias=True)
+    return {"originalFunctionCall": dict(call), "toolConfirmation": asked}
+
+
+def call_to_confirm(request_args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the call that a confirmation request is about; empty for the arguments of other calls."""
+    return _object_in(request_args, "originalFunctionCall")
+
+
+def question_in(request_args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the question of a confirmation request; empty for the arguments of other calls."""
+    return _object_in(request_args, "toolConfirmation")
+
+
+def offers_allowance(request_args: Mapping[str, Any]) -> bool:
+    """True when the arguments of a confirmation request offer to allow later calls."""
+    return question_in(request_args).get("forSession") is True
+
+
 def confirmer_of(request_args: Mapping[str, Any]) -> str:
     """Return the party that may answer a confirmation request with these arguments: by default the person."""
-    question = request_args.get("toolConfirmation")
-    rule = question.get("confirmedBy") if isinstance(question, Mapping) else None
+    rule = question_in(request_args).get("confirmedBy")
     return rule if isinstance(rule, str) else PERSON
+
+
+def _object_in(request_args: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = request_args.get(key)
+    return found if isinstance(found, dict) else {}

@@ -12,6 +12,7 @@ from runtime import types
 from runtime.context import AgentProtocol, Context
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of, unanswered_calls
 from runtime.events.event import Event
+from runtime.events.tool_confirmation import call_to_confirm
 from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
@@ -127,9 +128,8 @@ class AgentTool(BaseTool):
 
 def _describe_awaited(call: types.FunctionCall) -> str:
     """Return a phrase for the answer that an unanswered call waits for."""
-    args = call.args or {}
     if call.name == REQUEST_CONFIRMATION:
-        return f"a person's confirmation of {args['originalFunctionCall']['name']!r}"
+        return f"a person's confirmation of {call_to_confirm(call.args or {}).get('name')!r}"
     if call.name == REQUEST_CREDENTIAL:
         return "a credential of a person"
     return f"the answer to its call of {call.name!r}"

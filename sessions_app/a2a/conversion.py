@@ -24,8 +24,8 @@ from runtime.a2a.parts import encodable, function_call_part, to_a2a
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of
 from runtime.events.event import Event
+from runtime.events.tool_confirmation import call_to_confirm, question_in
 from sessions_app.a2a.tasks import SiteTask
-from sessions_app.codec import json_object
 from sessions_app.models import ToolJob
 
 MOST_HISTORY = 100
@@ -129,11 +129,8 @@ def options_of(call: types.FunctionCall) -> list[Any]:
 def _question_in_words(call: types.FunctionCall) -> str:
     args = call.args or {}
     if call.name == REQUEST_CONFIRMATION:
-        asked, original = (
-            json_object(args.get("toolConfirmation")),
-            json_object(args.get("originalFunctionCall")),
-        )
-        hint = asked.get("hint") or f"May {original.get('name')} run with these arguments?"
+        hint = question_in(args).get("hint")
+        hint = hint or f"May {call_to_confirm(args).get('name')} run with these arguments?"
         return f"{hint} (yes or no)"
     if call.name == REQUEST_CREDENTIAL:
         return "A credential is needed. Answer the call with it."

@@ -12,10 +12,10 @@ from runtime import types
 from runtime.engine.human_input.confirmation import read_confirmation
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.errors import InvalidAnswerError
-from runtime.events.allowances import offers_allowance
 from runtime.events.answer_rules import PERSON, SITE, STAFF
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, made_calls
 from runtime.events.event import Event
+from runtime.events.tool_confirmation import offers_allowance
 from sessions_app import actors, client_ids
 from sessions_app.actors import Actor
 from sessions_app.answer_requests import rule_of

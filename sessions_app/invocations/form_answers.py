@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.events.tool_confirmation import ToolConfirmation
+from runtime.events.tool_confirmation import ToolConfirmation, question_in
 from sessions_app.codec import refusing_deep_values
 from sessions_app.errors import InvalidInputError
 
@@ -27,14 +27,13 @@ class ApprovalForm:
     changes: Mapping[str, Any]
     for_session: bool
 
-    def response_to(self, question: Mapping[str, Any]) -> dict[str, Any]:
+    def response_to(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return the response with the question's payload and the changes.
 
         Raises:
             InvalidInputError: the payload has no value of a changed name, or a value is nested too deeply.
         """
-        confirmation = question.get("toolConfirmation")
-        payload = confirmation.get("payload") if isinstance(confirmation, Mapping) else None
+        payload = question_in(args).get("payload")
         values = payload if isinstance(payload, Mapping) else {"": payload}
         unknown = sorted(self.changes.keys() - values.keys())
         if unknown:
@@ -58,13 +57,13 @@ class OptionForm:
 
     number: int
 
-    def response_to(self, question: Mapping[str, Any]) -> dict[str, Any]:
+    def response_to(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return the response with the option.
 
         Raises:
             InvalidInputError: the question has no such option.
         """
-        options = question.get("options")
+        options = args.get("options")
         if not isinstance(options, list) or not 0 <= self.number < len(options):
             raise InvalidInputError(
                 f"This question has no option {self.number}. Reload the page and choose again.",

@@ -15,11 +15,11 @@ from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.engine.human_input.confirmation import default_hint, is_rejection
 from runtime.events import Event
-from runtime.events.allowances import offers_allowance, used_allowance
+from runtime.events.allowances import used_allowance
 from runtime.events.answer_rules import PERSON
 from runtime.events.call_times import call_seconds
 from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
-from runtime.events.tool_confirmation import confirmer_of
+from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
 from sessions_app.actors import ActorKind
 from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL, answerer_in, scheduled_task_in
 from sessions_app.masking import beginning_of
@@ -316,15 +316,13 @@ def _confirmation_request_block(
 ) -> ConfirmationRequestBlock | None:
     """Return the block of a request that the engine made; None for a call by which the model imitates one."""
     request = call.args or {}
-    original, confirmation = request.get("originalFunctionCall"), request.get("toolConfirmation") or {}
-    if not (isinstance(original, Mapping) and isinstance(confirmation, Mapping)):
-        return None
+    original, question = call_to_confirm(request), question_in(request)
     args = original.get("args") or {}
-    if not isinstance(args, Mapping):
+    if not original or not isinstance(args, Mapping):
         return None
     tool = str(original.get("name") or "")
     words, readable_args = _words_and_arguments(view, author, tool, args)
-    hint = str(confirmation.get("hint") or "")
+    hint = str(question.get("hint") or "")
     return ConfirmationRequestBlock(
         call_id=call.id or "",
         asking_call_id=str(original.get("id") or ""),
@@ -333,7 +331,7 @@ def _confirmation_request_block(
         args=readable_args,
         agent=author,
         tool=tool,
-        fields=payload_fields(confirmation.get("payload")),
+        fields=payload_fields(question.get("payload")),
         offers_allowance=offers_allowance(request),
         staff_decide=confirmer_of(request) != PERSON,
     )

@@ -16,7 +16,7 @@ from runtime.errors import InvalidAnswerError
 from runtime.events.allowances import ToolOfAgent
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.event_actions import EventActions
-from runtime.events.tool_confirmation import ToolConfirmation
+from runtime.events.tool_confirmation import ToolConfirmation, make_request_args
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import ToolError
 
@@ -108,8 +108,5 @@ def _ask(tool: BaseTool, context: Context) -> None:
 
 
 def _request(call: types.FunctionCall, question: ToolConfirmation) -> types.FunctionCall:
-    args = {
-        "originalFunctionCall": {"id": call.id, "name": call.name, "args": call.args or {}},
-        "toolConfirmation": question.model_dump(mode="json", by_alias=True),
-    }
+    args = make_request_args({"id": call.id, "name": call.name, "args": call.args or {}}, question)
     return types.FunctionCall(id=new_call_id(), name=REQUEST_CONFIRMATION, args=args)

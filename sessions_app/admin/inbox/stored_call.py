@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.engine.human_input.confirmation import default_hint
+from runtime.events.tool_confirmation import call_to_confirm, question_in
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.session_page.event_rows import read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
@@ -27,8 +28,8 @@ class StoredCall:
 
     def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:
         self.seq, self.args = seq, mask(args)
-        asked = json_object(self.args.get("originalFunctionCall"))
-        question = json_object(self.args.get("toolConfirmation"))
+        asked = call_to_confirm(self.args)
+        question = question_in(self.args)
         hint = str(question.get("hint") or "")
         self.hint = "" if hint == default_hint(str(asked.get("name") or "")) else hint
         values = {**json_object(asked.get("args") if asked else self.args)}

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.codec import json_object
 from sessions_app.models import Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
@@ -115,7 +116,7 @@ def asking_call_id(call: Mapping[str, Any]) -> str | None:
     """Return the id of the call that a confirmation request is about; None for every other call."""
     if call.get("name") != REQUEST_CONFIRMATION:
         return None
-    call_id = json_object(json_object(call.get("args")).get("originalFunctionCall")).get("id")
+    call_id = call_to_confirm(json_object(call.get("args"))).get("id")
     return call_id if call_id and isinstance(call_id, str) else None
 
 
