@@ -26,17 +26,17 @@ from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
 from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.db import leases, threads
+from sessions_app.evaluation.repairs import evaluation_repairs
 from sessions_app.evaluation.retention import delete_old_evaluations
 from sessions_app.evaluation.run import evaluate
-from sessions_app.evaluation.sweeper import evaluation_repairs
 from sessions_app.figures.batches import count_figures, look_at_all_again
 from sessions_app.figures.day_amounts import delete_old_days
 from sessions_app.invocations.background import run_in_background
 from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.invocations.escalation import escalations
 from sessions_app.invocations.rewind import finish_interrupted_rewind
+from sessions_app.jobs.repairs import job_repairs
 from sessions_app.jobs.run_tool import run_tool_job
-from sessions_app.jobs.sweeper import job_repairs
 from sessions_app.models import WebhookDelivery
 from sessions_app.process_metrics import note_sweep
 from sessions_app.scheduling.firing import due_task_repair
@@ -47,7 +47,7 @@ from sessions_app.services.unused_texts import delete_all_unused_texts
 from sessions_app.shutdown import shut_down
 from sessions_app.sweeping import sweep_over
 from sessions_app.webhooks.delivery import Push, delete_old_deliveries, start_round
-from sessions_app.webhooks.sweep import offer_due_deliveries
+from sessions_app.webhooks.repairs import offer_due_deliveries
 
 logger = logging.getLogger(__name__)
 ABANDONED_AFTER_SECONDS = 5.0

@@ -17,7 +17,7 @@ from sessions_app.sweeping import OverdueRows, Repair
 
 
 def deleted_session_repair() -> Repair:
-    """Return the share of a sweep that erases deleted sessions. A session under legal hold stays hidden."""
+    """Return the repair that erases deleted sessions. A session under legal hold stays hidden."""
     return OverdueRows(_overdue, _erase)
 
 

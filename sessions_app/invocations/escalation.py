@@ -33,7 +33,7 @@ MAY_BE_REJECTED = Q(kind__in=(RequestKind.CONFIRMATION, RequestKind.CALL)) | Q(j
 
 
 def escalations() -> list[Repair]:
-    """Return the parts of a sweep that concern requests without an answer; none without limits."""
+    """Return the repairs of requests without an answer; none without limits."""
     return [_mail_overdue, OverdueRows(_too_late, _reject)] if conf().answer_limits else []
 
 

@@ -28,7 +28,7 @@ DETAIL = "The function went on for more than {0:g} seconds after its cancellatio
 
 
 def forced_end_repair() -> Repair:
-    """Return the part of a sweep that ends jobs by force. Until a job has ended, each sweep asks again."""
+    """Return the repair that ends jobs by force. Until a job has ended, each sweep asks again."""
     return OverdueRows(_ignoring_their_cancellation, _ask_workers)
 
 

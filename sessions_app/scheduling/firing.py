@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def due_task_repair() -> Repair:
-    """Return the part of a sweep that fires due tasks. Safe to run in parallel and after a crash at any point."""
+    """Return the repair that fires due tasks. Safe to run in parallel and after a crash at any point."""
     return OverdueRows(_due_tasks, _fire_or_fail)
 
 

@@ -45,12 +45,7 @@ def make_webhook(
         LimitExceededError: the user has as many webhooks as are allowed.
     """
     check_url(url)
-    people_id = maker.people_id if maker and is_of_group else None
-    if is_of_group and people_id is None:
-        raise InvalidInputError(
-            "Only the key of a service may ask for a webhook about all people of its group.",
-            field="is_of_group",
-        )
+    people_id = _group_of(maker) if is_of_group else None
     secret = new_secret()
     with transaction.atomic():
         # The lock lets one request at a time count the webhooks of the person.
@@ -59,10 +54,7 @@ def make_webhook(
             made.secret = encrypt_text(secret)
             made.save(update_fields=["secret"])
             return made, secret
-        if Webhook.objects.filter(user_id=user.pk, session=None).count() >= MOST_WEBHOOKS:
-            raise LimitExceededError(
-                f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not used."
-            )
+        _check_number(user)
         hook = Webhook.objects.create(
             pk=hook_id or uuid4(),
             user_id=user.pk,
@@ -114,3 +106,17 @@ def own_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:
     if hook is None:
         raise NotFoundError("There is no such webhook here.")
     return hook
+
+
+def _group_of(maker: ApiKey | None) -> int:
+    if maker is None or maker.people_id is None:
+        raise InvalidInputError(
+            "Only the key of a service may ask for a webhook about all people of its group.",
+            field="is_of_group",
+        )
+    return maker.people_id
+
+
+def _check_number(user: Any) -> None:
+    if Webhook.objects.filter(user_id=user.pk, session=None).count() >= MOST_WEBHOOKS:
+        raise LimitExceededError(f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not used.")

@@ -21,7 +21,7 @@ from pytest_django.fixtures import Settings
 from sessions_app import actors, agent_registry, celery_dispatch
 from sessions_app.actors import Act
 from sessions_app.db import threads
-from sessions_app.jobs import response, sweeper
+from sessions_app.jobs import repairs, response
 from sessions_app.models.session_act import SessionActManager
 from sessions_app.shutdown import shut_down
 
@@ -96,7 +96,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         sent.append((str(job_id), task_name))
 
     monkeypatch.setattr(celery_dispatch, "send_job", record)
-    monkeypatch.setattr(sweeper, "send_job", record)
+    monkeypatch.setattr(repairs, "send_job", record)
     monkeypatch.setattr(response, "send_run_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
     return sent

@@ -16,7 +16,7 @@ from runtime.tools import BaseTool
 from sessions_app import agent_registry, use_cases
 from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
-from sessions_app.jobs.sweeper import job_repairs
+from sessions_app.jobs.repairs import job_repairs
 from sessions_app.models import Event, Session, ToolJob
 from sessions_app.sweeping import sweep_over
 from tests.fakes import ScriptedModel
@@ -58,7 +58,7 @@ def run_queue(session_id: UUID) -> None:
 
 
 def sweep_jobs() -> None:
-    """Run the part of a sweep that concerns jobs."""
+    """Run the repairs of jobs."""
     sweep_over(job_repairs())
 
 

@@ -38,7 +38,7 @@ def converse(
 
 
 def fire_due_tasks() -> None:
-    """Run the part of a sweep that fires due tasks."""
+    """Run the repair that fires due tasks."""
     sweep_over([due_task_repair()])
 
 

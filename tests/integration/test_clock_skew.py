@@ -58,7 +58,7 @@ def start_job(person: User, model: ScriptedModel, name: str, **args: str) -> Too
     return ToolJob.objects.get(session_id=session_id)
 
 
-def test_a_sweeper_whose_clock_is_ahead_declares_no_live_job_lost(
+def test_a_sweep_whose_clock_is_ahead_declares_no_live_job_lost(
     person: User,
     broker: list[tuple[str, str]],
     background_end: None,
@@ -73,7 +73,7 @@ def test_a_sweeper_whose_clock_is_ahead_declares_no_live_job_lost(
     assert (job.status, job.attempts) == ("running", 1)
 
 
-def test_a_sweeper_whose_clock_is_ahead_sends_no_job_too_early(
+def test_a_sweep_whose_clock_is_ahead_sends_no_job_too_early(
     person: User, broker: list[tuple[str, str]], background_end: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start_job(person, clerk_with(count_bees, monkeypatch), "count_bees", hive="north")

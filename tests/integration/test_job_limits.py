@@ -14,8 +14,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from sessions_app.jobs import job_tool, time_limit
+from sessions_app.jobs.repairs import MAX_ATTEMPTS
 from sessions_app.jobs.run import process_name
-from sessions_app.jobs.sweeper import MAX_ATTEMPTS
 from sessions_app.jobs.time_limit import end_killed_job
 from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub

@@ -19,7 +19,7 @@ from sessions_app.db import threads
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.jobs import ask, confirm, job_tool, progress
 from sessions_app.jobs.questions import JobQuestion
-from sessions_app.jobs.sweeper import MAX_ATTEMPTS
+from sessions_app.jobs.repairs import MAX_ATTEMPTS
 from sessions_app.models import Invocation, JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk

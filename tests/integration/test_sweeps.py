@@ -14,7 +14,7 @@ from django.utils import timezone
 from sessions_app import models, sweeping, tasks
 from sessions_app.db import leases, session_lease, threads
 from sessions_app.db.clock import database_now
-from sessions_app.jobs import sweeper
+from sessions_app.jobs import repairs
 from sessions_app.models import Invocation, ScheduledTask, ToolJob
 from sessions_app.scheduling import firing
 from sessions_app.tasks import sweep
@@ -108,7 +108,7 @@ def test_a_job_that_cannot_be_sent_holds_up_neither_other_jobs_nor_scheduled_tas
             raise RuntimeError("no such queue")
         sent.append(task_name)
 
-    monkeypatch.setattr(sweeper, "send_job", send)
+    monkeypatch.setattr(repairs, "send_job", send)
     add_jobs(session, 2)
     ToolJob.objects.update(created_at=timezone.now() - timedelta(hours=1))
     add_due_tasks(session, 1)

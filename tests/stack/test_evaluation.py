@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 
 from sessions_app import agent_registry
 from sessions_app.db import threads
-from sessions_app.evaluation.sweeper import evaluation_repairs
+from sessions_app.evaluation.repairs import evaluation_repairs
 from sessions_app.models import EvaluatedCase
 from sessions_app.shutdown import shut_down
 from sessions_app.sweeping import sweep_over

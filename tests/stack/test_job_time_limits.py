@@ -19,7 +19,7 @@ from django.contrib.auth.models import User
 from sessions_app import actors, agent_registry
 from sessions_app.db import threads
 from sessions_app.jobs.cancel import cancel_job
-from sessions_app.jobs.sweeper import job_repairs
+from sessions_app.jobs.repairs import job_repairs
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
 from sessions_app.shutdown import shut_down
 from sessions_app.sweeping import sweep_over

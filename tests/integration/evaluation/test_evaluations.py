@@ -26,8 +26,8 @@ from sessions_app.errors import NotFoundError
 from sessions_app.evaluation import retention, run
 from sessions_app.evaluation.comparison import Change, reports_of
 from sessions_app.evaluation.end import cancel_evaluation, wait_for_end
+from sessions_app.evaluation.repairs import MAX_ATTEMPTS, evaluation_repairs
 from sessions_app.evaluation.start import start_evaluation
-from sessions_app.evaluation.sweeper import MAX_ATTEMPTS, evaluation_repairs
 from sessions_app.models import CaseStatus, DayFigure, EvaluatedCase, Evaluation, Invocation, Session
 from sessions_app.services.erasing import delete_session_row
 from sessions_app.sweeping import sweep_over

@@ -22,7 +22,6 @@ from sessions_app.session_list.search import search_sessions
 from sessions_app.tasks import sweep
 from tests.integration.pages.page_helpers import add_event, page
 
-CURSORS = re.compile(r'rel="next" href="[^"]*before=([^"]+)"')
 MANY = 1_000
 
 

@@ -1,4 +1,4 @@
-"""Sweep of evaluations: send what is due, queue lost cases again, end evaluations whose last case is gone."""
+"""Repairs of evaluations: send what is due, queue lost cases again, end evaluations whose last case is gone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_ATTEMPTS = 3
 
 
 def evaluation_repairs() -> list[Repair]:
-    """Return the parts of a sweep that concern evaluations."""
+    """Return the repairs of evaluations."""
     return [
         OverdueRows(_lost, _recover),
         OverdueRows(_to_send, lambda case: send_cases([case])),

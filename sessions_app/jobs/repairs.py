@@ -1,4 +1,4 @@
-"""Sweep of jobs: send due jobs, and repair jobs that a crash left unsent, lost or without a function response."""
+"""Repairs of jobs: send due jobs, and take up jobs that a crash left unsent, lost or without a function response."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_ATTEMPTS = 5
 
 
 def job_repairs() -> list[Repair]:
-    """Return the parts of a sweep that concern jobs."""
+    """Return the repairs of jobs."""
     return [
         forced_end_repair(),
         OverdueRows(_lost, _recover),

@@ -1,4 +1,4 @@
-"""Part of the sweep that sends due deliveries to a worker."""
+"""Repair of deliveries: send what is due to a worker."""
 
 from __future__ import annotations
 
