@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 UNREADABLE = "This event was written by another version of the site and cannot be shown. It is kept."
 FIRST_TIMESTAMP, LAST_TIMESTAMP = -62_135_510_400, 253_402_214_400
 """The calendar, without its first and last day, so that each timestamp has a date in every time zone."""
-LARGEST_INTEGER, LARGEST_ID = 2**31 - 1, 2**63 - 1
+MAX_INTEGER, MAX_ID = 2**31 - 1, 2**63 - 1
 """Largest values of PostgreSQL's columns of the types integer and bigint."""
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 

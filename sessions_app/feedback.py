@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sessions_app.codec import storable
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.models import Feedback, Rating, Session
-from sessions_app.models.feedback import LONGEST_COMMENT
+from sessions_app.models.feedback import MAX_COMMENT_LENGTH
 
 
 def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None:
@@ -21,9 +21,9 @@ def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None
         raise InvalidInputError(
             f"{rating!r} is no rating. Send one of {', '.join(Rating.values)}.", field="rating"
         )
-    if len(comment) > LONGEST_COMMENT:
+    if len(comment) > MAX_COMMENT_LENGTH:
         raise InvalidInputError(
-            f"The comment has {len(comment)} characters; the limit is {LONGEST_COMMENT}. Shorten it.",
+            f"The comment has {len(comment)} characters; the limit is {MAX_COMMENT_LENGTH}. Shorten it.",
             field="comment",
         )
     if not session.events.filter(seq=seq).exclude(author="user").exists():

@@ -13,12 +13,12 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from sessions_app.actors import Act, ActionKind, Actor
-from sessions_app.codec import LARGEST_INTEGER, storable
+from sessions_app.codec import MAX_INTEGER, storable
 from sessions_app.errors import InvalidInputError, LimitExceededError, NotFoundError, PermissionDeniedError
 from sessions_app.models import AccountAct, ApiKey, Scope
 from sessions_app.models.api_key import NAME_LENGTH, ApiKeyQuerySet
 
-MOST_KEYS = 50
+MAX_KEYS = 50
 """Keys of a person that are in force at once."""
 
 
@@ -68,8 +68,8 @@ def make_key(
             key = made.take_new_key()
             made.save(update_fields=["prefix", "digest"])
             return made, key
-        if ApiKey.objects.active().filter(user_id=user.pk).count() >= MOST_KEYS:
-            raise LimitExceededError(f"There are {MOST_KEYS} keys already. Revoke one that is not used.")
+        if ApiKey.objects.active().filter(user_id=user.pk).count() >= MAX_KEYS:
+            raise LimitExceededError(f"There are {MAX_KEYS} keys already. Revoke one that is not used.")
         row, key = ApiKey.objects.all().make(
             pk=key_id or uuid4(),
             user_id=user.pk,
@@ -138,10 +138,8 @@ def _checked_name(properties: KeyProperties) -> str:
             "The key would have expired already. Choose a later time.", field="expires_at"
         )
     for field in ("requests_per_minute", "tokens_per_day"):
-        if not 0 <= getattr(properties, field) <= LARGEST_INTEGER:
-            raise InvalidInputError(
-                f"Choose limits from 0, which is none, to {LARGEST_INTEGER}.", field=field
-            )
+        if not 0 <= getattr(properties, field) <= MAX_INTEGER:
+            raise InvalidInputError(f"Choose limits from 0, which is none, to {MAX_INTEGER}.", field=field)
     return name
 
 

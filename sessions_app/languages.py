@@ -23,7 +23,7 @@ THEME_COOKIE = "adk_theme"
 LOCALE_MIDDLEWARE = "django.middleware.locale.LocaleMiddleware"
 TIME_ZONE_COOKIE = "adk_time_zone"
 """Set by `chat/time_zone.js`."""
-LONGEST_ZONE_NAME = 64
+MAX_ZONE_NAME_LENGTH = 64
 
 
 def offered_languages() -> list[str]:
@@ -64,7 +64,7 @@ def language_of(scope: Mapping[str, Any]) -> str:
 def browser_time_zone(cookies: Mapping[str, str]) -> str:
     """Return the name of the time zone that the browser has told; empty without a valid one."""
     name = cookies.get(TIME_ZONE_COOKIE, "")
-    if not name or len(name) > LONGEST_ZONE_NAME:
+    if not name or len(name) > MAX_ZONE_NAME_LENGTH:
         return ""
     try:
         return zone_of(name).key

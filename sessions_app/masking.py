@@ -32,7 +32,7 @@ _HYPHENATED = r"(?:-\d++)*+(?![\w-])"
 _DIGITS = re.compile(rf"[2-6](?<![\w.+-].)\d*+{_HYPHENATED}(?: \d++{_HYPHENATED})*+")
 """Groups of digits with a space or hyphen between two; none that a hyphen joins to a word."""
 _GROUP = re.compile(r"\d+")
-_MOST_GROUPS = 6
+_MAX_GROUPS = 6
 _CARD = re.compile(r"(?=\d{13,19}$)(?:4|5[1-5]|2[2-7]|3[0-8]|6[0245])")
 _LEXEME = re.compile(
     r'"(?:[^"\\]|\\.)*"\s*:\s*|"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[\[\]{}]|[,:\s]+', re.DOTALL
@@ -246,7 +246,7 @@ def _cards(text: str) -> Iterator[tuple[int, int]]:
     groups = list(_GROUP.finditer(text))
     for first, start in enumerate(groups):
         digits = ""
-        for end in groups[first : first + _MOST_GROUPS]:
+        for end in groups[first : first + _MAX_GROUPS]:
             digits += end[0]
             if len(digits) > 12 and _is_card(digits):
                 yield start.start(), end.end()

@@ -40,7 +40,7 @@ OF_THE_RUNTIME = (
 )
 """Sentences of `runtime/models/` and `runtime/a2a/`, which know no catalogues."""
 SENTENCE_ENDS = (".", "!", "?", "…")
-LONGEST_SENTENCE = 1_000
+MAX_SENTENCE_LENGTH = 1_000
 """Longer texts are of agents and their tools: no pattern is tried on them."""
 
 
@@ -50,7 +50,7 @@ def in_language(sentence: str) -> str:
     if not sentence or language.partition("-")[0] == "en":
         return sentence
     translation = gettext(sentence)
-    if translation != sentence or len(sentence) > LONGEST_SENTENCE:
+    if translation != sentence or len(sentence) > MAX_SENTENCE_LENGTH:
         return translation
     for pattern, msgid in _patterns(language.partition("-")[0]):
         if match := pattern.fullmatch(sentence):

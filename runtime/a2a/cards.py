@@ -15,7 +15,7 @@ from google.protobuf.json_format import ParseError
 
 from runtime.a2a.errors import AgentCardResolutionError
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 
 def is_address(source: str) -> bool:
@@ -40,8 +40,8 @@ async def fetch_card(client: httpx.AsyncClient, url: str, headers: Mapping[str, 
         text = bytearray()
         async for chunk in response.aiter_bytes():
             text += chunk
-            if len(text) > MOST_BYTES:
-                raise AgentCardResolutionError(f"The agent card {url!r} has more than {MOST_BYTES} bytes.")
+            if len(text) > MAX_BYTES:
+                raise AgentCardResolutionError(f"The agent card {url!r} has more than {MAX_BYTES} bytes.")
     card = _parsed(bytes(text), url)
     for interface in card.supported_interfaces:
         _check_secure(interface.url, url)

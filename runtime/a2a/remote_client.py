@@ -33,7 +33,7 @@ from runtime.a2a.errors import (
     AgentCardResolutionError,
     RemoteAgentError,
 )
-from runtime.a2a.reply import MOST_BYTES
+from runtime.a2a.reply import MAX_BYTES
 from runtime.models.loop_clients import ssl_context
 
 logger = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ class _BoundedStream(httpx.AsyncByteStream):
         count = 0
         async for chunk in self._inner:
             count += len(chunk)
-            if count > 2 * MOST_BYTES:  # JSON takes more bytes than the content in it.
+            if count > 2 * MAX_BYTES:  # JSON takes more bytes than the content in it.
                 raise RemoteAgentError(TOO_LARGE, f"A response has more than {count} bytes.")
             yield chunk
 

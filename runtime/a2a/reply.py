@@ -12,11 +12,11 @@ from runtime import types
 from runtime.a2a.errors import CANCELED, FAILED, REJECTED, TOO_LARGE, RemoteAgentError
 from runtime.a2a.parts import ToGenai, converted_by, to_genai
 
-MOST_TEXT = 1_000_000
+MAX_TEXT_LENGTH = 1_000_000
 """Limit of the characters of an answer."""
-MOST_BYTES = 20_000_000
+MAX_BYTES = 20_000_000
 """Limit of the bytes that a remote agent sends in one turn."""
-MOST_ITEMS = 20_000
+MAX_ITEMS = 20_000
 """Limit of the items of a stream: each costs time, however short it is."""
 
 WAITING: set[int] = {TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED}
@@ -141,14 +141,14 @@ class Reply:
         """
         kept = list(parts)
         self._characters += sum(len(part.text) for part in kept)
-        if self._characters > MOST_TEXT:
-            raise RemoteAgentError(TOO_LARGE, f"It sent more than {MOST_TEXT} characters.")
+        if self._characters > MAX_TEXT_LENGTH:
+            raise RemoteAgentError(TOO_LARGE, f"It sent more than {MAX_TEXT_LENGTH} characters.")
         return kept
 
     def _check_size(self, item: StreamResponse) -> None:
         self._items += 1
         self._size += item.ByteSize()
-        if self._size > MOST_BYTES or self._items > MOST_ITEMS:
+        if self._size > MAX_BYTES or self._items > MAX_ITEMS:
             raise RemoteAgentError(TOO_LARGE, f"It sent {self._items} items with {self._size} bytes.")
 
 

@@ -21,7 +21,7 @@ from runtime.events.summaries import apply_summaries
 
 CONTEXT_ID, TASK_ID, STATE, CALLS = "a2a:context_id", "a2a:task_id", "a2a:state", "a2a:calls"
 """Keys in the metadata of a remote agent's event."""
-MOST_FILE_BYTES = 14_000_000
+MAX_FILE_BYTES = 14_000_000
 ContextBuilder = Callable[[InvocationContext, str, ToA2a], tuple[Sequence[Part], str | None]]
 AUTHENTICATED = "I have authenticated as you asked."
 
@@ -119,11 +119,11 @@ def open_question(known: RemoteConversation) -> types.FunctionCall | None:
 
 
 class _FileLoader:
-    """Loads the files that messages refer to, as far as they fit into `MOST_FILE_BYTES`."""
+    """Loads the files that messages refer to, as far as they fit into `MAX_FILE_BYTES`."""
 
     def __init__(self, ctx: InvocationContext) -> None:
         self._ctx = ctx
-        self._budget = FileBudget(MOST_FILE_BYTES)
+        self._budget = FileBudget(MAX_FILE_BYTES)
 
     async def load(self, part: types.Part) -> types.Part:
         """Return the part, or the file that it refers to."""

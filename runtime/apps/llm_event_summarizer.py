@@ -18,7 +18,7 @@ from runtime.models.llm_response import LlmResponse
 from runtime.models.rate_limit import ask
 
 PLACEHOLDER = "{conversation_history}"
-VALUE_LIMIT = 2_000
+MAX_VALUE_LENGTH = 2_000
 """Characters shown to the model of a call's arguments or response."""
 
 DEFAULT_PROMPT = f"""\
@@ -104,7 +104,7 @@ def _lines(event: Event) -> Iterable[str]:
 
 def _shortened_json(value: object) -> str:
     text = json.dumps(value or {}, ensure_ascii=False, default=str)
-    return text if len(text) <= VALUE_LIMIT else f"{text[:VALUE_LIMIT]}…"
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
 
 
 def _text(content: types.Content | None) -> str:

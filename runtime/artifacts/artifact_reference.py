@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from runtime import types
 
 SCHEME = "artifact"
-_LONGEST_VERSION = 9
+_MAX_VERSION_LENGTH = 9
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ArtifactReference:
         except ValueError:
             return None
         version = parse_qs(address.query).get("version", [""])[0]
-        if not version.isdecimal() or len(version) > _LONGEST_VERSION:
+        if not version.isdecimal() or len(version) > _MAX_VERSION_LENGTH:
             return None
         return cls(unquote(address.path), int(version), mime_type)
 

@@ -10,9 +10,9 @@ from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import Owner
 from runtime.artifacts.file_types import is_text
 
-MOST_BYTES = 14_000_000
+MAX_BYTES = 14_000_000
 """Bytes of the files of a request: models refuse more than about 20 MB, and base64 adds a third."""
-MOST_CHARACTERS = 200_000
+MAX_CHARACTERS = 200_000
 """Characters of a text file that are part of a request."""
 _SHOWN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
 
@@ -35,7 +35,7 @@ async def load_references(
     """Return the contents with the referenced artifacts in place of the references.
 
     Images, PDF and text become parts that hold them; other files are named only. The files of the latest contents
-    come first. The first file that does not fit into `MOST_BYTES` is named only, and so are all after it, which are
+    come first. The first file that does not fit into `MAX_BYTES` is named only, and so are all after it, which are
     not read. The given contents are not changed.
 
     Args:
@@ -49,12 +49,12 @@ async def load_references(
 
 
 class _Loader:
-    """Loads the files of one request until they have `MOST_BYTES`."""
+    """Loads the files of one request until they have `MAX_BYTES`."""
 
     def __init__(self, service: BaseArtifactService | None, owner: Owner) -> None:
         self._service = service
         self._owner = owner
-        self._bytes_left = MOST_BYTES
+        self._bytes_left = MAX_BYTES
 
     async def load(self, content: types.Content) -> types.Content:
         """Return the content with its files; the same content when it refers to none."""
@@ -98,10 +98,10 @@ class _Loader:
 
 def _beginning(data: bytes) -> str:
     text = data.decode(errors="replace")
-    if len(text) <= MOST_CHARACTERS:
+    if len(text) <= MAX_CHARACTERS:
         return text
-    more = len(text) - MOST_CHARACTERS
-    return f"{text[:MOST_CHARACTERS]}\n[{more} more characters are in the artifact.]"
+    more = len(text) - MAX_CHARACTERS
+    return f"{text[:MAX_CHARACTERS]}\n[{more} more characters are in the artifact.]"
 
 
 def _left_out(name: str) -> types.Part:

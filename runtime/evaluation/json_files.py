@@ -11,8 +11,8 @@ from runtime.errors import EvaluationError
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 
-MOST_CASES = 1_000
-LONGEST_ID = 200
+MAX_CASES = 1_000
+MAX_ID_LENGTH = 200
 CONFIG_NAME = "test_config.json"
 M = TypeVar("M", bound=BaseModel)
 
@@ -37,8 +37,8 @@ def check_eval_set(found: EvalSet) -> None:
     Raises:
         EvaluationError: the message names the field.
     """
-    if not 1 <= len(found.eval_cases) <= MOST_CASES:
-        raise EvaluationError(f"eval_cases: a set has 1 to {MOST_CASES} cases, not {len(found.eval_cases)}.")
+    if not 1 <= len(found.eval_cases) <= MAX_CASES:
+        raise EvaluationError(f"eval_cases: a set has 1 to {MAX_CASES} cases, not {len(found.eval_cases)}.")
     _check_id("eval_set_id", found.eval_set_id)
     known: set[str] = set()
     for number, case in enumerate(found.eval_cases):
@@ -92,5 +92,5 @@ def _load(path: Path, model: type[M]) -> M:
 
 
 def _check_id(field: str, value: str) -> None:
-    if not 1 <= len(value) <= LONGEST_ID or "\0" in value:
-        raise EvaluationError(f"{field}: an id has 1 to {LONGEST_ID} characters, none of which is NUL.")
+    if not 1 <= len(value) <= MAX_ID_LENGTH or "\0" in value:
+        raise EvaluationError(f"{field}: an id has 1 to {MAX_ID_LENGTH} characters, none of which is NUL.")

@@ -11,9 +11,9 @@ from runtime.evaluation.eval_case import Invocation
 from runtime.evaluation.metric import InvocationScore, Metric
 from runtime.evaluation.texts import text_of
 
-LONGEST_UNSTEMMED = 3
-LONGEST_STEMMED = 100
-LONGEST_TEXT = 100_000
+MAX_UNSTEMMED_LENGTH = 3
+MAX_STEMMED_LENGTH = 100
+MAX_TEXT_LENGTH = 100_000
 """Characters that are compared; the event loop waits meanwhile."""
 WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 """Scripts without spaces between words, of which each character counts as a word."""
@@ -44,7 +44,7 @@ def rouge_1(text: str, expected: str) -> float:
 
 
 def _words(text: str) -> list[str]:
-    spaced = "".join(map(_spaced, unicodedata.normalize("NFKC", text[:LONGEST_TEXT]).lower()))
+    spaced = "".join(map(_spaced, unicodedata.normalize("NFKC", text[:MAX_TEXT_LENGTH]).lower()))
     return [_stem(word) for word in spaced.split()]
 
 
@@ -61,5 +61,5 @@ def _spaced(char: str) -> str:
 
 
 def _stem(word: str) -> str:
-    is_stemmed = word.isascii() and LONGEST_UNSTEMMED < len(word) <= LONGEST_STEMMED
+    is_stemmed = word.isascii() and MAX_UNSTEMMED_LENGTH < len(word) <= MAX_STEMMED_LENGTH
     return str(_stem_word(word)) if is_stemmed else word

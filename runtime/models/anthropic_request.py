@@ -17,7 +17,7 @@ from runtime.models.request_contents import (
     unreadable_file,
 )
 
-_LEAST_BUDGET = 1024
+_MIN_BUDGET = 1024
 
 
 def as_message(llm_request: LlmRequest, model: str, max_tokens: int) -> Json:
@@ -71,7 +71,7 @@ def _thinking(config: types.GenerateContentConfig) -> Json | None:
     if given.thinking_budget == 0:
         return {"type": "disabled"}
     if given.thinking_budget is not None and given.thinking_budget > 0:
-        return {"type": "enabled", "budget_tokens": max(given.thinking_budget, _LEAST_BUDGET)}
+        return {"type": "enabled", "budget_tokens": max(given.thinking_budget, _MIN_BUDGET)}
     return {"type": "adaptive", **({"display": "summarized"} if given.include_thoughts else {})}
 
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from runtime import types
 from runtime.events.event import Event
 
-LONGEST_VALUE = 100  # characters of arguments, results and outputs that are printed
+MAX_VALUE_LENGTH = 100  # characters of arguments, results and outputs that are printed
 Run = Callable[..., AsyncGenerator[Event, None]]
 
 
@@ -60,4 +60,4 @@ def _line_of(part: types.Part) -> str:
 
 def _shortened(value: object) -> str:
     text = str(value)
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}..."

@@ -28,13 +28,13 @@ from runtime.events.tool_confirmation import call_to_confirm, question_in
 from sessions_app.a2a.tasks import SiteTask
 from sessions_app.models import ToolJob
 
-MOST_HISTORY = 100
+MAX_HISTORY = 100
 
 
 def task_of(task: SiteTask, artifacts: Iterable[Artifact], history_length: int | None = None) -> Task:
     """Return the task, with the person's messages as its history."""
     messages = [message for event in task.events if (message := message_of(task, event))]
-    kept = MOST_HISTORY if history_length is None else min(history_length, MOST_HISTORY)
+    kept = MAX_HISTORY if history_length is None else min(history_length, MAX_HISTORY)
     return Task(
         id=task.id,
         context_id=task.context_id,

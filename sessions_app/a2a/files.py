@@ -15,7 +15,7 @@ from sessions_app.a2a.conversion import words_of
 from sessions_app.a2a.tasks import SiteTask
 from sessions_app.services.artifact_service import DjangoArtifactService
 
-MOST_BYTES = 8_000_000
+MAX_BYTES = 8_000_000
 """Bytes of the files of a response. Files that do not fit are named only."""
 
 
@@ -28,7 +28,7 @@ class ArtifactMaker:
 
     def __init__(self, task: SiteTask, budget: FileBudget | None = None) -> None:
         self._task = task
-        self._budget = budget or FileBudget(MOST_BYTES)
+        self._budget = budget or FileBudget(MAX_BYTES)
 
     async def all(self) -> list[Artifact]:
         """Return the artifacts of the task: one for each event with words or files, and for each job with files."""

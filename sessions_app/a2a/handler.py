@@ -30,7 +30,7 @@ from runtime.a2a.parts import FileBudget
 from sessions_app.a2a import push
 from sessions_app.a2a.conversion import task_of
 from sessions_app.a2a.errors import as_a2a_errors
-from sessions_app.a2a.files import MOST_BYTES, ArtifactMaker
+from sessions_app.a2a.files import MAX_BYTES, ArtifactMaker
 from sessions_app.a2a.requests import AgentOfCaller
 from sessions_app.a2a.task_stream import TaskStream, Update
 from sessions_app.a2a.tasks import SiteTask
@@ -97,7 +97,7 @@ class SiteRequestHandler(RequestHandler):
         with as_a2a_errors():
             page = await _agent(context).find_all(params)
             length = params.history_length if params.HasField("history_length") else None
-            budget = FileBudget(MOST_BYTES)
+            budget = FileBudget(MAX_BYTES)
             shown = [
                 await _with_artifacts(task, length, budget)
                 if params.include_artifacts

@@ -25,9 +25,9 @@ from sessions_app.webhooks.delivery import Push
 from sessions_app.webhooks.signing import is_secret, signed_headers
 from sessions_app.webhooks.targets import check_url
 
-MOST_CONFIGS = 10
+MAX_CONFIGS = 10
 """Configurations of a task."""
-LONGEST_TEXT = 1_000
+MAX_TEXT_LENGTH = 1_000
 SIGNING_SCHEME = "standard-webhooks"
 """Scheme of an `authentication` whose credentials sign the notifications, in place of being sent with them."""
 
@@ -47,9 +47,11 @@ async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -
     stored.id = config.id or task.id
     texts = (stored.id, stored.token, stored.authentication.scheme, stored.authentication.credentials)
     if any(
-        len(text) > LONGEST_TEXT or not text.isascii() or not text.isprintable() for text in texts if text
+        len(text) > MAX_TEXT_LENGTH or not text.isascii() or not text.isprintable() for text in texts if text
     ):
-        raise InvalidParamsError(f"Texts of the configuration have at most {LONGEST_TEXT} ASCII characters.")
+        raise InvalidParamsError(
+            f"Texts of the configuration have at most {MAX_TEXT_LENGTH} ASCII characters."
+        )
     if _is_signed(stored) and not is_secret(stored.authentication.credentials):
         raise InvalidParamsError(
             "The credentials are no secret of Standard Webhooks, whsec_ and 24 to 64 bytes."
@@ -117,8 +119,8 @@ def _store(agent: AgentOfCaller, task: SiteTask, config: TaskPushNotificationCon
         # The lock lets one request at a time count the configurations of the task.
         Session.objects.select_for_update(no_key=True).only("pk").get(pk=task.session.pk)
         _delete(task, config.id)
-        if len(_hooks(task)) >= MOST_CONFIGS:
-            raise InvalidParamsError(f"The task has {MOST_CONFIGS} configurations. Delete one of them.")
+        if len(_hooks(task)) >= MAX_CONFIGS:
+            raise InvalidParamsError(f"The task has {MAX_CONFIGS} configurations. Delete one of them.")
         hook = Webhook.objects.create(
             user_id=task.session.user_id,
             made_by=agent.caller.key,

@@ -23,7 +23,7 @@ from sessions_app.models import Invocation, InvocationStatus, JobStatus, Scope, 
 from sessions_app.programs.callers import Caller
 from sessions_app.use_cases import upload_bytes
 
-LONGEST_MESSAGE_ID = 1_000
+MAX_MESSAGE_ID_LENGTH = 1_000
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,10 @@ class AgentOfCaller:
 
     async def receive(self, message: Message) -> SiteTask:
         """Return the task that a message begins, or continues by an answer. Idempotent by the id of the message."""
-        if not message.message_id or len(message.message_id) > LONGEST_MESSAGE_ID:
-            raise InvalidParamsError(f"A message needs a messageId of 1 to {LONGEST_MESSAGE_ID} characters.")
+        if not message.message_id or len(message.message_id) > MAX_MESSAGE_ID_LENGTH:
+            raise InvalidParamsError(
+                f"A message needs a messageId of 1 to {MAX_MESSAGE_ID_LENGTH} characters."
+            )
         return await (self._answer(message) if message.task_id else self._begin(message))
 
     async def cancel(self, task_id: str) -> SiteTask:

@@ -31,7 +31,7 @@ from sessions_app.errors import NotFoundError
 from sessions_app.models import Invocation
 from sessions_app.ownership import User
 
-MOST_ROUNDS = 5
+MAX_ROUNDS = 5
 """Pages of rows that are read for one page of tasks, of which filters leave out some."""
 _IS_CONTINUATION = reduce(or_, (Q(client_id__startswith=prefix) for prefix in CONTINUATIONS))
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -70,7 +70,7 @@ async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> Ta
     if request.HasField("status_timestamp_after"):
         found = found.filter(changed_at__gte=request.status_timestamp_after.ToDatetime(tzinfo=UTC))
     tasks: list[SiteTask] = []
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         rows = await in_thread(_rows, found, token, size + 1)
         for row in rows[:size]:
             token, task = _token_after(row), await _task_that_ends_with(row)

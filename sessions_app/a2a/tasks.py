@@ -28,7 +28,7 @@ from sessions_app.ownership import User
 logger = logging.getLogger(__name__)
 CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
 """Prefixes of invocations that belong to the task of an earlier one."""
-MOST_ROUNDS = 50
+MAX_ROUNDS = 50
 """Longest chain of answers, each to a call of the one before, that is read as one task."""
 
 
@@ -158,7 +158,7 @@ async def _rule_of(session: Session, made: MadeCall) -> str:
 
 def first_invocation(row: Invocation) -> Invocation | None:
     """Return the first invocation of the task that an invocation, whose session is loaded, is part of."""
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if not row.client_id.startswith(CONTINUATIONS):
             return row
         begun = Invocation.objects.without_details().select_related("session")
@@ -196,7 +196,7 @@ def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]],
     rows, new = [first], [first]
     stored: list[tuple[int, Event]] = []
     jobs: list[ToolJob] = []
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         written = events_of(first.session_id, {row.invocation_id for row in new}).order_by("seq")
         added = [(seq, event_to_show(body)) for seq, body in written.values_list("seq", "body")]
         stored += added

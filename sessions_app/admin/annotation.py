@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
-from runtime.evaluation.json_files import MOST_CASES
+from runtime.evaluation.json_files import MAX_CASES
 from sessions_app.admin.app_filter import AppFilter, distinct_values
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
@@ -34,14 +34,14 @@ from sessions_app.models import AccessKind, Annotation, Session
 from sessions_app.rendering.audit_values import excerpt
 from sessions_app.transcripts.eval_set import stream_eval_set
 
-SHOWN = 20
+MAX_SHOWN = 20
 
 
 def annotations_of(request: HttpRequest, session: Session) -> Iterable[Annotation]:
     """Return the newest annotations of a session; none for staff who may not view them."""
     if not may(request, "sessions_app.view_annotation"):
         return ()
-    return Annotation.objects.filter(session=session).order_by("-id")[:SHOWN]
+    return Annotation.objects.filter(session=session).order_by("-id")[:MAX_SHOWN]
 
 
 class LabelFilter(admin.SimpleListFilter):
@@ -157,7 +157,7 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
         if not label:
             raise BadRequest("Name the label of the sessions: ?label=...")
         marked = self.get_queryset(request).filter(label=label).order_by("session").distinct("session")
-        session_ids = list(marked.values_list("session", flat=True)[:MOST_CASES])
+        session_ids = list(marked.values_list("session", flat=True)[:MAX_CASES])
         note_access(
             request, AccessKind.EXPORT, ("annotation", ""), f"{len(session_ids)} sessions labelled {label}"
         )

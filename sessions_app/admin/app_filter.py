@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.permissions import apps_within_remits
 from sessions_app.models import Session, ToolJob
 
-MOST_CHOICES = 200
+MAX_CHOICES = 200
 
 
 def distinct_values(model: type[Model], column: str) -> list[str]:
@@ -25,7 +25,7 @@ def distinct_values(model: type[Model], column: str) -> list[str]:
             f"WITH RECURSIVE found(value) AS (({smallest}) UNION ALL SELECT ({smallest} WHERE {name} > value)"  # noqa: S608
             " FROM found WHERE value IS NOT NULL)"
             " SELECT value FROM found WHERE value IS NOT NULL LIMIT %s",
-            [MOST_CHOICES],
+            [MAX_CHOICES],
         )
         return [value for (value,) in cursor.fetchall()]
 

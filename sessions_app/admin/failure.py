@@ -26,10 +26,10 @@ from sessions_app.rendering.audit_values import excerpt
 from sessions_app.rendering.plots import stacked_bars
 
 DAYS = 30
-MOST_GROUPED = 20_000
+MAX_GROUPED = 20_000
 """Failures that are grouped: the newest."""
-MOST_GROUPS = 25
-MOST_SERIES = 5
+MAX_GROUPS = 25
+MAX_SERIES = 5
 Cause = tuple[str, str]
 """Tool and cause."""
 
@@ -76,20 +76,20 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         today = local_day()
         days = [today - timedelta(days=age) for age in reversed(range(DAYS))]
         recent = self.get_queryset(request).filter(day__gte=days[0]).order_by(*self.ordering)
-        rows = list(recent.values_list("tool_name", "cause", "day")[:MOST_GROUPED])
+        rows = list(recent.values_list("tool_name", "cause", "day")[:MAX_GROUPED])
         counts: dict[Cause, Counter[date]] = {}
         for tool, cause, day in rows:
             counts.setdefault((tool, cause), Counter())[day] += 1
-        groups = sorted(counts.items(), key=lambda group: (-group[1].total(), group[0]))[:MOST_GROUPS]
+        groups = sorted(counts.items(), key=lambda group: (-group[1].total(), group[0]))[:MAX_GROUPS]
         series = {
             excerpt(f"{tool} {cause}", 40): [numbers[day] for day in days]
-            for (tool, cause), numbers in groups[:MOST_SERIES]
+            for (tool, cause), numbers in groups[:MAX_SERIES]
         }
         title = gettext("Failures by cause")
         labels = [date_format(day, "j M") for day in days]
         return {
             "days": DAYS,
-            "is_cut": len(rows) == MOST_GROUPED,
+            "is_cut": len(rows) == MAX_GROUPED,
             "rows": list(_rows_of(groups, today)),
             "title": title,
             "plot": stacked_bars(title, labels, series) if series else "",

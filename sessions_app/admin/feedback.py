@@ -21,7 +21,7 @@ from sessions_app.admin.links import session_url
 from sessions_app.models import Event, Feedback
 from sessions_app.rendering.audit_values import excerpt, status_badge
 
-LONGEST_ANSWER = 1_000
+MAX_ANSWER_LENGTH = 1_000
 
 
 @admin.register(Feedback)
@@ -49,7 +49,7 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
         """Give each row the text of the answer that it is about, in one query."""
         about = [Q(session=row.session_id, seq=row.seq) for row in rows]
         events = Event.objects.filter(reduce(or_, about)) if about else Event.objects.none()
-        texts = events.values_list("session", "seq", Left("text", LONGEST_ANSWER))
+        texts = events.values_list("session", "seq", Left("text", MAX_ANSWER_LENGTH))
         answers = {(session_id, seq): text for session_id, seq, text in texts}
         for row in rows:
             row.answer_text = answers.get((row.session_id, row.seq))

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import MOST_CHOICES
+from sessions_app.admin.app_filter import MAX_CHOICES
 from sessions_app.admin.permissions import OF_APP, within_remits
 from sessions_app.figures.days import local_day
 from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, label
@@ -43,7 +43,7 @@ def recent_names(request: HttpRequest, metric: DayMetric) -> list[tuple[str, str
     days = within_remits(request, DayFigure.objects.all(), OF_APP)
     recent = days.filter(metric=metric, day__gte=local_day() - RECENT)
     names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
-    return [(name, name) for name in names[:MOST_CHOICES]]
+    return [(name, name) for name in names[:MAX_CHOICES]]
 
 
 class AgentFilter(FigureLabelFilter):

@@ -10,7 +10,7 @@ from sessions_app.masking import beginning_of, mask_text
 from sessions_app.models import Artifact
 from sessions_app.rendering.audit_values import TRUNCATE_AT
 from sessions_app.rendering.compared_lines import changes_block
-from sessions_app.rendering.previews import MOST_BYTES, preview_of
+from sessions_app.rendering.previews import MAX_BYTES, preview_of
 
 _BLOCK = '<pre class="audit-block" dir="auto" tabindex="0">{}</pre>'
 
@@ -39,7 +39,7 @@ def _text_of(artifact: Artifact) -> str | None:
     """Return the beginning of the file as text; None when it is no text, or gone."""
     try:
         with artifact.file.open("rb") as file:
-            beginning = file.read(MOST_BYTES)
+            beginning = file.read(MAX_BYTES)
     except FileNotFoundError:
         return None
     is_text = preview_of(artifact.mime_type, artifact.size, beginning).kind not in ("image", "none")

@@ -10,7 +10,7 @@ from sessions_app.codec import storable
 from sessions_app.masking import beginning_of
 from sessions_app.models import AccessKind, StaffAccess
 
-LONGEST_DETAIL = 300
+MAX_DETAIL_LENGTH = 300
 
 
 def note_access(
@@ -27,6 +27,6 @@ def note_access(
         kind=kind,
         subject_kind=model_name,
         subject_id=str(key)[:64],
-        detail=beginning_of(storable(detail), LONGEST_DETAIL),
+        detail=beginning_of(storable(detail), MAX_DETAIL_LENGTH),
         reason=storable(reason),
     )

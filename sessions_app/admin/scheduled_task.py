@@ -21,7 +21,7 @@ from sessions_app.models import Invocation, ScheduledTask
 from sessions_app.rendering.audit_values import excerpt, status_badge
 from sessions_app.scheduling.cancel import cancel_task
 
-SHOWN_RUNS = 20
+MAX_SHOWN_RUNS = 20
 
 
 @admin.register(ScheduledTask)
@@ -70,7 +70,7 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         runs = Invocation.objects.filter(
             session_id=task.session_id, client_id__startswith=client_ids.of_schedule(task.pk, "")
         ).order_by("-id")
-        ids = runs.values_list("invocation_id", flat=True)[:SHOWN_RUNS]
+        ids = runs.values_list("invocation_id", flat=True)[:MAX_SHOWN_RUNS]
         links = (
             (session_url(task.session_id, invocation=invocation_id), invocation_id) for invocation_id in ids
         )

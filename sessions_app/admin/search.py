@@ -21,13 +21,13 @@ from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 
-MOST_FOUND = 1_000
+MAX_FOUND = 1_000
 """Rows that each look-up returns: the newest."""
 NEWEST_EVENTS, RECENT_EVENTS = 2_000, 10_000
 """Events that are searched before all others: the newest without an index, then the recent ones with it."""
 COMMON = 100
 """Matches among recent events that make a word common."""
-LONGEST_TERM = 200
+MAX_TERM_LENGTH = 200
 _START, _STOP = "\ue000", "\ue001"
 """Marks of a hit in a headline, from a private area of Unicode."""
 _MARKED = re.compile(f"{_START}(.*?){_STOP}", re.DOTALL)
@@ -35,7 +35,7 @@ _MARKED = re.compile(f"{_START}(.*?){_STOP}", re.DOTALL)
 
 def cleaned(term: str) -> str:
     """Return a term that PostgreSQL can look for; empty when nothing remains."""
-    return storable(term[:LONGEST_TERM]).strip()
+    return storable(term[:MAX_TERM_LENGTH]).strip()
 
 
 def words_of(term: str) -> SearchQuery:
@@ -157,10 +157,10 @@ def _events_with(term: str) -> list[tuple[UUID, int]]:
         events.annotate(words=without_index).filter(words=words, pk__gt=newest - NEWEST_EVENTS),
         found.filter(pk__gt=newest - RECENT_EVENTS),
     ):
-        recent = list(rows.values_list("session_id", "pk")[:MOST_FOUND])
+        recent = list(rows.values_list("session_id", "pk")[:MAX_FOUND])
         if len(recent) >= COMMON:
             return recent
-    return list(found.values_list("session_id", "pk")[:MOST_FOUND])
+    return list(found.values_list("session_id", "pk")[:MAX_FOUND])
 
 
 def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:
@@ -187,7 +187,7 @@ def _vector(column: str) -> SearchVector:
 
 
 def _newest(rows: QuerySet[Any], order: str) -> QuerySet[Any]:
-    return rows.order_by(order)[:MOST_FOUND]
+    return rows.order_by(order)[:MAX_FOUND]
 
 
 def _union(parts: Iterable[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:

@@ -45,7 +45,7 @@ from sessions_app.masking import is_unmasked, mask_json
 from sessions_app.models import AccessKind, Event, Invocation, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
 
-LONGEST_TOOLS = 40
+MAX_TOOLS_LENGTH = 40
 SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "events")
 
 
@@ -248,7 +248,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
 
     @admin.display(description=_("Tools"))
     def tools(self, session: Session) -> str:
-        return excerpt(", ".join(names_of(TOOL, figures_of(session).labels)), LONGEST_TOOLS)
+        return excerpt(", ".join(names_of(TOOL, figures_of(session).labels)), MAX_TOOLS_LENGTH)
 
     def _open_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
         """Return the session for a response with words of the conversation.

@@ -20,7 +20,7 @@ from sessions_app.models import SessionAct
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 
-SHOWN_ACTS = 20
+MAX_SHOWN_ACTS = 20
 
 
 def actor_in_words(row: ActorColumns) -> SafeString:
@@ -43,7 +43,7 @@ def acts_on(subject_kind: str, session_id: UUID, key: object) -> SafeString:
             actor_in_words(act),
             excerpt(act.reason),
         )
-        for act in acts.order_by("-id")[:SHOWN_ACTS]
+        for act in acts.order_by("-id")[:MAX_SHOWN_ACTS]
     )
     return format_html_join(mark_safe("<br>"), "{}: {}, {} <bdi>{}</bdi>", lines)
 

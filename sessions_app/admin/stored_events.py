@@ -18,9 +18,9 @@ from sessions_app.models import Event
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import TRUNCATE_AT
 
-INLINE_BYTES = 16_384
+MAX_INLINE_BYTES = 16_384
 """Largest event that a page of a hundred events loads whole."""
-OPENED_BYTES = 2_000_000
+MAX_OPENED_BYTES = 2_000_000
 """Largest event that is loaded whole when it is opened; of a larger one the beginning is shown."""
 LINE_CHARACTERS = 640
 
@@ -58,11 +58,13 @@ class AuditEvent:
 def with_stored(events: EventQuerySet, opened: int | None = None) -> EventQuerySet:
     """Annotate the events for `AuditEvent.of`. `opened` is the seq of the event that is open, within a session."""
     size = _stored_size("body") + Coalesce(_stored_size("before"), 0)
-    is_small = Q(stored_size__lte=INLINE_BYTES)
+    is_small = Q(stored_size__lte=MAX_INLINE_BYTES)
     is_opened = Q(seq=opened) if opened is not None else Q(pk__in=())
     # A CASE, because PostgreSQL evaluates the conditions of a WHERE or an AND in any order.
     length = Case(When(is_small | is_opened, then=_length()), default=None, output_field=IntegerField())
-    limit = Case(When(is_opened, then=OPENED_BYTES), default=INLINE_BYTES, output_field=IntegerField())
+    limit = Case(
+        When(is_opened, then=MAX_OPENED_BYTES), default=MAX_INLINE_BYTES, output_field=IntegerField()
+    )
     whole = events.annotate(
         stored_size=size, line=Left("text", LINE_CHARACTERS), length=length, is_whole=Q(length__lte=limit)
     )

@@ -7,7 +7,7 @@ from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 
-MOST_PAGES = 1_000_000
+MAX_PAGES = 1_000_000
 
 
 class UncountedChangeList(ChangeList):
@@ -24,7 +24,7 @@ class UncountedChangeList(ChangeList):
         Raises:
             IncorrectLookupParameters: There is no such page.
         """
-        if not 1 <= self.page_num <= MOST_PAGES:
+        if not 1 <= self.page_num <= MAX_PAGES:
             raise IncorrectLookupParameters
         begin, end = (self.page_num - 1) * self.list_per_page, self.page_num * self.list_per_page
         shown = self.queryset[begin:end]

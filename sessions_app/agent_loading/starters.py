@@ -6,7 +6,7 @@ from types import ModuleType
 
 from runtime.errors import ConfigurationError
 
-MOST_STARTERS = 4
+MAX_STARTERS = 4
 
 
 def starters_of(module: object) -> tuple[str, ...]:
@@ -19,8 +19,8 @@ def starters_of(module: object) -> tuple[str, ...]:
         return ()
     given = getattr(module, "starters", ())
     is_list = isinstance(given, list | tuple) and all(isinstance(one, str) and one.strip() for one in given)
-    if not is_list or len(given) > MOST_STARTERS:
+    if not is_list or len(given) > MAX_STARTERS:
         raise ConfigurationError(
-            f"{module.__name__}: starters must be a list of at most {MOST_STARTERS} messages; it is {given!r:.200}."
+            f"{module.__name__}: starters must be a list of at most {MAX_STARTERS} messages; it is {given!r:.200}."
         )
     return tuple(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sessions_app.api.idempotency import HEADER, OFFSET, WRITES
-from sessions_app.models.idempotent_request import LONGEST_KEY
+from sessions_app.models.idempotent_request import MAX_KEY_LENGTH
 
 PROBLEM: dict[str, Any] = {
     "title": "Problem",
@@ -52,7 +52,7 @@ _KEY = {
     "in": "header",
     "name": HEADER,
     "description": "Names the request: sent again under the same key, it is answered again and not repeated.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[\\x20-\\x7e]+$"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH, "pattern": "^[\\x20-\\x7e]+$"},
     "required": False,
 }
 

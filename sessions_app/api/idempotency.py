@@ -24,7 +24,7 @@ from ninja.errors import ValidationError
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError
-from sessions_app.models.idempotent_request import LONGEST_KEY, IdempotentRequest, is_usable_key
+from sessions_app.models.idempotent_request import MAX_KEY_LENGTH, IdempotentRequest, is_usable_key
 from sessions_app.programs.callers import Caller, caller_of
 from sessions_app.programs.problems import problem_of
 from sessions_app.services import idempotent_requests
@@ -128,7 +128,7 @@ def _invalid(message: str) -> ValidationError:
 
 def _identity(request: HttpRequest, key: str) -> RequestKey:
     if not is_usable_key(key):
-        raise _invalid(f"send 1 to {LONGEST_KEY} printable ASCII characters")
+        raise _invalid(f"send 1 to {MAX_KEY_LENGTH} printable ASCII characters")
     caller = caller_of(request)
     return RequestKey(caller.user.pk, _name_of(caller), key, _fingerprint(request))
 

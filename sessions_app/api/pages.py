@@ -17,12 +17,12 @@ from ninja import Schema
 from ninja.errors import ValidationError as InvalidRequestError
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
-from sessions_app.codec import LARGEST_ID
+from sessions_app.codec import MAX_ID
 from sessions_app.db.threads import in_thread
 
-MOST_ROWS = 100
-LONGEST_CURSOR = 300
-Number = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+MAX_ROWS = 100
+MAX_CURSOR_LENGTH = 300
+Number = Annotated[int, Field(ge=0, le=MAX_ID)]
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 
@@ -31,9 +31,9 @@ class PageQuery(Schema):
     """Part of a list that a client asks for."""
 
     cursor: str = Field(
-        "", max_length=LONGEST_CURSOR, description="`next` of the page before; empty for the first page."
+        "", max_length=MAX_CURSOR_LENGTH, description="`next` of the page before; empty for the first page."
     )
-    limit: int = Field(30, ge=1, le=MOST_ROWS, description="Most items of the page.")
+    limit: int = Field(30, ge=1, le=MAX_ROWS, description="Most items of the page.")
 
 
 class Page(Schema, Generic[T]):

@@ -21,7 +21,7 @@ from django.http import HttpResponse, QueryDict
 from sessions_app.conf import conf
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.errors import InvalidInputError, NotFoundError
-from sessions_app.models.idempotent_request import LONGEST_KEY, is_usable_key
+from sessions_app.models.idempotent_request import MAX_KEY_LENGTH, is_usable_key
 from sessions_app.programs.authentication import caller_of_stream
 from sessions_app.programs.callers import Caller
 from sessions_app.programs.connections import Stream, ended_with, place
@@ -65,7 +65,7 @@ class StreamRequest:
         key = self.headers.get("idempotency-key", "")
         if key and not is_usable_key(key):
             raise InvalidInputError(
-                f"The Idempotency-Key has at most {LONGEST_KEY} printable ASCII characters.",
+                f"The Idempotency-Key has at most {MAX_KEY_LENGTH} printable ASCII characters.",
                 field="header.Idempotency-Key",
             )
         return key

@@ -19,7 +19,7 @@ from sessions_app.transcripts.page import stream_page
 from sessions_app.transcripts.stream import stream_json, stream_markdown
 
 PRIVATE = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
-MOST_NAME_BYTES = 150
+MAX_NAME_BYTES = 150
 """Bytes of a file name without its ending; file systems allow 255."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 """Unicode categories of control characters, such as NUL, line breaks and U+202E."""
@@ -57,7 +57,7 @@ def file_name(title: str, ending: str) -> str:
         " " if unicodedata.category(character) in _INVISIBLE else character for character in title
     )
     words = " ".join(_RESERVED.sub("_", visible).split())
-    short = words.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
+    short = words.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     return f"{short.strip('. ') or 'Chat'}.{ending}"
 
 

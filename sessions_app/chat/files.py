@@ -22,7 +22,7 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.models import Artifact
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.files import FileLink, file_link
-from sessions_app.rendering.previews import MOST_BYTES, preview_of
+from sessions_app.rendering.previews import MAX_BYTES, preview_of
 from sessions_app.services.file_types import INLINE_IMAGES
 from sessions_app.serving.artifact_files import find_artifact
 from sessions_app.thread_pools import download_threads
@@ -111,6 +111,6 @@ def _render_list(session_id: UUID, rows: list[Artifact]) -> str:
 def _render_preview(session_id: UUID, row: Artifact) -> str:
     link = file_link(session_id, row.filename, row.version)
     with row.file.open("rb") as stored:
-        preview = preview_of(row.mime_type or "text/plain", row.size, stored.read(MOST_BYTES))
+        preview = preview_of(row.mime_type or "text/plain", row.size, stored.read(MAX_BYTES))
     context = {"file": link, "facts": _facts(row, link), "preview": preview}
     return render_to_string("chat/preview.html", context)

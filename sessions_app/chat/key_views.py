@@ -28,7 +28,7 @@ from sessions_app.models.api_key import NAME_LENGTH
 from sessions_app.ownership import User
 from sessions_app.sentences import in_language
 
-SHOWN_KEYS = 100
+MAX_SHOWN_KEYS = 100
 LIFETIMES = {
     "30": gettext_lazy("30 days"),
     "90": gettext_lazy("90 days"),
@@ -99,7 +99,7 @@ async def revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
 
 
 def _page(request: HttpRequest, person: User, form: KeyForm, **made: Any) -> HttpResponse:
-    rows = list(ApiKey.objects.filter(user=person.pk).order_by("-created_at", "pk")[:SHOWN_KEYS])
+    rows = list(ApiKey.objects.filter(user=person.pk).order_by("-created_at", "pk")[:MAX_SHOWN_KEYS])
     for row in rows:
         row.rights = [RIGHTS[scope] for scope in row.scopes if scope in RIGHTS]  # type: ignore[attr-defined]
     context = {

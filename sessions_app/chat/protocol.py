@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import AdkError
-from sessions_app.codec import LARGEST_ID, LARGEST_INTEGER
+from sessions_app.codec import MAX_ID, MAX_INTEGER
 from sessions_app.error_codes import error_code
 from sessions_app.errors import InvalidInputError
 from sessions_app.live.frames import ErrorFrame
@@ -53,7 +53,7 @@ class UploadedFileName(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(min_length=1, max_length=1024)
-    version: int = Field(ge=0, le=LARGEST_INTEGER)
+    version: int = Field(ge=0, le=MAX_INTEGER)
 
 
 class Message(ClientFrame):
@@ -80,7 +80,7 @@ class Switch(ClientFrame):
     """
 
     type: Literal["switch"]
-    seq: int = Field(gt=0, le=LARGEST_ID)
+    seq: int = Field(gt=0, le=MAX_ID)
 
 
 class Cancel(ClientFrame):
@@ -94,7 +94,7 @@ class Seen(ClientFrame):
     """The person has the session in view up to the event `seq`."""
 
     type: Literal["seen"]
-    seq: int = Field(ge=0, le=LARGEST_ID)
+    seq: int = Field(ge=0, le=MAX_ID)
 
 
 class Retry(ClientFrame):
@@ -115,7 +115,7 @@ class CancelSchedule(ClientFrame):
     """Cancel a scheduled task."""
 
     type: Literal["cancel_schedule"]
-    id: int = Field(gt=0, le=LARGEST_ID)
+    id: int = Field(gt=0, le=MAX_ID)
 
 
 class AnswerJob(ClientFrame):
@@ -150,7 +150,7 @@ class Choose(ClientFrame):
 
     type: Literal["choose"]
     call_id: str = Field(max_length=128, pattern=PRINTABLE)
-    option: int = Field(ge=0, le=LARGEST_INTEGER)
+    option: int = Field(ge=0, le=MAX_INTEGER)
 
 
 class WithdrawAllowance(ClientFrame):

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 logger = logging.getLogger(__name__)
-LIMIT = 256 * 1024
+MAX_QUEUED_CHARACTERS = 256 * 1024
 """Characters queued for a socket that does not read. The last frame accepted may exceed it."""
 
 
@@ -29,11 +29,11 @@ class SendQueue:
     @property
     def is_half_full(self) -> bool:
         """True above half the limit. A sender that can wait should call `drained` first."""
-        return self._queued_characters > LIMIT // 2
+        return self._queued_characters > MAX_QUEUED_CHARACTERS // 2
 
     def post(self, frame: str) -> bool:
         """Queue a frame. Returns False, and drops the frame, when the queue is full."""
-        if self._queued_characters > LIMIT:
+        if self._queued_characters > MAX_QUEUED_CHARACTERS:
             return False
         self._frames.append(frame)
         self._queued_characters += len(frame)

@@ -7,7 +7,7 @@ from pathlib import Path
 from runtime.errors import EvaluationError
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
-from runtime.evaluation.json_files import MOST_CASES, config_beside
+from runtime.evaluation.json_files import MAX_CASES, config_beside
 from sessions_app.agent_loading.sources import folder_directories, package_directories
 from sessions_app.agent_registry import registry
 from sessions_app.codec import storable
@@ -42,7 +42,7 @@ def marked_set(app_name: str, label: str) -> EvalSet:
     sessions = Session.objects.filter(app_name=app_name, deleted_at=None)
     annotations = Annotation.objects.filter(label=storable(label))
     marked = sessions.filter(pk__in=annotations.values("session"))
-    ids = list(marked.order_by("pk").values_list("pk", flat=True)[: MOST_CASES + 1]) if label else []
+    ids = list(marked.order_by("pk").values_list("pk", flat=True)[: MAX_CASES + 1]) if label else []
     if not ids:
         labels = Annotation.objects.filter(session__in=sessions).exclude(label="")
         known = ", ".join(map(repr, labels.values_list("label", flat=True).distinct().order_by("label")))

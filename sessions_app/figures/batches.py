@@ -109,7 +109,7 @@ def _count(ids: Iterable[UUID]) -> None:
     rows = Session.objects.filter(pk__in=list(ids)).select_related("figures")
     sessions = list(rows.only("app_name", "user_id", "last_seq", "figures"))
     facts = uncounted_facts(ids)
-    is_all = len(facts) < log_facts.MOST_EVENTS
+    is_all = len(facts) < log_facts.MAX_EVENTS
     events = {pk: list(group) for pk, group in groupby(facts, lambda event: event.session_id)}
     amounts = BatchAmounts()
     for session in sessions:

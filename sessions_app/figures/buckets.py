@@ -7,12 +7,12 @@ from math import ceil, log2
 
 STEPS = 4
 """Buckets for each doubling: a percentile is at most a fifth above the true one."""
-SHORTEST, LONGEST = 2**-6, 2**14
+MIN_SECONDS, MAX_SECONDS = 2**-6, 2**14
 
 
 def bucket_of(seconds: float) -> str:
     """Return the name of the bucket of a duration."""
-    return str(ceil(STEPS * log2(min(max(seconds, SHORTEST), LONGEST))))
+    return str(ceil(STEPS * log2(min(max(seconds, MIN_SECONDS), MAX_SECONDS))))
 
 
 def percentile(counts: Mapping[str, float], share: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 AGENT, TOOL, OUTCOME = "agent", "tool", "outcome"
-MOST_LABELS = 200
+MAX_LABELS = 200
 
 
 def label(kind: str, name: str) -> str:

@@ -17,7 +17,7 @@ from sessions_app.masking import beginning_of
 from sessions_app.models import Event, EventKind
 from sessions_app.models.figures import NAME_LENGTH
 
-MOST_EVENTS = 5_000
+MAX_EVENTS = 5_000
 """Events of one batch; the rest of a long log is counted by the next one."""
 _TEXT_LENGTH = 400
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|«[^»]*»|`[^`]*`")
@@ -79,10 +79,10 @@ def cause_of(error: str) -> str:
 
 
 def uncounted_facts(session_ids: Iterable[UUID]) -> list[LogFacts]:
-    """Return facts of up to `MOST_EVENTS` events that the figures of these sessions do not count yet, log by log."""
+    """Return facts of up to `MAX_EVENTS` events that the figures of these sessions do not count yet, log by log."""
     events = Event.objects.filter(session__in=list(session_ids), seq__gt=F("session__figures__seq"))
     rows = events.order_by("session_id", "seq").values("session_id", "seq", "kind", facts=_FACTS)
-    return [LogFacts.of_row(row) for row in rows[:MOST_EVENTS]]
+    return [LogFacts.of_row(row) for row in rows[:MAX_EVENTS]]
 
 
 _BODY = "sessions_app_event.body"

@@ -13,7 +13,7 @@ from django.utils import timezone
 from sessions_app.conf import Conf
 from sessions_app.figures.buckets import bucket_of
 from sessions_app.figures.days import local_day
-from sessions_app.figures.labels import AGENT, MOST_LABELS, OUTCOME, TOOL, label, names_of
+from sessions_app.figures.labels import AGENT, MAX_LABELS, OUTCOME, TOOL, label, names_of
 from sessions_app.figures.log_facts import LogFacts
 from sessions_app.models import DayMetric, Failure, Session, SessionFigures
 
@@ -55,7 +55,7 @@ class SessionCounter:
             labels.update(dict.fromkeys(label(TOOL, name) for name in event.answers))
             if event.is_message_of_person:
                 self._amounts.active.add((day, self._session.user_id))
-        self._figures.labels = [*labels][:MOST_LABELS]
+        self._figures.labels = [*labels][:MAX_LABELS]
 
     def set_outcomes(self, outcomes: Outcomes) -> None:
         """Take the ended and waiting invocations as they are now; the days get the difference."""

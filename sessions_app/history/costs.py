@@ -10,7 +10,7 @@ from runtime.models import LlmResponse
 from sessions_app.conf import Conf
 
 PER_MILLION = 1e-6
-MOST_TOKENS = 2**31 - 1
+MAX_TOKENS = 2**31 - 1
 """Largest count that is believed; the JSON keeps what the event said."""
 
 
@@ -94,4 +94,4 @@ _KEYS = {
 
 def _count(value: object) -> int:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if is_number and 0 <= value <= MOST_TOKENS else 0  # type: ignore[operator, call-overload]
+    return int(value) if is_number and 0 <= value <= MAX_TOKENS else 0  # type: ignore[operator, call-overload]

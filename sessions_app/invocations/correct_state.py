@@ -15,8 +15,8 @@ from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
 from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
 
-LONGEST_KEY = 255
-UNSTORABLE_KEY = f"A key that is stored has 1 to {LONGEST_KEY} characters and does not begin with 'temp:'."
+MAX_KEY_LENGTH = 255
+UNSTORABLE_KEY = f"A key that is stored has 1 to {MAX_KEY_LENGTH} characters and does not begin with 'temp:'."
 CHANGED = (
     "The state has changed since you have loaded the page. Nothing was overwritten: look at the new values."
 )
@@ -38,7 +38,7 @@ async def correct_state(
         NotFoundError: the session was erased meanwhile.
     """
     for key in changes:
-        if not key.strip() or len(key) > LONGEST_KEY or key.startswith(State.TEMP_PREFIX):
+        if not key.strip() or len(key) > MAX_KEY_LENGTH or key.startswith(State.TEMP_PREFIX):
             raise InvalidInputError(UNSTORABLE_KEY)
     numbers: list[int] = []
 

@@ -19,7 +19,7 @@ from sessions_app.history.effective_events import effective_events
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations.closing_events import find_message_event, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session, SessionAct
-from sessions_app.models.past_attempts import MOST_ATTEMPTS
+from sessions_app.models.past_attempts import MAX_ATTEMPTS
 
 
 async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
@@ -69,7 +69,7 @@ def _queue_again(session: Session, invocation_id: str, by: Actor, retry_id: UUID
         Session.objects.select_for_update().filter(pk=session.pk).first()
         row = _failed_row(session, invocation_id)
         last = {**_last_attempt(row), **({"retry_id": str(retry_id)} if retry_id else {})}
-        row.past_attempts = [*row.past_attempts, last][-MOST_ATTEMPTS:]
+        row.past_attempts = [*row.past_attempts, last][-MAX_ATTEMPTS:]
         row.status, row.attempts, row.owner = InvocationStatus.QUEUED, 0, ""
         row.started_at = row.finished_at = row.cancel_requested_at = None
         row.save(

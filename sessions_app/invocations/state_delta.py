@@ -24,7 +24,7 @@ from sessions_app.services.shared_state import length_of_state
 
 DELTA, STATE = "state_delta", "state"
 """Fields of requests with changes of a state, and with the state of a new session."""
-STATE_CHARACTERS = 1_000_000
+MAX_STATE_CHARACTERS = 1_000_000
 """Length, as JSON, of the state of a session and of its person together up to which a client may add to it."""
 
 
@@ -92,8 +92,8 @@ async def check_change(
         raise InvalidInputError(str(error), field=DELTA if session_id else STATE) from error
     size = len(json.dumps(changes.merged()))
     size += await in_thread(length_of_state, app_name, user_id, session_id, changes)
-    if size > STATE_CHARACTERS:
+    if size > MAX_STATE_CHARACTERS:
         raise TooLargeError(
-            f"The state would have {size} characters; the limit is {STATE_CHARACTERS}. Store files instead.",
+            f"The state would have {size} characters; the limit is {MAX_STATE_CHARACTERS}. Store files instead.",
             field=DELTA if session_id else STATE,
         )

@@ -19,7 +19,7 @@ from sessions_app.loop_local import LoopLocal
 from sessions_app.thread_pools import limit_threads
 
 logger = logging.getLogger(__name__)
-SHORTEST_WAIT = 0.05
+MIN_WAIT = 0.05
 
 
 class SharedRate:
@@ -42,7 +42,7 @@ class SharedRate:
             async with asyncio.timeout(seconds), self._turn.get():
                 while exceeded := await limit_threads.run(self._count_request):
                     logger.info("A call of the model %r waits %.1f s", self._name, exceeded.seconds)
-                    await asyncio.sleep(max(exceeded.seconds, SHORTEST_WAIT))
+                    await asyncio.sleep(max(exceeded.seconds, MIN_WAIT))
         except TimeoutError:
             detail = f"The site's limit for {self._name!r} allowed no request within {seconds:g} seconds."
             code = "RESOURCE_EXHAUSTED"

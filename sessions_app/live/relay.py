@@ -32,7 +32,7 @@ STOP = "stop"
 FLUSH_SECONDS = 1.0
 EVERYBODY = ""
 """Destination of news that concerns all processes."""
-MOST_NEWS = 1_000
+MAX_NEWS = 1_000
 """Items of news kept for one destination while Redis is away; the oldest are dropped first."""
 LIST_SECONDS = 30.0
 """Interval at which a process tells all others what it follows, in case messages were lost."""
@@ -186,7 +186,7 @@ class Relay:
             while self._unsent:
                 destination, news = self._unsent.popitem()
                 if not await self._send(destination, news):
-                    self._unsent[destination] = [*news, *self._unsent[destination]][-MOST_NEWS:]
+                    self._unsent[destination] = [*news, *self._unsent[destination]][-MAX_NEWS:]
                     await asyncio.sleep(conf().heartbeat_seconds)
                     break
 

@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.ownership import User
 
-MOST_NAMES = 10
+MAX_NAMES = 10
 """Names of people in an error."""
 
 
@@ -57,11 +57,11 @@ def person_at_terminal(name: str | None) -> User:
             raise InvalidInputError(f"The user '{name}' is not active.")
         return user
     model: Any = get_user_model()
-    people = list(model._default_manager.filter(is_active=True, is_staff=False)[: MOST_NAMES + 1])
+    people = list(model._default_manager.filter(is_active=True, is_staff=False)[: MAX_NAMES + 1])
     if not people:
         raise NotFoundError("The site has no active user who is not staff. Name a user: --user NAME.")
     if len(people) > 1:
-        names = ", ".join(user.get_username() for user in people[:MOST_NAMES])
+        names = ", ".join(user.get_username() for user in people[:MAX_NAMES])
         raise InvalidInputError(f"Name the user whose conversation it is: --user NAME, such as {names}.")
     only: User = people[0]
     return only

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from sessions_app.actors import NAME_LENGTH
 
 LABEL_LENGTH = 64
-LONGEST_NOTE = 2_000
+MAX_NOTE_LENGTH = 2_000
 
 
 class Annotation(models.Model):
@@ -23,7 +23,7 @@ class Annotation(models.Model):
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="annotations")
     seq = models.BigIntegerField(null=True, blank=True)
     label = models.CharField(max_length=LABEL_LENGTH, blank=True)
-    note = models.TextField(max_length=LONGEST_NOTE, blank=True)
+    note = models.TextField(max_length=MAX_NOTE_LENGTH, blank=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     by_name = models.CharField(max_length=NAME_LENGTH)
     created_at = models.DateTimeField(db_default=Now())

@@ -21,7 +21,7 @@ from sessions_app.actors import NAME_LENGTH as ACTOR_NAME_LENGTH
 KEY_PREFIX = "adk_"
 KEY_BYTES = 32
 NAME_LENGTH = 100
-SHOWN_CHARACTERS = 12
+PREFIX_LENGTH = 12
 """Characters of a key that its row keeps, so that people recognise it."""
 
 
@@ -87,7 +87,7 @@ class ApiKey(models.Model):
     )
     made_by = models.ForeignKey("self", on_delete=models.SET_NULL, related_name="made", null=True, blank=True)
     name = models.CharField(max_length=NAME_LENGTH)
-    prefix = models.CharField(max_length=SHOWN_CHARACTERS, editable=False)
+    prefix = models.CharField(max_length=PREFIX_LENGTH, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     scopes = ArrayField(models.CharField(max_length=16, choices=Scope.choices))
     requests_per_minute = models.PositiveIntegerField(default=0, db_default=0)
@@ -113,7 +113,7 @@ class ApiKey(models.Model):
     def take_new_key(self) -> str:
         """Take prefix and digest of a new key, which is returned. The caller saves the row."""
         key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
-        self.prefix, self.digest = key[:SHOWN_CHARACTERS], digest_of(key)
+        self.prefix, self.digest = key[:PREFIX_LENGTH], digest_of(key)
         return key
 
     def acts_for(self, user_pk: Any) -> bool:

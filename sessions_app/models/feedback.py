@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-LONGEST_COMMENT = 2_000
+MAX_COMMENT_LENGTH = 2_000
 
 
 class Rating(models.TextChoices):
@@ -28,7 +28,7 @@ class Feedback(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     seq = models.BigIntegerField()
     rating = models.CharField(max_length=8, choices=Rating.choices)
-    comment = models.TextField(blank=True, max_length=LONGEST_COMMENT, default="", db_default="")
+    comment = models.TextField(blank=True, max_length=MAX_COMMENT_LENGTH, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -6,12 +6,12 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-LONGEST_KEY = 128
+MAX_KEY_LENGTH = 128
 
 
 def is_usable_key(key: str) -> bool:
     """True for a key that the table takes."""
-    return 0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()
+    return 0 < len(key) <= MAX_KEY_LENGTH and key.isascii() and key.isprintable()
 
 
 class IdempotentRequest(models.Model):
@@ -35,7 +35,7 @@ class IdempotentRequest(models.Model):
         "sessions_app.Session", on_delete=models.CASCADE, related_name="idempotent_requests", null=True
     )
     caller = models.CharField(max_length=64)
-    key = models.CharField(max_length=LONGEST_KEY)
+    key = models.CharField(max_length=MAX_KEY_LENGTH)
     fingerprint = models.CharField(max_length=64)
     attempt = models.UUIDField()
     locked_until = models.DateTimeField()

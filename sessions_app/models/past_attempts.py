@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Case, F, Func, JSONField, Q, Value, When
 from django.db.models.functions import JSONObject
 
-MOST_ATTEMPTS = 50
+MAX_ATTEMPTS = 50
 """Attempts that a row keeps; people may retry without end."""
 
 

@@ -26,7 +26,7 @@ from sessions_app.models.api_key import digest_of
 
 NOTED_EVERY = timedelta(minutes=1)
 """Precision of the time at which a key was last used."""
-MOST_KNOWN = 1_000
+MAX_KNOWN = 1_000
 
 _readings = LoopLocal(dict[tuple[str, Any], asyncio.Task[ApiKey | None]])
 _known: dict[str, tuple[Any, ApiKey]] = {}  # By digest, with the versions of the rows.
@@ -66,7 +66,7 @@ async def _read_and_remember(digest: str, versions: Any) -> ApiKey | None:
 
 def _remember(digest: str, versions: Any, row: ApiKey) -> None:
     _known[digest] = versions, row
-    if len(_known) > MOST_KNOWN:
+    if len(_known) > MAX_KNOWN:
         del _known[next(iter(_known))]
 
 

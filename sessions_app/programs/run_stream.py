@@ -21,11 +21,11 @@ from sessions_app.live.process import live
 from sessions_app.live.streamed_text import StreamKey, TextChunk, text_from, utf16_length
 from sessions_app.models import Invocation
 
-QUEUED_CHARACTERS = 256 * 1024
+MAX_QUEUED_CHARACTERS = 256 * 1024
 """Characters that wait for a program that does not read; later ones are read from PostgreSQL and the hub."""
 CATCH_UP_ROWS = 50
 HEARTBEAT_SECONDS = 15.0
-MOST_TEXTS = 100
+MAX_TEXTS = 100
 """Growing texts, and committed events, that a stream remembers."""
 
 
@@ -233,7 +233,7 @@ class RunStream:
 
     def _post(self, frame: str) -> bool:
         """Queue a frame; return False, and drop the frame, when the program is too far behind."""
-        if self._queued_characters > QUEUED_CHARACTERS:
+        if self._queued_characters > MAX_QUEUED_CHARACTERS:
             self._fall_behind()
             return False
         if frame:
@@ -257,5 +257,5 @@ class RunStream:
 
 def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:
     known[key] = value
-    if len(known) > MOST_TEXTS:
+    if len(known) > MAX_TEXTS:
         del known[next(iter(known))]

@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
-from sessions_app.masking import shortened
 from sessions_app.rendering.blocks import Block, CallBlock, ResponseBlock, TextBlock, ThoughtBlock
 from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.outline import label
@@ -31,7 +30,6 @@ NOTES = (
     "is_interrupted",
 )
 """Parts that few events have below their blocks, by the names in the context."""
-BRIEF_CHARACTERS = 60
 
 
 def article(context: Mapping[str, Any]) -> SafeString:
@@ -115,15 +113,12 @@ def _call(call: CallBlock, context: Mapping[str, Any]) -> SafeString:
         call.words.running,
         call.words.done,
         format_html(" <code>{}</code>", call.name) if shows_details else "",
-        "" if call.words.names_arguments else _brief(call),
+        ""
+        if call.words.names_arguments
+        else format_html('<span class="tool-brief" dir="auto">{}</span>', call.brief),
         _arguments(call, shows_details=shows_details),
         render_to_string("chat/job_place.html", {"call": call}) if call.is_long_running else "",
     )
-
-
-def _brief(call: CallBlock) -> SafeString:
-    values = ", ".join(shortened(value, BRIEF_CHARACTERS) for _key, value in call.args)
-    return format_html('<span class="tool-brief" dir="auto">{}</span>', values)
 
 
 def _arguments(call: CallBlock, *, shows_details: bool) -> SafeString:

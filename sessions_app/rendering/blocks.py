@@ -22,7 +22,7 @@ from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST
 from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
 from sessions_app.actors import ActorKind
 from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL, answerer_in, scheduled_task_in
-from sessions_app.masking import beginning_of
+from sessions_app.masking import beginning_of, shortened
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
@@ -48,7 +48,8 @@ from sessions_app.sentences import in_language
 
 QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *REMOTE_QUESTIONS)
 TRANSFER_TOOL = "transfer_to_agent"
-LONGEST_RESPONSE = 4_000
+MAX_RESPONSE_LENGTH = 4_000
+MAX_BRIEF_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class CallBlock:
     args: list[tuple[str, str]]
     is_long_running: bool
     job: ToolJob | None
+
+    @property
+    def brief(self) -> str:
+        """Return the values of the arguments in one line, each shortened."""
+        return ", ".join(shortened(value, MAX_BRIEF_LENGTH) for _, value in self.args)
 
 
 @dataclass(frozen=True)
@@ -354,7 +360,7 @@ def _shown_argument(value: Any, view: SessionView) -> str:
     """Return an argument for the page: as JSON for a reader of details, else in words."""
     if view.shows_details or isinstance(value, str):
         return readable(value)
-    text, is_cut = outline(value, LONGEST_RESPONSE)
+    text, is_cut = outline(value, MAX_RESPONSE_LENGTH)
     return f"{text}…" if is_cut else text
 
 
@@ -377,9 +383,9 @@ def _shown_result(value: Any, view: SessionView) -> tuple[str, int | None]:
     """Return the beginning of a result, and how much of it is hidden: see `ResponseBlock`."""
     if view.shows_details or isinstance(value, str):
         text = readable(value)
-        shown = beginning_of(text, LONGEST_RESPONSE)
+        shown = beginning_of(text, MAX_RESPONSE_LENGTH)
         return shown, len(text) - len(shown)
-    text, is_cut = outline(value, LONGEST_RESPONSE)
+    text, is_cut = outline(value, MAX_RESPONSE_LENGTH)
     return text, None if is_cut else 0
 
 

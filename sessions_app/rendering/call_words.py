@@ -20,7 +20,7 @@ from sessions_app.languages import shown_language
 from sessions_app.masking import shortened
 from sessions_app.rendering.outline import label
 
-LONGEST_ARGUMENT = 60
+MAX_ARGUMENT_LENGTH = 60
 ARGUMENT = re.compile(r"\{(\w+)\}")
 CONSONANT, VOWEL = "[bcdfghjklmnpqrstvwxyz]", "[aeiou]"
 REGULAR_VERBS = frozenset(
@@ -101,7 +101,7 @@ def _doubles_its_end(verb: str) -> bool:
 
 def _argument(args: Mapping[str, Any], name: str) -> str:
     value = args.get(name)
-    return "…" if value is None else shortened(" ".join(str(value).split()), LONGEST_ARGUMENT)
+    return "…" if value is None else shortened(" ".join(str(value).split()), MAX_ARGUMENT_LENGTH)
 
 
 def _sentence(verb: str, rest: str) -> str:

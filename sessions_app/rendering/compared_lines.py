@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-MOST_LINES = 2_000
+MAX_LINES = 2_000
 """Lines of a text that are compared; the work grows with their square."""
 CONTEXT_LINES = 2
 _BLOCK = '<pre class="audit-block audit-diff" dir="auto" tabindex="0">{}</pre>'
@@ -18,7 +18,7 @@ _SAME, _ADDED, _REMOVED = "<span>  {}</span>\n", "<ins>+ {}</ins>\n", "<del>- {}
 
 def changes_block(before: str, after: str) -> SafeString:
     """Return the changed lines with their neighbours; a word for equal texts."""
-    lines = list(_changed_lines(before.splitlines()[:MOST_LINES], after.splitlines()[:MOST_LINES]))
+    lines = list(_changed_lines(before.splitlines()[:MAX_LINES], after.splitlines()[:MAX_LINES]))
     if not lines:
         return format_html('<p class="audit-quiet">{}</p>', _("None."))
     return format_html(_BLOCK, format_html_join("", "{}", ((line,) for line in lines)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-LARGEST_MEMORY = 10_000
+MAX_REMEMBERED = 10_000
 
 
 class OnceFilter(logging.Filter):
@@ -18,7 +18,7 @@ class OnceFilter(logging.Filter):
         message = record.getMessage()
         if message in self._logged:
             return False
-        if len(self._logged) >= LARGEST_MEMORY:
+        if len(self._logged) >= MAX_REMEMBERED:
             self._logged.clear()
         self._logged.add(message)
         return True

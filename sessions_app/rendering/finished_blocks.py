@@ -12,7 +12,7 @@ from sessions_app.conf import conf
 from sessions_app.rendering.event_html import takes_long
 from sessions_app.rendering.markdown import render_markdown, start_of_open_block
 
-LONGEST_PARSED, MOST_LINES_PARSED = 16_384, 500
+MAX_PARSED_CHARACTERS, MAX_PARSED_LINES = 16_384, 500
 """Characters and lines that are parsed at once. A longer block is not rendered before its text is complete."""
 GROWTH_BEFORE_RETRY = 1.25
 """A block is parsed again when it has grown by a quarter, so that a long one is not parsed for each of its lines."""
@@ -58,7 +58,7 @@ class FinishedBlocks:
 
 def _beginning(text: str) -> str:
     """Return the lines within the limits."""
-    return "".join(text[:LONGEST_PARSED].splitlines(keepends=True)[:MOST_LINES_PARSED])
+    return "".join(text[:MAX_PARSED_CHARACTERS].splitlines(keepends=True)[:MAX_PARSED_LINES])
 
 
 def _is_cheap(text: str) -> bool:

@@ -21,9 +21,9 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-LONGEST = 1_000
+MAX_FORMULA_LENGTH = 1_000
 """Characters of a formula."""
-MOST = 4_000
+MAX_TOTAL_LENGTH = 4_000
 """Characters of all formulas of a text."""
 SECONDS_PER_CHARACTER = 1.5e-5
 """Time of converting a character of a formula, rather too long than too short."""
@@ -62,7 +62,7 @@ def show_mathematics(markdown: MarkdownIt) -> None:
 
 def seconds_to_convert(text: str) -> float:
     """Estimate, rather too high than too low, how long the formulas of a text take."""
-    return min(len(text), MOST) * SECONDS_PER_CHARACTER if MARKS.search(text) else 0.0
+    return min(len(text), MAX_TOTAL_LENGTH) * SECONDS_PER_CHARACTER if MARKS.search(text) else 0.0
 
 
 def _parse_in_line(state: StateInline, silent: bool) -> bool:
@@ -70,7 +70,7 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
     if start is None:
         return False
     begin = state.pos + len(start)
-    end = state.src.find(DELIMITERS[start], begin, begin + LONGEST + 2)
+    end = state.src.find(DELIMITERS[start], begin, begin + MAX_FORMULA_LENGTH + 2)
     if end < 0 or not _is_formula(start, state.src, begin, end):
         return False
     if not silent:
@@ -118,7 +118,7 @@ def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 def _last_line(state: StateBlock, start: int, mark: str) -> int | None:
     """Return the line that the formula ends. Only the text is searched: most lines that begin a formula end none."""
     begin = state.bMarks[start] + state.tShift[start] + len(mark)
-    end = state.src.find(DELIMITERS[mark], begin, begin + LONGEST + len(mark))
+    end = state.src.find(DELIMITERS[mark], begin, begin + MAX_FORMULA_LENGTH + len(mark))
     content = state.src[begin:end]
     if end < 0 or mark in content or EMPTY_LINE.search(content):
         return None
@@ -131,8 +131,8 @@ def _formula(
 ) -> str:
     token = tokens[index]
     source, is_display = token.content, token.markup in ON_OWN_LINES
-    env[_LEFT] = env.get(_LEFT, MOST) - len(source)
-    html = _mathml(source, is_display) if env[_LEFT] >= 0 and len(source) <= LONGEST else None
+    env[_LEFT] = env.get(_LEFT, MAX_TOTAL_LENGTH) - len(source)
+    html = _mathml(source, is_display) if env[_LEFT] >= 0 and len(source) <= MAX_FORMULA_LENGTH else None
     if html is None:
         html = f"<code>{escapeHtml(source)}</code>"
     if not token.block:

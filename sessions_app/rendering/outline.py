@@ -12,7 +12,7 @@ from sessions_app.masking import beginning_of, shortened
 
 DEEPEST_LEVEL = 6
 INDENT = "  "
-LONGEST_VALUE = 200
+MAX_VALUE_LENGTH = 200
 
 
 def outline(value: Any, longest: int) -> tuple[str, bool]:
@@ -32,7 +32,7 @@ def outline(value: Any, longest: int) -> tuple[str, bool]:
 def one_line(value: Any) -> str:
     """Return a JSON value on one line of limited length."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return shortened(" ".join(text.splitlines()), LONGEST_VALUE)
+    return shortened(" ".join(text.splitlines()), MAX_VALUE_LENGTH)
 
 
 def label(name: str) -> str:

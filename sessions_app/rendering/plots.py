@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 WIDTH, HEIGHT = 720, 200
 LEFT, RIGHT, TOP, BOTTOM = 52, 8, 8, 22
-MOST_MARKS = 6
+MAX_MARKS = 6
 Series = Mapping[str, Sequence[float | None]]
 Draw = Callable[[str, Sequence[str], Series], SafeString]
 
@@ -83,7 +83,7 @@ def _short(value: float) -> str:
 def _draw(
     title: str, labels: Sequence[str], series: Series, scale: _Scale, **shapes: Sequence[Mapping[str, object]]
 ) -> SafeString:
-    every = max(1, len(labels) // MOST_MARKS)
+    every = max(1, len(labels) // MAX_MARKS)
     marks = [n * scale.mark for n in range(5) if n * scale.mark <= scale.largest]
     context = {
         "title": title, "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT, "base": HEIGHT - 4,

@@ -12,10 +12,10 @@ from runtime.artifacts.file_types import is_text
 from sessions_app.codec import storable
 from sessions_app.services.file_types import INLINE_IMAGES, signed_type
 
-MOST_BYTES = 400_000
+MAX_BYTES = 400_000
 """Number of first bytes of a file from which its preview is made."""
-MOST_CHARACTERS = 100_000
-MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 200, 30, 200
+MAX_CHARACTERS = 100_000
+MAX_ROWS, MAX_COLUMNS, MAX_CELL_LENGTH = 200, 30, 200
 _DELIMITERS = {"text/csv": ",", "text/tab-separated-values": "\t"}
 
 
@@ -36,7 +36,7 @@ class Preview:
 
 
 def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
-    """Return the preview of a file with this type, size and beginning, which has up to `MOST_BYTES`."""
+    """Return the preview of a file with this type, size and beginning, which has up to `MAX_BYTES`."""
     if mime_type in INLINE_IMAGES:
         return Preview("image" if signed_type(beginning) == mime_type else "none")
     if not is_text(mime_type) or b"\0" in beginning:
@@ -46,21 +46,21 @@ def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
     if mime_type in _DELIMITERS:
         return _table(text, _DELIMITERS[mime_type], is_cut)
     kind = "markdown" if mime_type == "text/markdown" else "text"
-    return Preview(kind, text[:MOST_CHARACTERS], is_cut=is_cut or len(text) > MOST_CHARACTERS)
+    return Preview(kind, text[:MAX_CHARACTERS], is_cut=is_cut or len(text) > MAX_CHARACTERS)
 
 
 def _table(text: str, delimiter: str, is_cut: bool) -> Preview:
     """Return the first rows and columns; the text itself when it is no table."""
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        lines = list(islice(reader, MOST_ROWS + 2))
+        lines = list(islice(reader, MAX_ROWS + 2))
     except csv.Error:
-        return Preview("text", text[:MOST_CHARACTERS], is_cut=is_cut or len(text) > MOST_CHARACTERS)
-    header, rows = (lines[0], lines[1 : MOST_ROWS + 1]) if lines else ([], [])
+        return Preview("text", text[:MAX_CHARACTERS], is_cut=is_cut or len(text) > MAX_CHARACTERS)
+    header, rows = (lines[0], lines[1 : MAX_ROWS + 1]) if lines else ([], [])
     width = max((len(row) for row in lines), default=0)
-    is_cut = is_cut or len(lines) > MOST_ROWS + 1 or width > MOST_COLUMNS
+    is_cut = is_cut or len(lines) > MAX_ROWS + 1 or width > MAX_COLUMNS
     return Preview("table", header=_cells(header), rows=[_cells(row) for row in rows], is_cut=is_cut)
 
 
 def _cells(row: list[str]) -> list[str]:
-    return [cell[:LONGEST_CELL] for cell in row[:MOST_COLUMNS]]
+    return [cell[:MAX_CELL_LENGTH] for cell in row[:MAX_COLUMNS]]

@@ -20,7 +20,7 @@ from sessions_app.history.event_marks import answerer_in
 from sessions_app.rendering.outline import label, one_line
 
 CHOICE_TOOL = "get_user_choice"
-LARGEST_EXACT_INTEGER = 2**53 - 1
+MAX_EXACT_INTEGER = 2**53 - 1
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def _input_type(value: Any) -> str:
     if isinstance(value, bool):
         return "checkbox"
     if isinstance(value, int | float):
-        return "number" if abs(value) <= LARGEST_EXACT_INTEGER else ""
+        return "number" if abs(value) <= MAX_EXACT_INTEGER else ""
     if isinstance(value, str):
         return "lines" if "\n" in value or "\r" in value else "text"
     return "text" if value is None else ""

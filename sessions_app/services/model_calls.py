@@ -18,7 +18,7 @@ from sessions_app.db.recorded_call import RecordedCall
 from sessions_app.process_metrics import observe_first_word
 
 logger = logging.getLogger(__name__)
-MOST_KNOWN_TEXTS = 50_000
+MAX_KNOWN_TEXTS = 50_000
 
 _known_texts: OrderedDict[tuple[UUID, str], None] = OrderedDict()
 """Texts that this process has stored, by session and id; the least recently used are forgotten."""
@@ -63,7 +63,7 @@ class ModelCallLog:
         """Remember that the texts of a call are stored."""
         for name in call.texts:
             _known_texts[self._session_id, name] = None
-        while len(_known_texts) > MOST_KNOWN_TEXTS:
+        while len(_known_texts) > MAX_KNOWN_TEXTS:
             _known_texts.popitem(last=False)
 
     def _take_children(self, event: Event) -> list[ModelCall]:

@@ -18,8 +18,8 @@ from sessions_app.models import Artifact, ResumableUpload, Session
 from sessions_app.services.artifact_service import check_size
 from sessions_app.services.uploads import artifact_name, check_upload, store_upload
 
-MOST_UNFINISHED = 20
-MOST_CHUNKS = 10_000
+MAX_UNFINISHED = 20
+MAX_CHUNKS = 10_000
 
 
 def create(session: Session, name: str, length: int, upload_id: UUID | None = None) -> ResumableUpload:
@@ -42,9 +42,9 @@ def create(session: Session, name: str, length: int, upload_id: UUID | None = No
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=session.user_id)
         if upload_id and (begun := ResumableUpload.objects.filter(pk=upload_id).first()):
             return begun
-        if unfinished.count() >= MOST_UNFINISHED:
+        if unfinished.count() >= MAX_UNFINISHED:
             raise LimitExceededError(
-                f"There are {MOST_UNFINISHED} unfinished uploads. Finish or delete one of them."
+                f"There are {MAX_UNFINISHED} unfinished uploads. Finish or delete one of them."
             )
         return ResumableUpload.objects.create(
             pk=upload_id or uuid4(), session=session, filename=artifact_name(name), length=length
@@ -66,8 +66,8 @@ def store_chunk(begun: ResumableUpload, offset: int, chunk: IO[bytes]) -> Resuma
             raise ConflictError(
                 f"The upload is at the offset {upload.offset}, not at {offset}. Go on from there."
             )
-        if upload.chunks == MOST_CHUNKS:
-            raise LimitExceededError(f"The upload has {MOST_CHUNKS} chunks. Delete it, and send larger ones.")
+        if upload.chunks == MAX_CHUNKS:
+            raise LimitExceededError(f"The upload has {MAX_CHUNKS} chunks. Delete it, and send larger ones.")
         upload.offset += _store(upload, chunk)
         upload.chunks += 1
         if upload.offset == upload.length:

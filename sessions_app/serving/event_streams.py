@@ -20,7 +20,7 @@ HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-accel-buffering", b"no"),  # of nginx
 ]
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 """Digits of a `seq`; a larger number fits no column."""
 
 
@@ -41,4 +41,4 @@ def with_event_streams(pages: Application, streams: Mapping[str, Application]) -
 
 def parse_seq(text: str) -> int | None:
     """Return the `seq` that a browser or a program has sent as text; None for a text that is none."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None

@@ -12,7 +12,7 @@ from sessions_app.models import AnswerRequest, Invocation, JobStatus, ScheduledT
 from sessions_app.ownership import User
 from sessions_app.session_list.listing import unanswered
 
-MOST_ROWS = 50
+MAX_ROWS = 50
 """Number of rows that each list has at most."""
 _SESSION = ("session__title", "session__app_name")
 _INVOCATION = ("invocation_id", "status", "created_at", "started_at")
@@ -56,7 +56,7 @@ class Activity:
     @property
     def most_rows(self) -> int:
         """The number of rows that each list has at most."""
-        return MOST_ROWS
+        return MAX_ROWS
 
 
 def activity_of(person: User) -> Activity:
@@ -86,6 +86,6 @@ class _Reader:
 
     def read(self, rows: QuerySet[M, M], fields: tuple[str, ...]) -> list[M]:
         """Return the first rows with these fields and their sessions; messages, arguments and states may be large."""
-        found = list(rows.select_related("session").only(*fields, *_SESSION)[: MOST_ROWS + 1])
-        self.has_cut = self.has_cut or len(found) > MOST_ROWS
-        return found[:MOST_ROWS]
+        found = list(rows.select_related("session").only(*fields, *_SESSION)[: MAX_ROWS + 1])
+        self.has_cut = self.has_cut or len(found) > MAX_ROWS
+        return found[:MAX_ROWS]

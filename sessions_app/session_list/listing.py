@@ -26,10 +26,10 @@ from sessions_app.ownership import User
 from sessions_app.timing import in_utc
 
 PAGE_SESSIONS = 30
-MOST_SESSIONS = 500
+MAX_SESSIONS = 500
 """Sessions of the longest page that an address can ask for."""
-MOST_PINNED = 50
-MOST_DIGITS = 9
+MAX_PINNED = 50
+MAX_DIGITS = 9
 LARGE_COLUMNS = ("state", "initial_state", "log_hash")
 BROKEN = "The address of this page is broken. Go back to your chats."
 
@@ -61,7 +61,7 @@ def list_sessions(
     """
     length = _length(rows)
     listed = with_activity(Session.objects.owned_by(person).begun().filter(archived_at__isnull=not archived))
-    pinned = [] if before or archived else list(listed.filter(is_pinned=True).newest_first()[:MOST_PINNED])
+    pinned = [] if before or archived else list(listed.filter(is_pinned=True).newest_first()[:MAX_PINNED])
     rest = listed if archived else listed.filter(is_pinned=False)
     if before:
         rest = rest.filter(_follows(before))
@@ -74,9 +74,9 @@ def _length(rows: str) -> int:
     """Return the number of sessions of a page for which an address asks for so many."""
     if not rows:
         return PAGE_SESSIONS
-    if not rows.isdecimal() or len(rows) > MOST_DIGITS:
+    if not rows.isdecimal() or len(rows) > MAX_DIGITS:
         raise InvalidInputError(BROKEN)
-    return min(max(int(rows), PAGE_SESSIONS), MOST_SESSIONS)
+    return min(max(int(rows), PAGE_SESSIONS), MAX_SESSIONS)
 
 
 def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:

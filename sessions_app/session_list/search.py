@@ -16,9 +16,9 @@ from sessions_app.models import Event, Session
 from sessions_app.ownership import User
 from sessions_app.session_list.listing import with_activity
 
-MOST_RESULTS = 30
-LONGEST_QUERY = 200
-MOST_WORDS = 8
+MAX_RESULTS = 30
+MAX_QUERY_LENGTH = 200
+MAX_WORDS = 8
 CHARACTERS_AROUND = 40
 WORD = re.compile(r"[^\W_]+")
 
@@ -39,16 +39,16 @@ def search_sessions(person: User, query: str) -> list[Session]:
     titles only: nearly every text has a word that begins with them. A session that is found by its text has the
     place as its `hit`.
     """
-    query = " ".join(storable(query[:LONGEST_QUERY]).split())
+    query = " ".join(storable(query[:MAX_QUERY_LENGTH]).split())
     if not query:
         return []
-    words = WORD.findall(query)[:MOST_WORDS]
+    words = WORD.findall(query)[:MAX_WORDS]
     own = Session.objects.owned_by(person)
     matches = Q(pk__in=own.filter(_title_has(words or [query])).values("pk"))
     if prefixes := [word for word in words if _is_long_enough(word)]:
         # Without the user's sessions in this subquery PostgreSQL begins with the words, which the index finds.
         matches |= Q(pk__in=Event.objects.with_words(prefixes).values("session"))
-    found = list(with_activity(own.filter(matches)).newest_first()[:MOST_RESULTS])
+    found = list(with_activity(own.filter(matches)).newest_first()[:MAX_RESULTS])
     hits = _hits(found, prefixes)
     return [session for session in found if _attach_hit(session, words or [query], hits.get(session.pk))]
 

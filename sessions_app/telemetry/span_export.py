@@ -13,7 +13,7 @@ from uuid import UUID
 
 from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
-from sessions_app.history.traces.entries import MOST_ENTRIES, entries_of
+from sessions_app.history.traces.entries import MAX_ENTRIES, entries_of
 from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_spans
 
 try:
@@ -77,7 +77,7 @@ def _export(session_id: UUID, invocation_id: str, since: float) -> None:
     tracer = _tracer(conf().otlp_endpoint)
     if tracer is None:
         return
-    entries = entries_of(session_id, invocation_id)[:MOST_ENTRIES]
+    entries = entries_of(session_id, invocation_id)[:MAX_ENTRIES]
     spans = [span for span in derive_spans(entries) if span.end is not None and span.end >= since]
     emit(tracer, spans, session_id, invocation_id)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from sessions_app.history.traces.entries import MOST_ENTRIES, entries_of
+from sessions_app.history.traces.entries import MAX_ENTRIES, entries_of
 from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_spans
 from sessions_app.models import Event, Session
 
-MOST_INVOCATIONS = 20
+MAX_INVOCATIONS = 20
 """Newest invocations whose spans are told."""
 _NAMES = {
     SpanKind.AGENT: "invoke_agent",
@@ -23,9 +23,9 @@ def spans_of_session(session: Session) -> list[dict[str, Any]]:
     """Return the spans of the session's newest invocations, oldest first, each below a span of its invocation."""
     newest: dict[str, None] = {}
     events = session.events.order_by("-seq").values_list("invocation_id", flat=True)
-    for invocation_id in events[: MOST_INVOCATIONS * MOST_ENTRIES].iterator():
+    for invocation_id in events[: MAX_INVOCATIONS * MAX_ENTRIES].iterator():
         newest.setdefault(invocation_id)
-        if len(newest) == MOST_INVOCATIONS:
+        if len(newest) == MAX_INVOCATIONS:
             break
     return [
         one

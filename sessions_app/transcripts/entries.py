@@ -10,7 +10,6 @@ from typing import Any, Literal, assert_never
 from django.utils.translation import gettext
 
 from runtime.events import Event
-from sessions_app.masking import shortened
 from sessions_app.models import ToolJob
 from sessions_app.rendering.blocks import (
     Block,
@@ -39,7 +38,6 @@ from sessions_app.rendering.questions import (
 )
 from sessions_app.rendering.session_view import SessionView
 
-LONGEST_BRIEF = 60
 """Characters of an argument beside the words of its call, as on the chat page."""
 
 PieceKind = Literal["said", "prose", "note", "verbatim", "file", "error"]
@@ -213,8 +211,7 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
     """Yield a call in words, for a reader of details with its name and arguments, and the status of its job."""
     is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
     words = call.words.done if is_done else call.words.plain
-    values = ", ".join(shortened(value, LONGEST_BRIEF) for _, value in call.args)
-    yield Piece("note", f"{words}: {values}" if values and not call.words.names_arguments else words)
+    yield Piece("note", f"{words}: {call.brief}" if call.brief and not call.words.names_arguments else words)
     if context.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
         yield Piece("verbatim", arguments, gettext("Call: {name}").format(name=call.name))

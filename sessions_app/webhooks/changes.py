@@ -18,7 +18,7 @@ from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery, We
 from sessions_app.webhooks.signing import new_secret
 from sessions_app.webhooks.targets import check_url
 
-MOST_WEBHOOKS = 20
+MAX_WEBHOOKS = 20
 """Webhooks about one person's sessions."""
 
 
@@ -118,5 +118,5 @@ def _group_of(maker: ApiKey | None) -> int:
 
 
 def _check_number(user: Any) -> None:
-    if Webhook.objects.filter(user_id=user.pk, session=None).count() >= MOST_WEBHOOKS:
-        raise LimitExceededError(f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not used.")
+    if Webhook.objects.filter(user_id=user.pk, session=None).count() >= MAX_WEBHOOKS:
+        raise LimitExceededError(f"There are {MAX_WEBHOOKS} webhooks already. Delete one that is not used.")

@@ -31,7 +31,7 @@ from sessions_app.figures.batches import count_figures
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, SessionFigures
 
 RUNS = 3
-SHOWN = 10
+MAX_SHOWN = 10
 """Slowest pages that have a line. Pages with a scan have one, too."""
 BIG = 10_000
 """Rows of a table that a page may not read from end to end."""
@@ -77,7 +77,7 @@ def _measure() -> list[str]:
     client.force_login(user)
     pages = [_measured(client, url) for url in _urls(client)]
     pages.sort(key=lambda page: -page.milliseconds)
-    shown = [page for number, page in enumerate(pages) if number < SHOWN or page.scans]
+    shown = [page for number, page in enumerate(pages) if number < MAX_SHOWN or page.scans]
     heading = (
         f"{len(pages)} pages of the admin with {Event.objects.count()} events in {Session.objects.count()} sessions, "
         f"at most {max(page.queries for page in pages)} queries; the slowest:"

@@ -10,7 +10,7 @@ from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 COUNTED = {"script", "stylesheet"}
 TASK = Call(name="schedule_task", args={"task": "Check order 7.", "every": "0 9 * * 1-5"})
 SCHEDULE_RULES = {
@@ -98,4 +98,4 @@ def test_a_chat_of_staff_who_see_details_loads_little(
 
 
 def assert_small(sizes: dict[str, int]) -> None:
-    assert sum(sizes.values()) <= MOST_BYTES, sizes
+    assert sum(sizes.values()) <= MAX_BYTES, sizes

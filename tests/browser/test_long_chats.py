@@ -9,8 +9,8 @@ from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-MOST_NODES = 3_000
-LONGEST_JUMP = 3
+MAX_NODES = 3_000
+MAX_JUMP = 3
 STEPS = 90
 CALLS = [Call(name="show_profile", args={})] * 2
 SCROLL_UP_AND_WATCH = """
@@ -60,8 +60,8 @@ def test_scrolling_up_neither_jumps_nor_grows_the_page_and_loses_nothing(
 ) -> None:
     page = long_chat.page
     seen = page.evaluate(SCROLL_UP_AND_WATCH)
-    assert seen["jump"] <= LONGEST_JUMP
-    assert seen["nodes"] <= MOST_NODES
+    assert seen["jump"] <= MAX_JUMP
+    assert seen["nodes"] <= MAX_NODES
     expect(long_chat.messages.filter(has_text="Look often")).to_be_in_viewport()
 
     long_chat.box.fill("Once more")
@@ -69,4 +69,4 @@ def test_scrolling_up_neither_jumps_nor_grows_the_page_and_loses_nothing(
     long_chat.wait_for_answer("And again.")
     expect(long_chat.answers.filter(has_text="Done.")).to_be_visible()
     assert fold_nothing_is_lost(page)
-    assert page.evaluate("document.getElementsByTagName('*').length") <= MOST_NODES
+    assert page.evaluate("document.getElementsByTagName('*').length") <= MAX_NODES

@@ -22,8 +22,8 @@ from tests.counted_calls import counted_calls
 from tests.fuzz.profile import examples
 from tests.fuzz.values import texts
 
-LARGEST = 32_000
-MOST_CALLS = {"render": 1_000_000, "loop": 200_000}
+MAX_CHARACTERS = 32_000
+MAX_CALLS = {"render": 1_000_000, "loop": 200_000}
 """Function calls in the thread that renders and in the event loop's: about 0.2 and 0.04 seconds."""
 UNITS = [
     *(
@@ -160,7 +160,7 @@ def too_slow(text: str) -> dict[str, int]:
         "loop": partial(in_the_loop, event, event_to_json(event)),
     }
     calls = {thread: calls_of(work) for thread, work in works.items()}
-    return {thread: count for thread, count in calls.items() if count > MOST_CALLS[thread]}
+    return {thread: count for thread, count in calls.items() if count > MAX_CALLS[thread]}
 
 
 def calls_of(work: Callable[[], object]) -> int:
@@ -177,20 +177,20 @@ def in_the_loop(event: Event, body: str) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_construct_that_fills_a_message_takes_little_time(unit: str) -> None:
-    assert too_slow((unit * LARGEST)[:LARGEST]) == {}
+    assert too_slow((unit * MAX_CHARACTERS)[:MAX_CHARACTERS]) == {}
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_construct_that_is_just_within_the_limits_takes_little_time(unit: str) -> None:
     marks = max(1, sum(not sign.isalnum() and sign != " " for sign in unit))
-    assert too_slow(unit * min(LARGEST // len(unit), conf().markdown_marks // marks)) == {}
+    assert too_slow(unit * min(MAX_CHARACTERS // len(unit), conf().markdown_marks // marks)) == {}
 
 
 @pytest.mark.parametrize(
     ("opening", "closing"),
     [("*", "*"), ("[", "]"), ("[", "](a)"), ("![", "](a)"), ("**a ", " b**"), ("> ", "")],
 )
-@pytest.mark.parametrize("length", [LARGEST, 4_000])
+@pytest.mark.parametrize("length", [MAX_CHARACTERS, 4_000])
 def test_a_construct_inside_itself_takes_little_time(opening: str, closing: str, length: int) -> None:
     times = length // len(opening + closing)
     assert too_slow(opening * times + closing * times) == {}
@@ -199,11 +199,11 @@ def test_a_construct_inside_itself_takes_little_time(opening: str, closing: str,
 @given(st.lists(st.sampled_from(UNITS), min_size=2, max_size=5), st.booleans())
 @examples(30)
 def test_mixed_constructs_take_little_time(units: list[str], is_in_blocks: bool) -> None:
-    share = LARGEST // len(units)
+    share = MAX_CHARACTERS // len(units)
     text = (
         "".join((unit * share)[:share] for unit in units)
         if is_in_blocks
-        else ("".join(units) * LARGEST)[:LARGEST]
+        else ("".join(units) * MAX_CHARACTERS)[:MAX_CHARACTERS]
     )
     assert too_slow(text) == {}
 
@@ -231,5 +231,5 @@ def test_no_text_becomes_html_that_runs_or_fetches(pieces: list[str]) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_construct_that_streams_takes_little_time_of_the_loop(unit: str) -> None:
-    text = (unit * LARGEST)[:LARGEST]
-    assert calls_of(partial(FinishedBlocks().render_next, text)) <= MOST_CALLS["loop"]
+    text = (unit * MAX_CHARACTERS)[:MAX_CHARACTERS]
+    assert calls_of(partial(FinishedBlocks().render_next, text)) <= MAX_CALLS["loop"]

@@ -159,7 +159,7 @@ def test_old_sessions_are_counted_bit_by_bit_also_those_of_one_moment(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "BATCH_SIZE", 3)
-    monkeypatch.setattr("sessions_app.figures.log_facts.MOST_EVENTS", 5)
+    monkeypatch.setattr("sessions_app.figures.log_facts.MAX_EVENTS", 5)
     for n in range(8):
         converse(Session.objects.create(app_name="shop", user=person, key=f"s-{n}"))
     Session.objects.update(updated_at=timezone.now() - timedelta(days=30))

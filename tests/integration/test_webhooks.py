@@ -293,7 +293,7 @@ async def test_making_and_deleting_are_recorded_and_the_secret_is_stored_encrypt
 async def test_the_number_of_webhooks_is_limited(
     person: User, key: dict[str, str], receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "MOST_WEBHOOKS", 1)
+    monkeypatch.setattr(changes, "MAX_WEBHOOKS", 1)
     await make_hook(key, receiver.port)
     wish = {"url": "https://example.org", "events": EVENTS}
     refused = await AsyncClient().post(HOOKS, wish, content_type="application/json", headers=key)

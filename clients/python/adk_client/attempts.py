@@ -9,7 +9,7 @@ import httpx
 from adk_client.errors import ConflictError, ConnectionLostError, error_of
 
 TEMPORARY = {429, 502, 503, 504}
-LONGEST_WAIT = 10.0
+MAX_WAIT = 10.0
 
 
 class Attempts:
@@ -65,4 +65,4 @@ class Attempts:
     def _pause(self) -> float:
         """Return a time that doubles with each failure, a little different for each client."""
         doubled = 0.25 * float(2 ** (self._failures - 1))
-        return min(doubled, LONGEST_WAIT) * random.uniform(0.75, 1.25)  # noqa: S311  # no secret
+        return min(doubled, MAX_WAIT) * random.uniform(0.75, 1.25)  # noqa: S311  # no secret

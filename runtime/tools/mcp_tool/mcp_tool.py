@@ -25,7 +25,7 @@ from runtime.tools.tool_result import ToolError
 logger = logging.getLogger(__name__)
 
 # All providers accept these names.
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -36,7 +36,7 @@ class UnreadableAnswerError(AdkError):
 def callable_name(name: str) -> str:
     """Return a server's name for a tool as models accept it, with underscores in place of other characters."""
     accepted = _NOT_IN_A_NAME.sub("_", name)
-    return (accepted if accepted[:1].isalpha() else f"_{accepted.lstrip('_')}")[:_LONGEST_NAME]
+    return (accepted if accepted[:1].isalpha() else f"_{accepted.lstrip('_')}")[:_MAX_NAME_LENGTH]
 
 
 class McpTool(BaseTool):

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.permissions import OF_PERSON, remits_of, within_remits
-from sessions_app.codec import LARGEST_INTEGER
+from sessions_app.codec import MAX_INTEGER
 from sessions_app.keys import KeyProperties
 from sessions_app.models import Scope
 from sessions_app.models.api_key import NAME_LENGTH
@@ -46,7 +46,7 @@ class ServiceKeyForm(forms.Form):
     requests_per_minute = forms.IntegerField(
         label=_("Requests per minute"),
         min_value=0,
-        max_value=LARGEST_INTEGER,
+        max_value=MAX_INTEGER,
         initial=0,
         help_text=_(
             "0 stands for the site's limit of a person. With people, the number counts in place of that limit."
@@ -55,7 +55,7 @@ class ServiceKeyForm(forms.Form):
     tokens_per_day = forms.IntegerField(
         label=_("Tokens per day"),
         min_value=0,
-        max_value=LARGEST_INTEGER,
+        max_value=MAX_INTEGER,
         initial=0,
         help_text=_("0 is no limit."),
     )

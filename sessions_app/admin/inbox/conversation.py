@@ -13,7 +13,7 @@ from sessions_app.masking import mask_text
 from sessions_app.models import Event, Session
 from sessions_app.transcripts.entries import Entry, Piece
 
-SHOWN_EVENTS = 12
+MAX_SHOWN_EVENTS = 12
 PIECE_CHARACTERS = 2_000
 
 
@@ -23,7 +23,7 @@ def turns_before(session: Session, seq: int | None) -> list[SeenEvent]:
     if seq is not None:
         events = events.filter(seq__lte=seq)
     effective = without_rewound(events, find_rewinds(session.pk))
-    newest = list(with_stored(effective.order_by("-seq"))[:SHOWN_EVENTS])
+    newest = list(with_stored(effective.order_by("-seq"))[:MAX_SHOWN_EVENTS])
     seen = load_seen_events(session, newest[::-1])
     return [replace(one, entry=_cut(one.entry)) if one.entry else one for one in seen]
 

@@ -11,7 +11,7 @@ from sessions_app.admin.permissions import OF_SESSION, Right, may, within_remits
 from sessions_app.models import SessionFigures
 from sessions_app.rendering.audit_values import format_cost
 
-MOST_SESSIONS = 10
+MAX_SESSIONS = 10
 
 
 def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
@@ -34,5 +34,5 @@ def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
             "tokens": f"{row.tokens:,}",
             "cost": format_cost(row.cost),
         }
-        for row in shown[:MOST_SESSIONS]
+        for row in shown[:MAX_SESSIONS]
     ]

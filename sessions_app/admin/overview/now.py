@@ -17,7 +17,7 @@ from sessions_app.admin.permissions import OF_SESSION, within_remits
 from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, JobStatus, ToolJob
 from sessions_app.rendering.audit_values import format_duration
 
-MOST_COUNTED = 1_000
+MAX_COUNTED = 1_000
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def load_tiles(request: HttpRequest) -> list[Tile]:
 
 def _count_and_age(rows: QuerySet[Any], column: str, url: str) -> tuple[str, str, str]:
     """Return the number of the oldest rows, a link to them, and the age of the oldest one."""
-    times: list[datetime] = list(rows.order_by("id").values_list(column, flat=True)[: MOST_COUNTED + 1])
-    number = f"{len(times):,}" if len(times) <= MOST_COUNTED else f"{MOST_COUNTED:,}+"
+    times: list[datetime] = list(rows.order_by("id").values_list(column, flat=True)[: MAX_COUNTED + 1])
+    number = f"{len(times):,}" if len(times) <= MAX_COUNTED else f"{MAX_COUNTED:,}+"
     if not times:
         return number, url, ""
     return number, url, str(_("oldest: %s") % format_duration(timezone.now() - min(times)))

@@ -25,8 +25,8 @@ from sessions_app.rendering.audit_values import format_cost, format_duration
 from sessions_app.rendering.plots import Draw, Series, lines, stacked_bars
 
 DAYS = 30
-MOST_ROWS = 15
-MOST_SERIES = 5
+MAX_ROWS = 15
+MAX_SERIES = 5
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str,
             "url": list_url("failure", tool=name, day__exact=day.isoformat()),
             "all_url": list_url("failure", tool=name),
         }
-        for name in names[:MOST_ROWS]
+        for name in names[:MAX_ROWS]
     ]  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _models(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str
             "url": sessions_of(day, day, agent=key[0]),
             "all_url": sessions_of(day - timedelta(days=DAYS - 1), day, agent=key[0]),
         }
-        for key, all_tokens in tokens.most_common(MOST_ROWS)
+        for key, all_tokens in tokens.most_common(MAX_ROWS)
     ]  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def _people(request: HttpRequest, day: date) -> list[dict[str, Any]]:
             "share": _share(row, budgets.tokens_per_person, budgets.cost_per_person),
             "url": sessions_of(day, day, user=row.user.get_username()),
         }
-        for row in used.select_related("user").order_by(order)[:MOST_SERIES]
+        for row in used.select_related("user").order_by(order)[:MAX_SERIES]
     ]  # fmt: skip
 
 
@@ -171,9 +171,7 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
 def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]:
     """Return the largest series of a metric by name, and the sum of the others; errors without a tool have no name."""
     by_day = [Counter({name: n for name, n in one.by_name(metric).items() if name}) for one in days]
-    largest = [
-        name for name, _amount in DayAmounts.sum(days).by_name(metric).most_common(MOST_SERIES) if name
-    ]
+    largest = [name for name, _amount in DayAmounts.sum(days).by_name(metric).most_common(MAX_SERIES) if name]
     series: dict[str, list[float]] = {name: [one[name] for one in by_day] for name in largest}
     others: list[float] = [sum(one.values()) - sum(one[name] for name in largest) for one in by_day]
     return {**series, _("others"): others} if any(others) else series

@@ -31,7 +31,7 @@ from sessions_app.rendering.failures import once
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
 UNREADABLE = "Event %s of session %s cannot be shown in the admin"
-MOST_ITEMS = 100
+MAX_ITEMS = 100
 """Parts, keys and files of one event that the page shows."""
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
@@ -157,7 +157,7 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
         raise TypeError("The event is no JSON object.")
     actions = stored.body.get("actions") or {}
     stored_parts = parts_of(stored.body)
-    parts = [_part_view(event, part, links) for part in stored_parts[:MOST_ITEMS]]
+    parts = [_part_view(event, part, links) for part in stored_parts[:MAX_ITEMS]]
     changes = state_changes(actions.get("stateDelta") or {}, stored.before)
     artifacts = [
         ArtifactView(name, version, links.artifacts.get((name, version)))
@@ -167,18 +167,18 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
     return Row(
         event,
         waited,
-        _summarize(stored.body, parts, changes[:MOST_ITEMS], artifacts[:MOST_ITEMS]),
+        _summarize(stored.body, parts, changes[:MAX_ITEMS], artifacts[:MAX_ITEMS]),
         rewound_by,
         format_stored_json(stored.text or ""),
         undoes=undoes,
         parts=parts,
-        changes=changes[:MOST_ITEMS],
-        artifacts=artifacts[:MOST_ITEMS],
+        changes=changes[:MAX_ITEMS],
+        artifacts=artifacts[:MAX_ITEMS],
         notes=_notes(stored.body, actions, undoes),
         body=stored.body,
         actor=links.actors.get(event.seq),
         cause=links.causes.get(event.seq, {}).get("", ""),
-        left_out=sum(max(0, len(found) - MOST_ITEMS) for found in items),
+        left_out=sum(max(0, len(found) - MAX_ITEMS) for found in items),
     )
 
 

@@ -9,9 +9,9 @@ from django.db import connection
 
 from sessions_app.models import Session
 
-LARGEST_BYTES = 100_000
+MAX_BYTES = 100_000
 """Stored size of the largest event that is looked into: a session may have many large events."""
-MOST_NAMES = 300
+MAX_NAMES = 300
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Facets:
     def of(cls, session: Session) -> Self:
         """Look for the names in one query."""
         facets = cls()
-        parameters: dict[str, Any] = {"session": session.pk, "bytes": LARGEST_BYTES, "names": MOST_NAMES}
+        parameters: dict[str, Any] = {"session": session.pk, "bytes": MAX_BYTES, "names": MAX_NAMES}
         with connection.cursor() as cursor:
             cursor.execute(_FACETS, parameters)
             for kind, name, version, seq in cursor.fetchall():

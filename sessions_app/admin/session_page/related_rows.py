@@ -13,7 +13,7 @@ from sessions_app.admin.session_page.totals import InvocationView, SessionTotals
 from sessions_app.models import Artifact, Feedback, Invocation, ScheduledTask, Session, ToolJob
 
 T = TypeVar("T")
-SHOWN_ROWS = 50
+MAX_SHOWN_ROWS = 50
 RESULT_CHARACTERS = 1_001
 """Characters of a job's result, one more than the page shows."""
 LARGE_COLUMNS = ("message", "credentials", "error_detail", "past_attempts")
@@ -60,7 +60,7 @@ def load_related_rows(session: Session, summary: SessionTotals, facets: Facets) 
 
 
 def _newest(rows: QuerySet[Any]) -> Newest[Any]:
-    return Newest(list(rows[:SHOWN_ROWS]), rows.count())
+    return Newest(list(rows[:MAX_SHOWN_ROWS]), rows.count())
 
 
 def _without_large_columns(jobs: QuerySet[ToolJob]) -> QuerySet[ToolJob]:
@@ -75,7 +75,7 @@ def _files(session: Session, facets: Facets) -> list[FileView]:
     saved = {name for name, _ in facets.files}
     of_user = Q(session=None, user_id=session.user_id, app_name=session.app_name, filename__in=saved)
     found = Artifact.objects.filter(Q(session=session) | of_user)
-    newest = found.order_by("filename", "-version").distinct("filename")[:SHOWN_ROWS]
+    newest = found.order_by("filename", "-version").distinct("filename")[:MAX_SHOWN_ROWS]
     return [
         FileView(artifact, facets.files.get((artifact.filename, artifact.version))) for artifact in newest
     ]

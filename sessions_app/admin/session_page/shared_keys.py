@@ -14,7 +14,7 @@ from django.db import connection
 from runtime.sessions.state import State
 from sessions_app.models import Session
 
-MOST_WRITES = 20_000
+MAX_WRITES = 20_000
 """Limit on the later writes of shared keys that are read, from all sessions together."""
 
 
@@ -40,7 +40,7 @@ def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters
         "seq": seq,
         "app": State.APP_PREFIX,
         "user": State.USER_PREFIX,
-        "writes": MOST_WRITES,
+        "writes": MAX_WRITES,
         "keys": most_keys,
         "characters": most_characters,
     }
@@ -50,7 +50,7 @@ def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters
     if not rows:
         return SharedKeys()
     values = {key: (value, length) for key, value, length, _, _ in rows}
-    return SharedKeys(values, rows[0][3] - len(rows), rows[0][4] < MOST_WRITES)
+    return SharedKeys(values, rows[0][3] - len(rows), rows[0][4] < MAX_WRITES)
 
 
 # The condition of `walked` is that of the index `event_shared_state`.

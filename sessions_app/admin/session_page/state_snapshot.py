@@ -13,8 +13,8 @@ from sessions_app.history.state_changes import StateScope, scope_of
 from sessions_app.models import Event, Session
 from sessions_app.rendering.audit_values import format_member
 
-MOST_KEYS = 400
-MOST_CHARACTERS = 4_000
+MAX_KEYS = 400
+MAX_CHARACTERS = 4_000
 """Characters of one value that are loaded."""
 
 
@@ -75,7 +75,7 @@ def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
         if key is not None
     }
     left_out = rows[0][4] - len(lines) if rows else 0
-    shared = SharedKeys() if seq is None else load_shared_keys(session, seq, MOST_KEYS, MOST_CHARACTERS)
+    shared = SharedKeys() if seq is None else load_shared_keys(session, seq, MAX_KEYS, MAX_CHARACTERS)
     for key, (value, length) in shared.values.items():
         own, line = lines.get(key), _line(key, value, length, None)
         if own is None or (own.scope is not StateScope.SESSION and own.value != line.value):
@@ -104,8 +104,8 @@ def _fetch(statement: str, session: Session, seq: int | None) -> list[tuple[Any,
     parameters: dict[str, Any] = {
         "session": session.pk,
         "seq": seq,
-        "keys": MOST_KEYS,
-        "characters": MOST_CHARACTERS,
+        "keys": MAX_KEYS,
+        "characters": MAX_CHARACTERS,
         "app": State.APP_PREFIX,
         "user": State.USER_PREFIX,
         "shared": f"^({State.APP_PREFIX}|{State.USER_PREFIX})",

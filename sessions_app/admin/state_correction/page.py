@@ -23,8 +23,8 @@ from sessions_app.admin.permissions import Right, has_whole_app, require
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.admin.state_correction.form import CorrectionForm
 from sessions_app.admin.state_correction.stored_values import (
-    LONGEST_VALUE,
-    MOST_KEYS,
+    MAX_KEYS,
+    MAX_VALUE_LENGTH,
     StoredValue,
     read_values,
 )
@@ -34,7 +34,7 @@ from sessions_app.invocations.correct_state import correct_state
 from sessions_app.masking import mask
 from sessions_app.models import AccessKind, ActionKind, Event, Session
 
-MOST_CORRECTED = 20
+MAX_CORRECTED = 20
 
 
 class StateCorrectionMixin(RecordedActsMixin):
@@ -58,12 +58,12 @@ class StateCorrectionMixin(RecordedActsMixin):
         unmask_if_granted(request, session.pk)
         proposed = _before(session, request.GET.get("undo", ""))
         query = request.POST if request.method == "POST" else request.GET
-        keys = list(query.getlist("key") if proposed is None else proposed)[:MOST_CORRECTED]
+        keys = list(query.getlist("key") if proposed is None else proposed)[:MAX_CORRECTED]
         if new := query.get("new", "").strip():
             keys.append(new)
         if not keys:
             return self._correction_page(request, session, values=read_values(session.pk))
-        values = read_values(session.pk, list(dict.fromkeys(keys)), LONGEST_VALUE)
+        values = read_values(session.pk, list(dict.fromkeys(keys)), MAX_VALUE_LENGTH)
         if refusal := _why_not(request, session, values, proposed):
             messages.error(request, refusal)
             return HttpResponseRedirect(request.path)
@@ -96,7 +96,7 @@ class StateCorrectionMixin(RecordedActsMixin):
             "media": self.media,
             "session": session,
             "session_url": session_url(session.pk),
-            "most_keys": MOST_KEYS,
+            "most_keys": MAX_KEYS,
             **content,
         }
         return TemplateResponse(request, "admin/sessions_app/session/correct_state.html", context)

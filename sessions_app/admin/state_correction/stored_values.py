@@ -11,9 +11,9 @@ from django.db import connection
 
 from sessions_app.masking import LOOK_AHEAD, beginning_of, mask_member
 
-MOST_KEYS = 400
-LONGEST_VALUE = 100_000
-SHOWN_CHARACTERS = 200
+MAX_KEYS = 400
+MAX_VALUE_LENGTH = 100_000
+MAX_SHOWN_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class StoredValue:
     @property
     def shown(self) -> str:
         """The first characters with secrets masked."""
-        shown = mask_member(self.key, beginning_of(self.text, SHOWN_CHARACTERS)) if self.text else ""
-        return f"{shown}…" if self.length > SHOWN_CHARACTERS else shown
+        shown = mask_member(self.key, beginning_of(self.text, MAX_SHOWN_CHARACTERS)) if self.text else ""
+        return f"{shown}…" if self.length > MAX_SHOWN_CHARACTERS else shown
 
     @property
     def is_masked(self) -> bool:
@@ -49,14 +49,14 @@ class StoredValue:
 
 
 def read_values(
-    session_id: UUID, keys: Sequence[str] | None = None, characters: int = SHOWN_CHARACTERS + LOOK_AHEAD
+    session_id: UUID, keys: Sequence[str] | None = None, characters: int = MAX_SHOWN_CHARACTERS + LOOK_AHEAD
 ) -> list[StoredValue]:
     """Return the values of the keys, absent ones included; without keys, the first ones of all. One query."""
     parameters: dict[str, Any] = {
         "session": session_id,
         "keys": keys,
         "characters": characters,
-        "most": MOST_KEYS,
+        "most": MAX_KEYS,
     }
     with connection.cursor() as cursor:
         cursor.execute(_READ, parameters)

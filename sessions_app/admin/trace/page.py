@@ -18,7 +18,7 @@ from sessions_app.codec import storable
 from sessions_app.conf import Conf, conf
 from sessions_app.history.costs import Usage
 from sessions_app.history.traces.entries import (
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     TraceEntry,
     answers_of_person,
     entries_of,
@@ -27,7 +27,7 @@ from sessions_app.history.traces.spans import Span, SpanKind, derive_spans, wait
 from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.rendering.audit_values import format_cost, format_duration
 
-SHORTEST_BAR = 3.0
+MIN_BAR = 3.0
 LABELS: dict[SpanKind, Any] = {
     SpanKind.AGENT: gettext_lazy("agent"),
     SpanKind.MODEL: gettext_lazy("model"),
@@ -136,12 +136,12 @@ def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
     entries = entries_of(session.pk, invocation_id)
     if not entries and invocation is None:
         return None
-    is_cut = len(entries) > MOST_ENTRIES
+    is_cut = len(entries) > MAX_ENTRIES
     steps = [entry.seq for entry in entries if entry.recorded]
     step = _step(session, entries, steps, query) if "step" in query else None
     if "step" in query and step is None:
         return None
-    spans = _spans(session, invocation, entries[:MOST_ENTRIES])
+    spans = _spans(session, invocation, entries[:MAX_ENTRIES])
     axis = Axis(spans)
     begin = min((span.start for span in spans), default=0.0)
     last = max((span.end or span.start for span in spans), default=begin)
@@ -217,7 +217,7 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
         span=span,
         anchor=anchor,
         kind=str(LABELS[span.kind]),
-        bar=Bar(left, max(SHORTEST_BAR, round(right - left, 1)), max(0.0, round(word, 1))),
+        bar=Bar(left, max(MIN_BAR, round(right - left, 1)), max(0.0, round(word, 1))),
         offset=_seconds(span.start - begin),
         duration=_("still waits") if span.seconds is None else _seconds(span.seconds),
         first_word="" if span.first_word is None else _seconds(span.first_word),

@@ -21,8 +21,8 @@ from sessions_app.rendering.compared_lines import changes_block
 
 BOUNDS = Bounds(events=300, bytes=300_000)
 """Part of the log that the page reads for the contents; the download has all of them."""
-SHOWN_CONTENTS = 30
-SHOWN_TOOLS = 100
+MAX_SHOWN_CONTENTS = 30
+MAX_SHOWN_TOOLS = 100
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def _view(seq: int, request: RebuiltRequest, response: str) -> StepView:
         config=format_json(request.config or {}),
         instruction=truncate(_instruction_text(request.system_instruction)),
         tools=_tools(request),
-        contents=[_content_view(content) for content in request.contents[-SHOWN_CONTENTS:]],
-        left_out=len(request.contents) > SHOWN_CONTENTS,
+        contents=[_content_view(content) for content in request.contents[-MAX_SHOWN_CONTENTS:]],
+        left_out=len(request.contents) > MAX_SHOWN_CONTENTS,
         response=response,
         compared_with=None,
         changes=None,
@@ -152,7 +152,7 @@ def _tools(request: RebuiltRequest) -> list[tuple[str, str]]:
             tools += [(str(one.get("name") or ""), format_json(one)) for one in declarations]
         else:
             tools.append((", ".join(tool) if isinstance(tool, dict) else str(tool), format_json(tool)))
-    return tools[:SHOWN_TOOLS]
+    return tools[:MAX_SHOWN_TOOLS]
 
 
 def _content_view(content: Any) -> ContentView:

@@ -24,7 +24,7 @@ from sessions_app.evaluation.staff_reader import StaffReader, cases_within
 from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
 from sessions_app.programs.callers import caller_of
 
-MOST_RESULTS = 50
+MAX_RESULTS = 50
 VERDICTS = {CaseStatus.PASSED: Verdict.PASSED, CaseStatus.FAILED: Verdict.FAILED}
 router = Router(tags=["evaluation"], by_alias=True, exclude_none=True)
 
@@ -59,7 +59,7 @@ async def list_eval_results(request: HttpRequest, app_name: str) -> list[str]:
 
     def ids() -> list[str]:
         ended = _reader(request, app_name).evaluations().filter(finished_at__isnull=False)
-        return [_id_of(one) for one in ended[:MOST_RESULTS]]
+        return [_id_of(one) for one in ended[:MAX_RESULTS]]
 
     return await in_thread(ids)
 

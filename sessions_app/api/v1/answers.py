@@ -8,7 +8,7 @@ from ninja import Schema
 from pydantic import Field, model_validator
 
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app.codec import LARGEST_INTEGER
+from sessions_app.codec import MAX_INTEGER
 from sessions_app.invocations.form_answers import ApprovalForm, FormAnswer, OptionForm
 from sessions_app.rendering.questions import CHOICE_TOOL
 
@@ -34,7 +34,7 @@ class CallAnswer(Schema):
     payload: Any = None
     changes: dict[str, Any] | None = None
     for_session: bool = False
-    option: int | None = Field(None, ge=0, le=LARGEST_INTEGER)
+    option: int | None = Field(None, ge=0, le=MAX_INTEGER)
 
     @model_validator(mode="after")
     def check_kind(self) -> CallAnswer:

@@ -18,10 +18,10 @@ from sessions_app.api.reachable import reachable_session
 from sessions_app.db.threads import in_thread
 from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.models import Scope
-from sessions_app.models.feedback import LONGEST_COMMENT
+from sessions_app.models.feedback import MAX_COMMENT_LENGTH
 from sessions_app.programs.callers import caller_of
 
-MOST_EVENTS = 1000
+MAX_EVENTS = 1000
 router = Router(tags=["events"])
 
 
@@ -47,7 +47,7 @@ class EventQuery(Schema):
         None,
         description="Number of the event before which the page begins; newest first, in place of `after`.",
     )
-    limit: int = Field(100, ge=1, le=MOST_EVENTS, description="Most events of the page.")
+    limit: int = Field(100, ge=1, le=MAX_EVENTS, description="Most events of the page.")
     rewound: bool = Field(
         False, description="True lists also events that a rewind has undone, and the rewinds."
     )
@@ -64,7 +64,7 @@ class Feedback(Schema):
     """A person's opinion of an answer."""
 
     rating: Literal["good", "bad"]
-    comment: str = Field("", max_length=LONGEST_COMMENT)
+    comment: str = Field("", max_length=MAX_COMMENT_LENGTH)
 
 
 @router.get("/sessions/{session_id}/events", response=EventPage)

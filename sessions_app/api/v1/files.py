@@ -17,13 +17,13 @@ from sessions_app import use_cases
 from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
-from sessions_app.codec import LARGEST_INTEGER, is_storable
+from sessions_app.codec import MAX_INTEGER, is_storable
 from sessions_app.models import Artifact, Scope
 from sessions_app.programs.callers import caller_of
 from sessions_app.serving.artifact_files import artifact_response, find_artifact
 
 router = Router(tags=["files"])
-Version = Annotated[int | None, Query(ge=0, le=LARGEST_INTEGER)]
+Version = Annotated[int | None, Query(ge=0, le=MAX_INTEGER)]
 
 
 class StoredFile(Schema):
@@ -92,7 +92,7 @@ async def remove(
     request: HttpRequest,
     session_id: UUID,
     name: str,
-    version: Annotated[int, Query(ge=0, le=LARGEST_INTEGER)],
+    version: Annotated[int, Query(ge=0, le=MAX_INTEGER)],
 ) -> Status[None]:
     """Delete an upload that no message refers to yet; nothing when it is gone already."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)

@@ -14,7 +14,7 @@ from pydantic import Field
 from sessions_app import use_cases
 from sessions_app.api.pages import NEWEST_JOB_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_job, reachable_session
-from sessions_app.codec import LARGEST_INTEGER
+from sessions_app.codec import MAX_INTEGER
 from sessions_app.models import JobStatus, Scope, ToolJob
 from sessions_app.programs.callers import caller_of
 
@@ -94,7 +94,7 @@ class JobAnswer(Schema):
         answer: true or false to a confirmation, else a text.
     """
 
-    number: int = Field(ge=0, le=LARGEST_INTEGER)
+    number: int = Field(ge=0, le=MAX_INTEGER)
     answer: bool | str = Field(union_mode="left_to_right")
 
 

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, Field
 
 from sessions_app import actors
 from sessions_app.api.idempotency import id_of_key
-from sessions_app.codec import LARGEST_INTEGER
+from sessions_app.codec import MAX_INTEGER
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
 from sessions_app.keys import KeyProperties, make_key, revoke_key
@@ -23,7 +23,7 @@ from sessions_app.programs.callers import Caller, caller_of
 
 router = Router(tags=["keys"])
 LISTED_KEYS = 200
-Limit = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
+Limit = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 
 
 class NewKey(Schema):

@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints
 from sessions_app import use_cases
 from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_run, reachable_session
-from sessions_app.codec import LARGEST_INTEGER
+from sessions_app.codec import MAX_INTEGER
 from sessions_app.models import Invocation, InvocationStatus, Scope
 from sessions_app.programs.callers import caller_of
 
@@ -26,7 +26,7 @@ class UploadName(Schema):
     """An upload of the session."""
 
     name: str = Field(min_length=1, max_length=1024)
-    version: int = Field(ge=0, le=LARGEST_INTEGER)
+    version: int = Field(ge=0, le=MAX_INTEGER)
 
 
 class NewRun(Schema):

@@ -21,7 +21,7 @@ from sessions_app import use_cases
 from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import BY_LAST_USE, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
-from sessions_app.codec import LARGEST_ID
+from sessions_app.codec import MAX_ID
 from sessions_app.db.threads import in_thread
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
@@ -31,7 +31,7 @@ from sessions_app.programs.callers import caller_of
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.session_list import changes
 from sessions_app.session_list.listing import with_activity
-from sessions_app.session_list.search import LONGEST_QUERY, search_sessions
+from sessions_app.session_list.search import MAX_QUERY_LENGTH, search_sessions
 from sessions_app.transcripts.session_json import state_of_person
 from sessions_app.transcripts.stream import stream_json, stream_markdown
 
@@ -139,7 +139,7 @@ class Fork(Schema):
 class Switch(Schema):
     """The alternative to bring back: `seq` is the number of any event of it."""
 
-    seq: int = Field(ge=1, le=LARGEST_ID)
+    seq: int = Field(ge=1, le=MAX_ID)
 
 
 def etag_of(summary: SessionSummary) -> str:
@@ -179,7 +179,7 @@ async def list_sessions(request: HttpRequest, query: Query[SessionQuery]) -> Pag
 
 @router.get("/sessions/search", response=list[SessionSummary])
 async def search(
-    request: HttpRequest, q: Annotated[str, Query(min_length=1, max_length=LONGEST_QUERY)]
+    request: HttpRequest, q: Annotated[str, Query(min_length=1, max_length=MAX_QUERY_LENGTH)]
 ) -> list[SessionSummary]:
     """Find sessions whose title or texts contain all words, archived ones too. At most 30, latest use first."""
     caller = caller_of(request)

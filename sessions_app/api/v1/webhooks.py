@@ -13,7 +13,7 @@ from pydantic import Field
 
 from sessions_app import actors, celery_dispatch
 from sessions_app.api.idempotency import id_of_key
-from sessions_app.codec import LARGEST_ID
+from sessions_app.codec import MAX_ID
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Scope, Webhook, WebhookDelivery, WebhookEvent
@@ -140,7 +140,7 @@ async def test_webhook(request: HttpRequest, webhook_id: UUID) -> Status[Deliver
 
 @router.get("/webhooks/{webhook_id}/deliveries", response=list[Delivery])
 async def list_deliveries(
-    request: HttpRequest, webhook_id: UUID, before: Annotated[int | None, Field(ge=1, le=LARGEST_ID)] = None
+    request: HttpRequest, webhook_id: UUID, before: Annotated[int | None, Field(ge=1, le=MAX_ID)] = None
 ) -> list[Delivery]:
     """List the deliveries to a webhook, the newest first; `before` is the `id` after which the next page begins."""
     caller = _require_manager(request)

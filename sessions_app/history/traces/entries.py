@@ -15,12 +15,12 @@ from django.db.models.expressions import RawSQL
 
 from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import FRAMEWORK_CALLS
-from sessions_app.history.costs import MOST_TOKENS, Usage
+from sessions_app.history.costs import MAX_TOKENS, Usage
 from sessions_app.models import Event, EventKind
 
-MOST_ENTRIES = 500
+MAX_ENTRIES = 500
 """Entries of an invocation that a trace reads."""
-MOST_CHILD_CALLS = 200
+MAX_CHILD_CALLS = 200
 """Model calls of agents that ran as tools that a trace shows for each event."""
 _NAME_LENGTH = 200
 _CALLS_OF_EVENT = 100
@@ -179,9 +179,9 @@ class TraceEntry:
 
 
 def entries_of(session_id: UUID, invocation_id: str) -> list[TraceEntry]:
-    """Return the entries of an invocation, oldest first, and one more than `MOST_ENTRIES` when there are more."""
+    """Return the entries of an invocation, oldest first, and one more than `MAX_ENTRIES` when there are more."""
     events = Event.objects.filter(session=session_id, invocation_id=invocation_id).order_by("seq")
-    return _read(events.values("seq", "kind", "happened_at", facts=_FACTS)[: MOST_ENTRIES + 1])
+    return _read(events.values("seq", "kind", "happened_at", facts=_FACTS)[: MAX_ENTRIES + 1])
 
 
 def answers_of_person(session_id: UUID, after: int, call_ids: frozenset[str]) -> list[TraceEntry]:
@@ -195,7 +195,7 @@ def answers_of_person(session_id: UUID, after: int, call_ids: frozenset[str]) ->
         .filter(is_answer=True)
         .order_by("seq")
     )
-    return _read(events.values("seq", "kind", "happened_at", facts=_FACTS)[:MOST_ENTRIES])
+    return _read(events.values("seq", "kind", "happened_at", facts=_FACTS)[:MAX_ENTRIES])
 
 
 def _read(rows: Any) -> list[TraceEntry]:
@@ -211,7 +211,7 @@ def _numbers(name: str, path: str) -> str:
     return f"""'{name}', (
         SELECT jsonb_object_agg(key, value)
         FROM jsonb_each(CASE WHEN jsonb_typeof({found}) = 'object' THEN {found} END)
-        WHERE jsonb_typeof(value) = 'number' AND value::text::numeric BETWEEN 0 AND {MOST_TOKENS}
+        WHERE jsonb_typeof(value) = 'number' AND value::text::numeric BETWEEN 0 AND {MAX_TOKENS}
     )"""  # noqa: S608  # no value from outside
 
 
@@ -234,7 +234,7 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
             'failed_attempts', coalesce(model_call -> 'failed_attempts', '0'),
             'model', coalesce(left(model_call ->> 'model', {_NAME_LENGTH}), '')
         ) END,
-        'children', jsonb_path_query_array(model_call, '$.children[0 to {MOST_CHILD_CALLS - 1}]'),
+        'children', jsonb_path_query_array(model_call, '$.children[0 to {MAX_CHILD_CALLS - 1}]'),
         'pending', jsonb_path_query_array(body, '$.longRunningToolIds[*] ? (@.type() == "string")'),
         'answers', to_jsonb(array_remove(({_ANSWERS}), NULL)),
         'calls', (

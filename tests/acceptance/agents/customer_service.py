@@ -8,7 +8,7 @@ from runtime.tools import BaseTool, ToolContext
 
 MODEL = "gemini-2.5-flash"
 LIMIT = 3
-HIGHEST_DISCOUNT = 10
+MAX_DISCOUNT = 10
 
 
 def load_profile(callback_context: CallbackContext) -> None:
@@ -24,7 +24,7 @@ def limit_calls(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext)
     if calls > LIMIT:
         return {"error": "Too many calls in one turn: answer now."}
     if tool.name == "give_discount":
-        args["percent"] = min(args["percent"], HIGHEST_DISCOUNT)
+        args["percent"] = min(args["percent"], MAX_DISCOUNT)
     return None
 
 

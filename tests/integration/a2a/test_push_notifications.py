@@ -27,7 +27,7 @@ from django.utils import timezone
 from google.protobuf.json_format import ParseDict
 
 from runtime.tools import FunctionTool
-from sessions_app.a2a.push import MOST_CONFIGS
+from sessions_app.a2a.push import MAX_CONFIGS
 from sessions_app.invocations.worker import worker
 from sessions_app.models import ApiKey, Invocation, Webhook, WebhookDelivery
 from sessions_app.tasks import _push_of as push_of
@@ -191,7 +191,7 @@ async def test_texts_that_headers_cannot_have_and_too_many_configurations_are_re
     for token in ("a\r\nx: y", "x" * 1_001, "ü"):
         with pytest.raises(InvalidParamsError, match="ASCII"):
             await program.create_task_push_notification_config(config_of(asked, token=token))
-    for number in range(MOST_CONFIGS):
+    for number in range(MAX_CONFIGS):
         await program.create_task_push_notification_config(config_of(asked, id=str(number)))
     with pytest.raises(InvalidParamsError, match="10 configurations"):
         await program.create_task_push_notification_config(config_of(asked, id="one more"))

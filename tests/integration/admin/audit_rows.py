@@ -23,8 +23,8 @@ from sessions_app.models import (
     ToolJob,
     UserState,
 )
-from sessions_app.rendering.blocks import LONGEST_RESPONSE
-from sessions_app.rendering.outline import LONGEST_VALUE
+from sessions_app.rendering.blocks import MAX_RESPONSE_LENGTH
+from sessions_app.rendering.outline import MAX_VALUE_LENGTH
 
 MODELS = (
     "session",
@@ -80,11 +80,11 @@ def append_cut_secrets(session: Session, length: int) -> None:
     The end is at most 64 characters after the beginning of a note, of which the first `length` are no secret.
     """
     for secret in ("postgres://app:Tr0ub4dor-pw@db", "4111 1111 1111 1111"):
-        note = f"{'z' * length} {secret} {'z' * LONGEST_RESPONSE}"
-        long_note = "z" * (LONGEST_RESPONSE - 64) + note
+        note = f"{'z' * length} {secret} {'z' * MAX_RESPONSE_LENGTH}"
+        long_note = "z" * (MAX_RESPONSE_LENGTH - 64) + note
         for response in ({"result": long_note}, {"result": {"note": long_note}}):
             append_event(session, {"functionResponse": {"id": "c-1", "name": "report", "response": response}})
-        append_event(session, actions={"stateDelta": {"note": "z" * (LONGEST_VALUE - 64) + note}})
+        append_event(session, actions={"stateDelta": {"note": "z" * (MAX_VALUE_LENGTH - 64) + note}})
 
 
 def page_of(session: Session, query: str = "") -> str:

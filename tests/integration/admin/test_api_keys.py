@@ -64,7 +64,7 @@ def test_the_key_of_a_service_is_shown_once_and_acts_for_its_people(client: Clie
 def test_the_page_tells_that_a_service_has_as_many_keys_as_are_allowed(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "MOST_KEYS", 1)
+    monkeypatch.setattr(keys, "MAX_KEYS", 1)
     sign_in(client, "apikey", rights=["add_apikey"])
     robot = User.objects.create_user("robot")
     add = reverse("admin:sessions_app_apikey_add")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 EVENTS = 100
 SIZE = 120_000
 PAGE_BYTES = 1_000_000
-OPENED_BYTES = 2_500_000
+MAX_OPENED_BYTES = 2_500_000
 
 
 def noise(size: int) -> str:
@@ -86,7 +86,7 @@ def test_an_opened_event_is_shown_cut_and_the_others_stay_closed(
     staff: Client, large: Session, seq: int
 ) -> None:
     page, fetched = fetched_bytes(staff, page_of(large, f"?event={seq}"))
-    assert page < PAGE_BYTES and fetched < OPENED_BYTES
+    assert page < PAGE_BYTES and fetched < MAX_OPENED_BYTES
     html = read(staff, page_of(large, f"?event={seq}"))
     assert html.count("Open this large event") == EVENTS - 1
     assert "truncated: " in html
@@ -109,7 +109,7 @@ def test_large_states_messages_and_results_are_cut_too(staff: Client, session: S
     )
     jobs = [make_job(session, call_id=f"c-{n}", result={"a": noise(200_000)}) for n in range(10)]
     page, fetched = fetched_bytes(staff, page_of(session, "?at=1"))
-    assert page < PAGE_BYTES and fetched < OPENED_BYTES
+    assert page < PAGE_BYTES and fetched < MAX_OPENED_BYTES
     for row in (invocation, jobs[0]):
         url = reverse(f"admin:sessions_app_{row._meta.model_name}_change", args=[row.pk])
         assert len(staff.get(url).content) < 200_000

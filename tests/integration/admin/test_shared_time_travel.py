@@ -50,7 +50,7 @@ def test_the_state_after_an_event_has_what_other_sessions_had_set_by_then(
 def test_a_page_says_when_there_are_too_many_later_writes_to_follow(
     auditor: Client, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_keys, "MOST_WRITES", 1)
+    monkeypatch.setattr(shared_keys, "MAX_WRITES", 1)
     AppState.objects.update_or_create(app_name="help_desk", defaults={"state": {"total": 2}})
     for number in (1, 2):
         append_event(session, before={"app:total": 0}, actions={"stateDelta": {"app:total": number}})

@@ -165,7 +165,7 @@ def test_a_hostile_name_is_kept_or_replaced(person: User, name: str) -> None:
 
 
 def test_the_number_of_keys_is_limited(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "MOST_KEYS", 2)
+    monkeypatch.setattr(keys, "MAX_KEYS", 2)
     client = with_key(make_key(person))
     make_key(person, revoked_at=timezone.now())
     assert made(client).status_code == 201

@@ -197,7 +197,7 @@ async def test_events_that_another_process_commits_are_read_from_the_database(
 async def test_a_program_that_reads_nothing_for_a_while_gets_every_event_once(
     key: dict[str, str], session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_stream, "QUEUED_CHARACTERS", 100)
+    monkeypatch.setattr(run_stream, "MAX_QUEUED_CHARACTERS", 100)
     stream = run_stream.RunStream(session.pk, session.user_id, SiteForm(), after=0)
     frames = stream.frames()
     assert "event: status" in await anext(frames)

@@ -15,7 +15,7 @@ from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
 from sessions_app.api.adk.adk_form import AdkForm
 from sessions_app.api.site_form import SiteForm
-from sessions_app.invocations.state_delta import STATE_CHARACTERS
+from sessions_app.invocations.state_delta import MAX_STATE_CHARACTERS
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, UserState
 from sessions_app.services import DjangoSessionService
@@ -125,7 +125,7 @@ async def test_an_edit_commits_its_state_delta_and_is_refused_before_it_rewinds(
 async def test_the_state_of_a_person_has_a_limit_by_every_address(
     program: Program, person: User, session: Session, model: ScriptedModel
 ) -> None:
-    half = "x" * (STATE_CHARACTERS // 2)
+    half = "x" * (MAX_STATE_CHARACTERS // 2)
     await UserState.objects.filter(user=person).aupdate(state={"a": half})
     await Session.objects.filter(pk=session.pk).aupdate(state={"b": half[:-300]})
     more = {"user:c": "x" * 300}

@@ -23,7 +23,7 @@ import django
 from adk_site.embedded.paths import CHECKOUT
 from adk_site.garbage_collection import exclude_permanent_objects
 
-LARGEST_REQUEST = 1_000_000
+MAX_REQUEST_BYTES = 1_000_000
 LATE_IMPORTS = (
     "adk_site.urls",
     *(f"sessions_app.management.commands.{name}" for name in ("adk_chat", "adk_run")),
@@ -35,7 +35,7 @@ def serve(requests: socket.socket) -> None:
     """Fork for each request. A fork waits for the command, which is a fork of it, so that this process need not."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        message, files, _, _ = socket.recv_fds(requests, LARGEST_REQUEST, 4)
+        message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 4)
         if not message:
             return
         if os.fork() == 0:

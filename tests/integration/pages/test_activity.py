@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from sessions_app.models import AnswerRequest, Invocation, ScheduledTask, Session, ToolJob
-from sessions_app.session_list.activity import MOST_ROWS
+from sessions_app.session_list.activity import MAX_ROWS
 from sessions_app.session_list.listing import with_activity
 from tests.integration.pages.page_helpers import page
 
@@ -168,7 +168,7 @@ def test_odd_rows_do_not_take_down_the_others(browser_of_person: Client, session
 def test_the_activity_needs_six_queries_however_much_there_is(
     browser_of_person: Client, person: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    for number in range(MOST_ROWS + 5):
+    for number in range(MAX_ROWS + 5):
         session = make(person, f"Chat {number}")
         add_invocation(session, "running", 1)
         waiting = add_invocation(session, "waiting", 2)
@@ -181,15 +181,15 @@ def test_the_activity_needs_six_queries_however_much_there_is(
         add_task(session, number=5)
     with django_assert_num_queries(LOGIN_QUERIES + 6):
         html = activity(browser_of_person)
-    assert html.count("<li ") == 5 * MOST_ROWS
-    assert f"Each list ends after {MOST_ROWS} entries." in html
+    assert html.count("<li ") == 5 * MAX_ROWS
+    assert f"Each list ends after {MAX_ROWS} entries." in html
 
 
 def test_a_list_of_the_most_rows_is_whole(browser_of_person: Client, session: Session) -> None:
-    for number in range(MOST_ROWS):
+    for number in range(MAX_ROWS):
         add_task(session, number=number)
     assert "Each list ends" not in activity(browser_of_person)
-    add_task(session, number=MOST_ROWS)
+    add_task(session, number=MAX_ROWS)
     html = activity(browser_of_person)
-    assert html.count("<li ") == MOST_ROWS
+    assert html.count("<li ") == MAX_ROWS
     assert "Each list ends" in html

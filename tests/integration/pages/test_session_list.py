@@ -358,7 +358,7 @@ def test_a_list_of_thousands_of_sessions_is_read_and_searched_by_indexes(person:
         shown += [session.title for session in result.sessions]
         before = result.before
     assert len(set(shown)) == 300 and set(shown) == {f"Chat {number:05}" for number in range(300)}
-    assert len(listing.list_sessions(person, rows="999").sessions) == listing.MOST_SESSIONS
+    assert len(listing.list_sessions(person, rows="999").sessions) == listing.MAX_SESSIONS
     plan = plan_of(lambda: listing.list_sessions(person, before=before), "LIMIT 31")
     assert "Seq Scan on sessions_app_session" not in plan and "session_in_list" in plan, plan
     assert [session.title for session in search_sessions(person, "word999")] == ["Chat 00999"]

@@ -11,7 +11,7 @@ import pytest
 from adk_client import AsyncClient, Client, ConflictError, StoredFile
 
 SITE = "http://site.example"
-MOST_REQUESTS = 20
+MAX_REQUESTS = 20
 STATE = {
     "upload_id": "7c1d4b52-93f0-4f0e-8f4d-2b6a1c9e8d77",
     "session_id": "0b9c5f3e-5d0c-4b7e-9a51-3f1f6f1f2a10",
@@ -35,7 +35,7 @@ class Site:
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests += 1
-        assert self.requests < MOST_REQUESTS, "The client does not give up."
+        assert self.requests < MAX_REQUESTS, "The client does not give up."
         if request.method != "PATCH":
             return httpx.Response(200, json=self._state())
         self.refusals -= 1
@@ -73,4 +73,4 @@ def test_a_chunk_that_is_being_stored_is_sent_again(is_async: bool) -> None:
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_chunk_that_stays_refused_ends_the_upload(is_async: bool) -> None:
     with pytest.raises(ConflictError, match="Another request"):
-        upload(Site(refusals=MOST_REQUESTS), is_async=is_async)
+        upload(Site(refusals=MAX_REQUESTS), is_async=is_async)

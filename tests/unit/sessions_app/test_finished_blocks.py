@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.rendering import render_markdown
-from sessions_app.rendering.finished_blocks import LONGEST_PARSED, FinishedBlocks
+from sessions_app.rendering.finished_blocks import MAX_PARSED_CHARACTERS, FinishedBlocks
 
 MARKS = [
     "a",
@@ -68,7 +68,7 @@ def test_a_block_is_rendered_when_more_text_cannot_change_it(text: str, rendered
 def test_a_block_that_is_too_long_to_parse_stays_plain_and_so_does_the_rest() -> None:
     line = "x" * 99 + "\n"
     pieces, rest = rendered_pieces(
-        ["Before\n\n", "```\n", *[line] * (LONGEST_PARSED // 100 + 1), "```\n\n", "After\n\n"]
+        ["Before\n\n", "```\n", *[line] * (MAX_PARSED_CHARACTERS // 100 + 1), "```\n\n", "After\n\n"]
     )
     assert pieces == ["<p>Before</p>\n"]
     assert rest.endswith("After\n\n")

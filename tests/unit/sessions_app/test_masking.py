@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from sessions_app.admin.state_correction.stored_values import SHOWN_CHARACTERS, StoredValue
+from sessions_app.admin.state_correction.stored_values import MAX_SHOWN_CHARACTERS, StoredValue
 from sessions_app.masking import (
     MASK,
     MaskingFormatter,
@@ -153,7 +153,7 @@ def test_a_value_that_a_page_cuts_does_not_end_within_a_secret(shift: int) -> No
         return f"{'x ' * (cut // 2 - 20)}{'y' * (38 - shift)} 4111 1111 1111 1111 {'z ' * cut}"
 
     text = around(TRUNCATE_AT)
-    value = StoredValue("n", json.dumps(around(SHOWN_CHARACTERS)), 10_000)
+    value = StoredValue("n", json.dumps(around(MAX_SHOWN_CHARACTERS)), 10_000)
     for shown in (truncate(text), format_json(text), format_json({"said": [text]}), value.shown):
         assert "yyy" in shown and "411" not in shown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sessions_app.rendering import render_markdown
-from sessions_app.rendering.mathematics import LONGEST, MOST
+from sessions_app.rendering.mathematics import MAX_FORMULA_LENGTH, MAX_TOTAL_LENGTH
 
 SQUARE = "<mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math>"
 
@@ -73,7 +73,8 @@ def test_code_has_no_formulas() -> None:
 
 
 @pytest.mark.parametrize(
-    "source", [r"\frac{", "x_", r"\left( x", "{" * 900, r"\begin{foo}", "x^2" * (LONGEST // 3) + "^"]
+    "source",
+    [r"\frac{", "x_", r"\left( x", "{" * 900, r"\begin{foo}", "x^2" * (MAX_FORMULA_LENGTH // 3) + "^"],
 )
 def test_a_formula_that_cannot_be_read_is_shown_as_code(source: str) -> None:
     html = render_markdown(f"Before $${source}$$ behind")
@@ -82,8 +83,11 @@ def test_a_formula_that_cannot_be_read_is_shown_as_code(source: str) -> None:
 
 def test_formulas_beyond_the_limit_of_a_text_are_shown_as_code() -> None:
     formula = "x^2 + 2x"
-    html = render_markdown(f"${formula}$ " * (MOST // len(formula) + 10))
-    assert (html.count("<math"), html.count(f"<code>{formula}</code>")) == (MOST // len(formula), 10)
+    html = render_markdown(f"${formula}$ " * (MAX_TOTAL_LENGTH // len(formula) + 10))
+    assert (html.count("<math"), html.count(f"<code>{formula}</code>")) == (
+        MAX_TOTAL_LENGTH // len(formula),
+        10,
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.rendering.previews import LONGEST_CELL, MOST_CHARACTERS, MOST_COLUMNS, MOST_ROWS, preview_of
+from sessions_app.rendering.previews import MAX_CELL_LENGTH, MAX_CHARACTERS, MAX_COLUMNS, MAX_ROWS, preview_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -30,11 +30,11 @@ def test_the_type_and_the_bytes_decide(mime_type: str, content: bytes, kind: str
 
 
 def test_a_table_has_limited_rows_columns_and_cells() -> None:
-    row = ",".join(["x" * (LONGEST_CELL + 1)] * (MOST_COLUMNS + 1))
-    content = "\n".join([row] * (MOST_ROWS + 2)).encode()
+    row = ",".join(["x" * (MAX_CELL_LENGTH + 1)] * (MAX_COLUMNS + 1))
+    content = "\n".join([row] * (MAX_ROWS + 2)).encode()
     preview = preview_of("text/csv", len(content), content)
-    assert (len(preview.header), len(preview.rows), preview.is_cut) == (MOST_COLUMNS, MOST_ROWS, True)
-    assert {len(cell) for cell in [*preview.header, *preview.rows[0]]} == {LONGEST_CELL}
+    assert (len(preview.header), len(preview.rows), preview.is_cut) == (MAX_COLUMNS, MAX_ROWS, True)
+    assert {len(cell) for cell in [*preview.header, *preview.rows[0]]} == {MAX_CELL_LENGTH}
 
 
 def test_a_small_table_is_whole() -> None:
@@ -55,7 +55,7 @@ def test_odd_tables_are_shown(content: bytes) -> None:
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    content = b"x" * (MOST_CHARACTERS + 1)
+    content = b"x" * (MAX_CHARACTERS + 1)
     preview = preview_of("text/plain", len(content), content)
-    assert (len(preview.text), preview.is_cut) == (MOST_CHARACTERS, True)
+    assert (len(preview.text), preview.is_cut) == (MAX_CHARACTERS, True)
     assert preview_of("text/plain", 10, b"whole text").is_cut is False

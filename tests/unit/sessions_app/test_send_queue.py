@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from sessions_app.chat.send_queue import LIMIT, SendQueue
+from sessions_app.chat.send_queue import MAX_QUEUED_CHARACTERS, SendQueue
 
-HALF = "x" * (LIMIT // 2 + 1)
+HALF = "x" * (MAX_QUEUED_CHARACTERS // 2 + 1)
 
 
 class Socket:

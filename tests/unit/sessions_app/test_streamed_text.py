@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sessions_app.live.streamed_text import GrowingText, StreamKey
-from sessions_app.rendering.finished_blocks import LONGEST_PARSED
+from sessions_app.rendering.finished_blocks import MAX_PARSED_CHARACTERS
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_the_estimate_counts_the_text_and_its_html(text: GrowingText) -> None:
 
 
 def test_the_pieces_of_a_text_that_is_rendered_no_further_are_not_joined(text: GrowingText) -> None:
-    text.add("```\n" + "x\n" * LONGEST_PARSED)
+    text.add("```\n" + "x\n" * MAX_PARSED_CHARACTERS)
     assert text.take_blocks() is None
     for _ in range(3):
         text.add("more\n")

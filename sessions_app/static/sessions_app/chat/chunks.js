@@ -1,7 +1,7 @@
 // Chunks of the log. In a long chat, `folding.js` takes those far from the view out of the document.
 
-const MOST_EVENTS = 8;
-const MOST_NODES = 1500;
+const MAX_EVENTS = 8;
+const MAX_NODES = 1500;
 
 export class Chunks {
   #folding = null;
@@ -19,7 +19,7 @@ export class Chunks {
   /** Append a row or a fragment of rows at the end. */
   append(rows) {
     let chunk = [...this.log.querySelectorAll(".chunk")].at(-1);
-    if (!chunk || this.#folding?.contentOf(chunk) || chunk.childElementCount >= MOST_EVENTS) {
+    if (!chunk || this.#folding?.contentOf(chunk) || chunk.childElementCount >= MAX_EVENTS) {
       chunk = document.createElement("div");
       chunk.className = "chunk";
       this.log.append(chunk);
@@ -43,9 +43,9 @@ export class Chunks {
 
   async #foldSurplus() {
     if (!this.#folding) {
-      if (this.log.getElementsByTagName("*").length <= MOST_NODES) return;
+      if (this.log.getElementsByTagName("*").length <= MAX_NODES) return;
       const { Folding } = await import("./folding.js");
-      this.#folding ??= new Folding(this.log, MOST_NODES);
+      this.#folding ??= new Folding(this.log, MAX_NODES);
     }
     this.#folding.foldSurplus();
   }

@@ -8,7 +8,7 @@ import { mute } from "./mute.js";
 import { showLocalTimes } from "./times.js";
 import { placeResponses, removeResponsesFrom } from "./calls.js";
 
-const SHORTEST_RUN = 4;
+const MIN_RUN = 4;
 const OPEN_QUESTIONS = '.question[data-asks-for]:not([data-verdict]), .job[data-status="waiting"]';
 
 export class Conversation {
@@ -107,9 +107,9 @@ export class Conversation {
 
   async #foldRuns() {
     if (!this.#runs) {
-      if (this.findAll(".tool[data-call-id]").length < SHORTEST_RUN) return;
+      if (this.findAll(".tool[data-call-id]").length < MIN_RUN) return;
       const { Runs } = await import("./call_runs.js");
-      this.#runs ??= new Runs(this, { shortest: SHORTEST_RUN, onOpen: (articles) => this.chunks.unfold(articles) });
+      this.#runs ??= new Runs(this, { shortest: MIN_RUN, onOpen: (articles) => this.chunks.unfold(articles) });
     }
     this.#runs.update();
   }

@@ -5,9 +5,9 @@ import { loadStyles } from "./styles.js";
 
 await loadStyles("onDemand");
 
-const LONGEST = 50_000;
+const MAX_LENGTH = 50_000;
 const PATIENCE = 2000;
-const MOST_KEPT = 50;
+const MAX_KEPT = 50;
 const coloured = new Map(); // promises of HTML: the complete answer shows again what was streamed
 let worker = null; // promise of the worker
 let previous = Promise.resolve();
@@ -15,7 +15,7 @@ let previous = Promise.resolve();
 /** Colour the text of an element, which stays the same. */
 export async function highlight(code, language) {
   const text = code.textContent;
-  if (text.length > LONGEST) return;
+  if (text.length > MAX_LENGTH) return;
   const key = `${language} ${text}`;
   if (!coloured.has(key)) {
     previous = previous.then(() => colour(text, language)).catch((error) => {
@@ -23,7 +23,7 @@ export async function highlight(code, language) {
       coloured.delete(key); // the next block with this text tries again
     });
     coloured.set(key, previous);
-    if (coloured.size > MOST_KEPT) coloured.delete(coloured.keys().next().value);
+    if (coloured.size > MAX_KEPT) coloured.delete(coloured.keys().next().value);
   }
   const parts = parse((await coloured.get(key)) ?? "");
   if (parts.textContent === text) code.replaceChildren(parts);

@@ -1,7 +1,7 @@
 // Scrolling: follow the end of the conversation while it is in view, otherwise offer a button to get there.
 
 const NEAR_END_PIXELS = 90;
-const MOST_ANCHORS = 100;
+const MAX_ANCHORS = 100;
 const FOCUS_RING_PIXELS = 8;
 
 export class Scroll {
@@ -45,7 +45,7 @@ export class Scroll {
     for (const element of elements) {
       const { top, bottom, height } = element.getBoundingClientRect();
       if (height && bottom > 0) tops.set(element, top);
-      if (tops.size === MOST_ANCHORS) break;
+      if (tops.size === MAX_ANCHORS) break;
     }
     change();
     const anchor = [...tops.keys()].find((element) => element.getClientRects().length);

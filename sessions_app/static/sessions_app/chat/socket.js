@@ -3,7 +3,7 @@
 
 const VERSION = 1;
 const FIRST_RETRY_DELAY = 500;
-const LONGEST_RETRY_DELAY = 8000;
+const MAX_RETRY_DELAY = 8000;
 const HEARTBEAT_INTERVAL = 10000;
 const QUICK_CHECK_TIMEOUT = 3000;
 const FIRST_READY_TIMEOUT = 6000;
@@ -114,7 +114,7 @@ export class ChatSocket {
     }
     if (!this.#wasReady && (!code || this.#attempts % 2)) this.#changeTransport();
     this.#setState(navigator.onLine ? "reconnecting" : "offline");
-    const limit = code === TOO_MANY_CONNECTIONS ? LONGEST_RETRY_DELAY : Math.min(LONGEST_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
+    const limit = code === TOO_MANY_CONNECTIONS ? MAX_RETRY_DELAY : Math.min(MAX_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
     this.#attempts += 1;
     this.#retryTimer = setTimeout(() => this.#connect(), limit * (0.5 + Math.random() / 2));
   }

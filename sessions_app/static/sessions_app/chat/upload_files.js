@@ -7,7 +7,7 @@ import { loadStyles } from "./styles.js";
 
 await loadStyles("onDemand");
 
-const MOST_NAMES = 20;
+const MAX_NAMES = 20;
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 
@@ -22,7 +22,7 @@ export function upload(uploads, files) {
     else if (problem) problems.push(problem);
     else send(uploads, { name: file.name, file, facts: inWords(file.size) });
   }
-  const names = list([...beyond.slice(0, MOST_NAMES), beyond.length > MOST_NAMES && "…"]);
+  const names = list([...beyond.slice(0, MAX_NAMES), beyond.length > MAX_NAMES && "…"]);
   if (beyond.length) problems.push(plural("A message may have {count} file. Not attached: {names}", "A message may have {count} files. Not attached: {names}", mostFiles, { names }));
   uploads.onProblem(problems.join(" "));
 }

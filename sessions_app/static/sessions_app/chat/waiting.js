@@ -6,7 +6,7 @@ import { formatDuration } from "./times.js";
 
 await loadStyles("onDemand");
 
-const LONGEST_SECONDS = 3600;
+const MAX_SECONDS = 3600;
 const LONG_MILLISECONDS = 20000;
 
 export class Waiting {
@@ -54,7 +54,7 @@ export class Waiting {
   #startTime() {
     const now = Date.now() / 1000;
     const age = now - Number(this.conversation.findAll("article[data-time]").at(-1)?.dataset.time ?? now);
-    return age >= 0 && age < LONGEST_SECONDS ? now - age : now;
+    return age >= 0 && age < MAX_SECONDS ? now - age : now;
   }
 
   #showSeconds() {

@@ -13,7 +13,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.api.adk.evaluations import MOST_RESULTS
+from sessions_app.api.adk.evaluations import MAX_RESULTS
 from sessions_app.evaluation import staff_reader
 from sessions_app.models import Evaluation, Remit, StaffAccess
 from tests.integration.access import APP, make_evaluation, make_session
@@ -150,11 +150,11 @@ def test_the_results_are_those_of_the_last_evaluations_that_have_ended(
     begun = timezone.now() - timedelta(days=1)
     Evaluation.objects.bulk_create(
         Evaluation(**older, created_at=begun - timedelta(seconds=number), finished_at=begun)
-        for number in range(MOST_RESULTS)
+        for number in range(MAX_RESULTS)
     )
     Evaluation.objects.create(**{**older, "set_id": "runs"})
     ids = read(staff, RESULTS)
-    assert len(ids) == MOST_RESULTS
+    assert len(ids) == MAX_RESULTS
     assert ids[0].startswith(f"{APP}_refunds_") and not any("_runs_" in one for one in ids)
 
 

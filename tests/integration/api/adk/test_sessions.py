@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group, User
 from django.test import AsyncClient
 
-from sessions_app.invocations.state_delta import STATE_CHARACTERS
+from sessions_app.invocations.state_delta import MAX_STATE_CHARACTERS
 from sessions_app.models import AppState, Event, LegalHold, Session, SessionAct, UserState
 from tests.integration.access import APP
 from tests.integration.api.adk.conftest import SESSIONS, Send
@@ -264,4 +264,4 @@ async def test_a_browser_writes_with_the_token_of_angular_only(person: User, loo
         response = await client.post(SESSIONS, "{}", content_type="application/json", headers=headers)
         assert response.status_code == status
     assert await Session.objects.acount() == 1
-    assert STATE_CHARACTERS < 2_621_440  # Django refuses larger bodies
+    assert MAX_STATE_CHARACTERS < 2_621_440  # Django refuses larger bodies

@@ -242,7 +242,7 @@ async def test_files_become_artifacts_of_the_session() -> None:
 
 
 async def test_files_of_the_person_are_sent_as_far_as_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.a2a.request.MOST_FILE_BYTES", len(b"the text"))
+    monkeypatch.setattr("runtime.a2a.request.MAX_FILE_BYTES", len(b"the text"))
     async with remote_agent(greet) as remote:
         conversation = Conversation(oracle(remote.card))
         await conversation.save_file("large.txt", "the longer text")

@@ -121,7 +121,7 @@ async def test_a_request_holds_the_file_and_the_log_only_its_name(conversation: 
 async def test_a_text_is_sent_as_text_and_a_long_one_is_cut(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(referenced_artifacts, "MOST_CHARACTERS", 3)
+    monkeypatch.setattr(referenced_artifacts, "MAX_CHARACTERS", 3)
     table = await conversation.save("t.csv", b"a,b\n1,2", "text/csv")
     sent = await conversation.say(table)
     assert texts(sent) == ["The file 't.csv':\na,b\n[4 more characters are in the artifact.]"]
@@ -144,7 +144,7 @@ async def test_other_types_are_named_and_so_is_a_file_that_is_gone(conversation:
 async def test_the_latest_files_fit_first(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(referenced_artifacts, "MOST_BYTES", len(PNG))
+    monkeypatch.setattr(referenced_artifacts, "MAX_BYTES", len(PNG))
     await conversation.say(await conversation.save("old.png", PNG, "image/png"))
     sent = await conversation.say(await conversation.save("new.png", PNG, "image/png"))
     assert texts(sent)[:1] == [
@@ -157,7 +157,7 @@ async def test_the_latest_files_fit_first(
 async def test_no_file_is_read_after_the_first_that_does_not_fit(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(referenced_artifacts, "MOST_BYTES", 5)
+    monkeypatch.setattr(referenced_artifacts, "MAX_BYTES", 5)
     for filename, text in (("a.txt", b"a"), ("b.txt", b"b" * 6), ("c.txt", b"c")):
         await conversation.say(await conversation.save(filename, text, "text/plain"))
     conversation.artifacts.read.clear()
