@@ -60,14 +60,19 @@ async def send_webhooks_soon() -> None:
         logger.warning("Webhooks could not be sent to a worker; the sweep sends them", exc_info=True)
 
 
-async def run_session_elsewhere(session_id: UUID) -> None:
+def offer_session(session_id: UUID) -> None:
     """Ask a worker to run the session's queue; without a broker, leave the queue to the sweep."""
     try:
-        await broker_threads.run(send_run_session, session_id)
+        send_run_session(session_id)
     except Exception:  # the broker may be unavailable: the sweep finds the queue
         logger.warning(
-            "Session %s could not be sent to a worker; the sweep will run it", session_id, exc_info=True
+            "Session %s could not be sent to a worker; the sweep sends it", session_id, exc_info=True
         )
+
+
+async def run_session_elsewhere(session_id: UUID) -> None:
+    """Offer the session to a worker from a background thread, because the call to the broker blocks."""
+    await broker_threads.run(offer_session, session_id)
 
 
 def send_job_soon(job_id: str | UUID, task_name: str) -> None:
@@ -82,4 +87,4 @@ async def _send_job(job_id: UUID, task_name: str) -> None:
         await broker_threads.run(send_job, job_id, task_name)
         await leases.mark_sent(job_id)
     except Exception:  # the broker may be unavailable: the sweep sends jobs without `sent_at`
-        logger.warning("Job %s could not be sent; the sweep will send it", job_id, exc_info=True)
+        logger.warning("Job %s could not be sent; the sweep sends it", job_id, exc_info=True)

@@ -42,7 +42,7 @@ class _Uses:
         try:
             self._close_unused()
         except Exception:
-            logger.exception("The toolsets of replaced agents were not closed.")
+            logger.exception("The toolsets of replaced agents were not closed")
 
     def _close_unused(self) -> None:
         served = {id(app): app for app in agent_registry.apps().values()}

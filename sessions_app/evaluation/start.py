@@ -76,7 +76,7 @@ def send_cases(cases: Sequence[EvaluatedCase]) -> None:
             celery_dispatch.send_case(case.pk)
             sent.append(case.pk)
     except Exception:
-        logger.warning("Cases could not be sent to a worker; the sweep will send them", exc_info=True)
+        logger.warning("Cases could not be sent to a worker; the sweep sends them", exc_info=True)
     rows = EvaluatedCase.objects.filter(pk__in=sent)
     with transaction.atomic():
         lock_cases(rows)

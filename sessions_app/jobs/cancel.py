@@ -37,7 +37,7 @@ def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
         try:
             current_app.control.revoke(str(job_id), terminate=True, signal="SIGUSR1")
         except Exception:  # the broker may be down; `progress` still interrupts the function
-            logger.warning("Could not signal the worker of job %s", job_id, exc_info=True)
+            logger.warning("The worker of job %s could not be signalled", job_id, exc_info=True)
 
 
 def _store_request(job: ToolJobQuerySet, by: Actor, reason: str) -> None:

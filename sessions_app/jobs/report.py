@@ -112,7 +112,7 @@ class JobReporter:
         try:
             self._write()
         except Exception:  # PostgreSQL may be down for a moment; the next tick retries
-            logger.warning("Could not write the progress of job %s", self._job.pk, exc_info=True)
+            logger.warning("The progress of job %s could not be written", self._job.pk, exc_info=True)
             connection.close()
             self._changed = True
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 from uuid import UUID
 
@@ -11,12 +10,10 @@ from django.db.models.functions import Now
 from runtime import types
 from runtime.context import new_invocation_id
 from sessions_app import actors, client_ids
-from sessions_app.celery_dispatch import send_run_session
+from sessions_app.celery_dispatch import offer_session
 from sessions_app.codec import content_to_json
 from sessions_app.db import invocation_queue, threads
 from sessions_app.models import JobStatus, ToolJob
-
-logger = logging.getLogger(__name__)
 
 
 def queue_response(job_id: UUID) -> None:
@@ -41,12 +38,7 @@ def queue_response(job_id: UUID) -> None:
     if queued is None:
         return
     ToolJob.objects.filter(pk=job_id).update(delivered_at=Now())
-    try:
-        send_run_session(job.session_id)
-    except Exception:  # the broker may be down; the sweep finds the queued invocation
-        logger.warning(
-            "Could not notify a worker of the response of job %s; left to the sweep", job_id, exc_info=True
-        )
+    offer_session(job.session_id)
 
 
 def _function_response(job: ToolJob) -> types.Content:

@@ -28,7 +28,7 @@ class JobRequest(Request):
         try:
             end_killed_job(UUID(self.id), process_name(self.hostname, self.worker_pid))
         except Exception:
-            logger.exception("Could not record that job %s exceeded its time limit", self.id)
+            logger.exception("Job %s exceeded its time limit, which could not be recorded", self.id)
         finally:
             connection.close()  # child processes forked later would share it
 

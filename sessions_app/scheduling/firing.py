@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 
 from runtime.context import new_invocation_id
 from sessions_app import actors, client_ids
-from sessions_app.celery_dispatch import send_run_session
+from sessions_app.celery_dispatch import offer_session
 from sessions_app.codec import content_to_json, storable
 from sessions_app.db import invocation_queue, threads
 from sessions_app.db.pool import UNAVAILABLE
@@ -38,7 +38,7 @@ def _fire_or_fail(task: ScheduledTask) -> None:
     except (*UNAVAILABLE, OSError):
         raise
     except Exception as error:
-        logger.exception("Could not fire scheduled task %s", task.pk)
+        logger.exception("Scheduled task %s could not be fired", task.pk)
         _fail(task, error)
 
 
@@ -69,12 +69,7 @@ def _fire(task: ScheduledTask) -> None:
     if _unchanged(task).update(runs=run_number, last_run_at=Now(), next_at=following):
         task.runs, task.next_at = run_number, following
         _publish(task)
-    try:
-        send_run_session(task.session_id)
-    except Exception:  # the broker may be down; the sweep finds the queued invocation
-        logger.warning(
-            "Could not notify a worker of scheduled task %s; left to the sweep", task.pk, exc_info=True
-        )
+    offer_session(task.session_id)
 
 
 def _fail(task: ScheduledTask, error: Exception) -> None:

@@ -158,7 +158,7 @@ async def tab(
     tools = [LongRunningFunctionTool(choose, answered_by="person")]
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=tools))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
-    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
     settings.ADK = {"frames_per_person": 0, "frames_per_address": 0}
     conf.cache_clear()

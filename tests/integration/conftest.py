@@ -97,7 +97,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     monkeypatch.setattr(celery_dispatch, "send_job", record)
     monkeypatch.setattr(repairs, "send_job", record)
-    monkeypatch.setattr(response, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
     return sent
 

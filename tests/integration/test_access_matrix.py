@@ -114,7 +114,7 @@ def world(
     caplog.set_level(logging.CRITICAL, "django.request")  # thousands of refusals, each with a traceback
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
     monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
-    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     return make_world()
 
 

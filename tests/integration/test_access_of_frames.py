@@ -142,7 +142,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> None:
     tools = [LongRunningFunctionTool(choose, answered_by="person"), get_user_choice]
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=model, tools=tools))
     monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
-    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
 
 

@@ -277,7 +277,7 @@ async def test_a_cancelled_job_stays_cancelled_and_tells_the_agent_when_its_call
     await Invocation.objects.filter(invocation_id=one).aupdate(status="waiting")
     names = {"tool_name": "slow", "task_name": "t", "agent_name": "agent"}
     job = await ToolJob.objects.acreate(session=session, invocation_id=one, call_id="c1", **names)
-    monkeypatch.setattr("sessions_app.jobs.response.send_run_session", lambda session_id: None)
+    monkeypatch.setattr("sessions_app.jobs.response.offer_session", lambda session_id: None)
     await edit(person, session, model, "two", one)
     await job.arefresh_from_db()
     assert job.status == "cancelled" and job.delivered_at is not None

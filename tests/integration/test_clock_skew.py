@@ -45,7 +45,7 @@ def shift_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 @pytest.fixture
 def gardener(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
-    monkeypatch.setattr(firing, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
     scripted = ScriptedModel()
     agent = LlmAgent(name="gardener", model=scripted, tools=[schedule_task])
     monkeypatch.setattr(agent_registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})

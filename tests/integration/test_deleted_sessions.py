@@ -47,7 +47,7 @@ def count_stock(shelf: str) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]]) -> None:
     """Send nothing to workers: the tests run the jobs and queues themselves."""
-    monkeypatch.setattr(firing, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
     monkeypatch.setattr("sessions_app.tasks.send_run_session", lambda session_id: None)
 
 

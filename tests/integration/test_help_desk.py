@@ -23,7 +23,7 @@ def test_a_scheduled_order_lookup_is_done_by_the_orders_agent(
 ) -> None:
     desk = agents.help_desk.clone(update={"model": DemoModel(delay=0)})
     monkeypatch.setattr(agent_registry, "apps", lambda: {"help_desk": App(name="help_desk", root_agent=desk)})
-    monkeypatch.setattr(firing, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
     session_id = talk(person, "help_desk", "In one minute, check the status of order 1003")
     assert ScheduledTask.objects.get().task == "check the status of order 1003"
     ScheduledTask.objects.update(next_at=timezone.now())

@@ -40,7 +40,7 @@ ODD = [
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
-    monkeypatch.setattr(firing, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
     scripted = ScriptedModel()
     tools = [schedule_task, list_scheduled_tasks, cancel_scheduled_task]
     agent = LlmAgent(name="gardener", model=scripted, tools=tools)

@@ -90,7 +90,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     custom = App(name="custom", root_agent=StatelessAgent(name="custom", runs=[]))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app, "custom": custom})
     monkeypatch.setattr("sessions_app.celery_dispatch.send_job", lambda job_id, task_name: None)
-    monkeypatch.setattr("sessions_app.jobs.response.send_run_session", lambda session_id: None)
+    monkeypatch.setattr("sessions_app.jobs.response.offer_session", lambda session_id: None)
     return scripted
 
 

@@ -225,7 +225,7 @@ async def test_a_job_whose_answer_was_rewound_answers_again(
     )
     second = await ask(person, session, model, "two")
     await ToolJob.objects.filter(pk=job.pk).aupdate(status="succeeded", result={"result": 7})
-    monkeypatch.setattr("sessions_app.jobs.response.send_run_session", lambda session_id: None)
+    monkeypatch.setattr("sessions_app.jobs.response.offer_session", lambda session_id: None)
     model.turns = ["it was 7"]
     await sync_to_async(queue_response)(job.pk)
     await worker().run_queue(session.pk)

@@ -60,7 +60,7 @@ TOOLS = [schedule_task, list_scheduled_tasks, cancel_scheduled_task]
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send nothing to workers: the tests run the queues themselves."""
-    monkeypatch.setattr(firing, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_the_sweep_fires_due_tasks(
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[UUID] = []
-    monkeypatch.setattr(firing, "send_run_session", sent.append)
+    monkeypatch.setattr(firing, "offer_session", sent.append)
     task = schedule(person, model, run_at="in 10 minutes")
     make_due(task)
     sweep()

@@ -28,8 +28,8 @@ BACKLOG = 2 * sweeping.BATCH_SIZE + 20
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (firing, tasks):
-        monkeypatch.setattr(module, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
+    monkeypatch.setattr(tasks, "send_run_session", lambda session_id: None)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def invocation(session: Session, background_end: None) -> Invocation:
 
 @pytest.fixture
 def job(session: Session, monkeypatch: pytest.MonkeyPatch, background_end: None) -> ToolJob:
-    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     names = {"call_id": "c-1", "tool_name": "report", "task_name": "t", "agent_name": "a"}
     return ToolJob.objects.create(session=session, invocation_id="e-1", **names)
 

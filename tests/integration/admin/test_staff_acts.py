@@ -29,7 +29,7 @@ ADDRESS = "203.0.113.7"
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_response, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
 
 
 @pytest.fixture
