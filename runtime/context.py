@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from runtime import _platform, types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
-from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
@@ -282,7 +282,7 @@ class Context(ReadonlyContext):
     async def save_artifact(self, filename: str, artifact: types.Part) -> int:
         """Store a new version of a file and record it in the event (contract F2); return the version, from 0."""
         version = await self._artifacts().save_artifact(
-            **owner_of(self.session), filename=filename, artifact=artifact
+            **session_args(self.session), filename=filename, artifact=artifact
         )
         self.actions.artifact_delta[filename] = version
         return version
@@ -290,12 +290,12 @@ class Context(ReadonlyContext):
     async def load_artifact(self, filename: str, version: int | None = None) -> types.Part | None:
         """Return a version of a file, by default the latest; None when it does not exist."""
         return await self._artifacts().load_artifact(
-            **owner_of(self.session), filename=filename, version=version
+            **session_args(self.session), filename=filename, version=version
         )
 
     async def list_artifacts(self) -> list[str]:
         """Return the filenames of the session's and the user's artifacts."""
-        return await self._artifacts().list_artifact_keys(**owner_of(self.session))
+        return await self._artifacts().list_artifact_keys(**session_args(self.session))
 
     async def search_memory(self, query: str) -> SearchMemoryResponse:
         """Search the user's earlier sessions."""
@@ -309,7 +309,7 @@ class Context(ReadonlyContext):
         service = self.invocation.memory_service
         if service is None:
             raise ConfigurationError("Memory service is not available: give the Runner a memory_service.")
-        stored = await self.invocation.session_service.get_session(**owner_of(self.session))
+        stored = await self.invocation.session_service.get_session(**session_args(self.session))
         session = stored or self.session
         update = {"events": drop_rewound(session.events)}
         await service.add_session_to_memory(session.model_copy(update=update))
@@ -378,6 +378,6 @@ def new_invocation_id() -> str:
     return f"e-{_platform.new_id()}"
 
 
-def owner_of(session: Session) -> Owner:
-    """Return the key arguments of a session, as services take them."""
+def session_args(session: Session) -> SessionArgs:
+    """Return the arguments by which services find a session."""
     return {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}

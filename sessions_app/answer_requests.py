@@ -33,7 +33,7 @@ from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, Req
 from sessions_app.models.answer_request import CALL_ID_LENGTH, EFFECT_LENGTH, NAME_LENGTH
 from sessions_app.rendering.call_words import describe_call
 from sessions_app.rendering.called_tool import find_tool
-from sessions_app.rendering.outline import label, one_line
+from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.rendering.questions import CHOICE_TOOL
 
 logger = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
 def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, args: Mapping[str, Any]) -> str:
     """Return what a yes to the call lets happen, in words of limited length, with secrets masked."""
     if kind == RequestKind.CREDENTIAL:
-        return f"Give a credential to {label(made.event.author)}"[:EFFECT_LENGTH]
+        return f"Give a credential to {as_words(made.event.author)}"[:EFFECT_LENGTH]
     with masking():
         args = mask(args)
     if tool_name in REMOTE_QUESTIONS:

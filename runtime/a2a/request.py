@@ -11,7 +11,7 @@ from a2a.types import Message, Part, Role
 from runtime import _platform, types
 from runtime.a2a.parts import FileBudget, ToA2a, converted_by, function_response_part, to_a2a
 from runtime.artifacts.artifact_reference import ArtifactReference
-from runtime.context import InvocationContext, owner_of
+from runtime.context import InvocationContext, session_args
 from runtime.engine.contents import as_seen_by, without_framework_parts
 from runtime.events.branch import is_visible_from
 from runtime.events.calls import REMOTE_AUTH, parts_of
@@ -130,9 +130,9 @@ class _FileLoader:
         reference = ArtifactReference.of_part(part)
         if reference is None or self._ctx.artifact_service is None:
             return part
-        name, owner = reference.filename, owner_of(self._ctx.session)
+        name, args = reference.filename, session_args(self._ctx.session)
         file = await self._ctx.artifact_service.load_artifact(
-            **owner, filename=name, version=reference.version
+            **args, filename=name, version=reference.version
         )
         return self._budget.part_of(name, file)
 

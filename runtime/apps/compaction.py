@@ -18,7 +18,7 @@ from runtime.apps.app import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction_plan import Plan, last_invocations, plan_compaction
 from runtime.apps.llm_event_summarizer import LlmEventSummarizer
-from runtime.context import new_invocation_id, owner_of
+from runtime.context import new_invocation_id, session_args
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction
@@ -57,7 +57,9 @@ async def compact(
     )
     if summary is None or summary.actions.compaction is None:
         return None
-    current = await service.get_session(**owner_of(session), config=GetSessionConfig(without_superseded=True))
+    current = await service.get_session(
+        **session_args(session), config=GetSessionConfig(without_superseded=True)
+    )
     if current is None or not plan.still_holds(current.events):
         return None
     note = SummaryNote(
@@ -77,7 +79,7 @@ async def _overlap(
     if not config.overlap_size or note is None or previous is None:
         return []
     since_overlap = GetSessionConfig(after_timestamp=note["overlap_from"])
-    recent = await service.get_session(**owner_of(session), config=since_overlap)
+    recent = await service.get_session(**session_args(session), config=since_overlap)
     events = drop_rewound(recent.events if recent else [])
     index = next((position for position, event in enumerate(events) if event.id == previous.id), None)
     covered = summarized_range(events, index) if index is not None else None

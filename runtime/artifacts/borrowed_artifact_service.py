@@ -8,8 +8,8 @@ from runtime import types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 
 
-class Owner(TypedDict):
-    """The session that owns the artifacts, as keyword arguments of an artifact service."""
+class SessionArgs(TypedDict):
+    """App, user and id of a session, as keyword arguments of the services."""
 
     app_name: str
     user_id: str
@@ -17,29 +17,29 @@ class Owner(TypedDict):
 
 
 class BorrowedArtifactService(BaseArtifactService):
-    """Reads and writes the owner's artifacts and ignores the session named in each call."""
+    """Reads and writes the artifacts of one session and ignores the session named in each call."""
 
-    def __init__(self, service: BaseArtifactService, owner: Owner) -> None:
+    def __init__(self, service: BaseArtifactService, args: SessionArgs) -> None:
         self._service = service
-        self._owner = owner
+        self._args = args
 
     async def save_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
     ) -> int:
-        return await self._service.save_artifact(**self._owner, filename=filename, artifact=artifact)
+        return await self._service.save_artifact(**self._args, filename=filename, artifact=artifact)
 
     async def load_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
     ) -> types.Part | None:
-        return await self._service.load_artifact(**self._owner, filename=filename, version=version)
+        return await self._service.load_artifact(**self._args, filename=filename, version=version)
 
     async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str) -> list[str]:
-        return await self._service.list_artifact_keys(**self._owner)
+        return await self._service.list_artifact_keys(**self._args)
 
     async def delete_artifact(self, *, app_name: str, user_id: str, session_id: str, filename: str) -> None:
-        await self._service.delete_artifact(**self._owner, filename=filename)
+        await self._service.delete_artifact(**self._args, filename=filename)
 
     async def list_versions(
         self, *, app_name: str, user_id: str, session_id: str, filename: str
     ) -> list[int]:
-        return await self._service.list_versions(**self._owner, filename=filename)
+        return await self._service.list_versions(**self._args, filename=filename)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from runtime import types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
-from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.errors import ConfigurationError
 
 
@@ -24,7 +24,7 @@ class SavedMessage:
 
 
 async def save_input_blobs(
-    service: BaseArtifactService | None, owner: Owner, message: types.Content, invocation_id: str
+    service: BaseArtifactService | None, args: SessionArgs, message: types.Content, invocation_id: str
 ) -> SavedMessage:
     """Store the message's inline files under their display names; a nameless file is named after the invocation.
 
@@ -46,7 +46,7 @@ async def save_input_blobs(
         name = blob.display_name or f"artifact_{invocation_id}_{index}"
         # The display name is left out because Gemini refuses requests that carry it.
         file = types.Part(inline_data=types.Blob(data=blob.data, mime_type=blob.mime_type))
-        version = await service.save_artifact(**owner, filename=name, artifact=file)
+        version = await service.save_artifact(**args, filename=name, artifact=file)
         saved.artifact_delta[name] = version
         parts.append(types.Part(text=f"[A file was uploaded; it is saved as the artifact {name!r}.]"))
     saved.content.parts = parts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.base_artifact_service import BaseArtifactService
-from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.artifacts.file_types import is_text
 
 MAX_BYTES = 14_000_000
@@ -28,7 +28,7 @@ def positions_of_files(contents: Sequence[types.Content], first: int = 0) -> lis
 
 async def load_references(
     service: BaseArtifactService | None,
-    owner: Owner,
+    args: SessionArgs,
     contents: Sequence[types.Content],
     with_files: Sequence[int],
 ) -> list[types.Content]:
@@ -41,7 +41,7 @@ async def load_references(
     Args:
         with_files: `positions_of_files` of the contents.
     """
-    loader = _Loader(service, owner)
+    loader = _Loader(service, args)
     loaded = list(contents)
     for position in reversed(with_files):
         loaded[position] = await loader.load(contents[position])
@@ -51,9 +51,9 @@ async def load_references(
 class _Loader:
     """Loads the files of one request until they have `MAX_BYTES`."""
 
-    def __init__(self, service: BaseArtifactService | None, owner: Owner) -> None:
+    def __init__(self, service: BaseArtifactService | None, args: SessionArgs) -> None:
         self._service = service
-        self._owner = owner
+        self._args = args
         self._bytes_left = MAX_BYTES
 
     async def load(self, content: types.Content) -> types.Content:
@@ -89,7 +89,7 @@ class _Loader:
         if self._service is None:
             return None
         artifact = await self._service.load_artifact(
-            **self._owner, filename=reference.filename, version=reference.version
+            **self._args, filename=reference.filename, version=reference.version
         )
         if artifact is None:
             return None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from runtime import types
 from runtime._pydantic_models import construct
-from runtime.context import Context, InvocationContext, ReadonlyContext, owner_of
+from runtime.context import Context, InvocationContext, ReadonlyContext, session_args
 from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
@@ -44,7 +44,7 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     last_seq = ctx.session.last_seq or len(ctx.session.events)
     contents, with_files = await build_contents(agent, ctx)
     position = _position_of_input_context(contents, ctx)  # Before files are loaded: they change the message.
-    loaded = await load_references(ctx.artifact_service, owner_of(ctx.session), contents, with_files)
+    loaded = await load_references(ctx.artifact_service, session_args(ctx.session), contents, with_files)
     request = LlmRequest(
         model=model.model,
         contents=[*loaded[:position], *_input_context(ctx.run_config), *loaded[position:]],

@@ -12,9 +12,9 @@ from typing import Any
 
 from runtime import types
 from runtime.artifacts.base_artifact_service import BaseArtifactService
-from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.artifacts.in_memory_artifact_service import USER_PREFIX
-from runtime.context import owner_of
+from runtime.context import session_args
 from runtime.engine.build_events import rewind_event
 from runtime.errors import ConfigurationError, InvocationNotFoundError
 from runtime.events.effective_path import undone_positions
@@ -74,12 +74,12 @@ async def _actions(
     invocation_id: str,
 ) -> EventActions:
     """Return the actions that restore the session to before `session.events[first]`."""
-    owner, events = owner_of(session), list(session.events)
-    initial = await sessions.initial_state(**owner)
+    args, events = session_args(session), list(session.events)
+    initial = await sessions.initial_state(**args)
     return EventActions(
         rewind_before_invocation_id=invocation_id,
         state_delta=state_to_restore(initial, events, first),
-        artifact_delta=await restore_artifacts(artifacts, owner, events, first),
+        artifact_delta=await restore_artifacts(artifacts, args, events, first),
     )
 
 
@@ -103,7 +103,7 @@ def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first:
 
 
 async def restore_artifacts(
-    service: BaseArtifactService | None, owner: Owner, events: Sequence[Event], first: int
+    service: BaseArtifactService | None, args: SessionArgs, events: Sequence[Event], first: int
 ) -> dict[str, int]:
     """Save the artifacts' contents before `events[first]` as new versions, and return those versions."""
     before, now = _versions_after(events[:first]), _versions_after(events)
@@ -115,14 +115,14 @@ async def restore_artifacts(
             f"The artifacts {sorted(changed)} have to be rewound, but no artifact service is set: "
             "give the Runner an artifact_service."
         )
-    return {name: await _restore(service, owner, name, version) for name, version in changed.items()}
+    return {name: await _restore(service, args, name, version) for name, version in changed.items()}
 
 
-async def _restore(service: BaseArtifactService, owner: Owner, name: str, version: int | None) -> int:
+async def _restore(service: BaseArtifactService, args: SessionArgs, name: str, version: int | None) -> int:
     artifact = None
     if version is not None:
-        artifact = await service.load_artifact(**owner, filename=name, version=version)
-    return await service.save_artifact(**owner, filename=name, artifact=artifact or EMPTY_ARTIFACT)
+        artifact = await service.load_artifact(**args, filename=name, version=version)
+    return await service.save_artifact(**args, filename=name, artifact=artifact or EMPTY_ARTIFACT)
 
 
 def _state_after(initial: Mapping[str, Any], events: Sequence[Event]) -> dict[str, Any]:

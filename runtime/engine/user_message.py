@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime import types
 from runtime.artifacts.input_blobs import save_input_blobs
-from runtime.context import InvocationContext, owner_of
+from runtime.context import InvocationContext, session_args
 from runtime.engine.build_events import user_event
 from runtime.errors import InvalidMessageError
 from runtime.events.calls import find_call_event
@@ -41,7 +41,9 @@ async def user_message_event(
     """Return the event of a user message; save its files as artifacts when the run config says so."""
     if message is None or not ctx.run_config.save_input_blobs_as_artifacts:
         return user_event(ctx, message, state_delta)
-    saved = await save_input_blobs(ctx.artifact_service, owner_of(ctx.session), message, ctx.invocation_id)
+    saved = await save_input_blobs(
+        ctx.artifact_service, session_args(ctx.session), message, ctx.invocation_id
+    )
     event = user_event(ctx, saved.content, state_delta)
     event.actions.artifact_delta = saved.artifact_delta
     return event

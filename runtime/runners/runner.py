@@ -25,7 +25,7 @@ from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
-from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, owner_of
+from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, session_args
 from runtime.engine.build_events import replaced_by
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
@@ -362,7 +362,9 @@ class Runner:
             raise ConfigurationError(f"Agent {agent.name!r} is not a BaseAgent, so it cannot run as a tool.")
         ctx = context.invocation
         session = ctx.session
-        artifacts = ctx.artifact_service and BorrowedArtifactService(ctx.artifact_service, owner_of(session))
+        artifacts = ctx.artifact_service and BorrowedArtifactService(
+            ctx.artifact_service, session_args(session)
+        )
         runner = Runner(
             app_name=self.app_name,
             agent=agent,

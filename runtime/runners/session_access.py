@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from runtime._write_scope import SessionKey, is_writing
-from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.errors import AlreadyExistsError, NestedRunError, SessionNotFoundError
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from runtime.sessions.session import Session
@@ -55,14 +55,14 @@ class SessionAccess:
         Raises:
             SessionNotFoundError: the session does not exist, and is not to be created.
         """
-        owner: Owner = {"app_name": self.app_name, "user_id": user_id, "session_id": session_id}
+        args: SessionArgs = {"app_name": self.app_name, "user_id": user_id, "session_id": session_id}
         config = GetSessionConfig(without_superseded=without_superseded)
-        session = await self.service.get_session(**owner, config=config)
+        session = await self.service.get_session(**args, config=config)
         if session is None and creates_missing:
             try:
-                session = await self.service.create_session(**owner)
+                session = await self.service.create_session(**args)
             except AlreadyExistsError:  # Another first message has created the session meanwhile.
-                session = await self.service.get_session(**owner, config=config)
+                session = await self.service.get_session(**args, config=config)
         if session is None:
             raise SessionNotFoundError(
                 f"Session not found: app {self.app_name!r} has no session {session_id!r} of user {user_id!r}. Create "

@@ -27,7 +27,7 @@ EVENT, TEXT, NEWS = "event", "text", "news"
 
 
 @dataclass(frozen=True)
-class TaskForm:
+class TaskEncoder:
     """Makes the frames that `TaskStream` reads: a kind with its values, as JSON."""
 
     shows_blocks: ClassVar[bool] = False
@@ -72,7 +72,7 @@ class TaskStream:
     def __init__(self, task: SiteTask) -> None:
         self.task = task
         session = task.session
-        self.stream = RunStream(session.pk, session.user_id, TaskForm(), after=task.last_seq)
+        self.stream = RunStream(session.pk, session.user_id, TaskEncoder(), after=task.last_seq)
         self._begun: set[str] = set()
         self._sent_events = {event.id for event in task.events}
         self._state = task.state

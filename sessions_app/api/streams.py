@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessions_app.api.reachable import reachable_run, reachable_session
-from sessions_app.api.site_form import SiteForm
+from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.api.stream_server import ApiStream, StreamRequest
 from sessions_app.history.invocation_events import log_position_before
 from sessions_app.models import Scope
@@ -18,7 +18,7 @@ async def stream_session(request: StreamRequest) -> RunStream:
     UTF-16 code units from the beginning of the text of the event with this `event_id`.
     """
     session = await reachable_session(request.caller, request.values["session_id"], Scope.READ)
-    return RunStream(session.pk, session.user_id, SiteForm(), after=request.last_event_id or 0)
+    return RunStream(session.pk, session.user_id, SiteEncoder(), after=request.last_event_id or 0)
 
 
 async def stream_run(request: StreamRequest) -> RunStream:
@@ -27,8 +27,8 @@ async def stream_run(request: StreamRequest) -> RunStream:
     after = request.last_event_id
     if after is None:
         after = await log_position_before(run)
-    form = SiteForm(run.invocation_id)
-    return RunStream(run.session_id, run.session.user_id, form, after=after, run_id=run.invocation_id)
+    encoder = SiteEncoder(run.invocation_id)
+    return RunStream(run.session_id, run.session.user_id, encoder, after=after, run_id=run.invocation_id)
 
 
 API_STREAMS = (

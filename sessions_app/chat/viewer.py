@@ -19,7 +19,7 @@ from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.history.rewinds import rewound_from
 from sessions_app.jobs.listing import open_and_recent_jobs
-from sessions_app.live.browser_form import BrowserForm
+from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.frames import EventFrame, Notice, ReadyFrame, SessionsFrame
 from sessions_app.live.known_work import KnownWork
 from sessions_app.live.notices import job_notice, schedule_notice
@@ -63,7 +63,7 @@ class Viewer:
     ) -> None:
         self._session_id = session_id
         self._user_id = user.pk
-        self.form = BrowserForm(Reader.of(user))
+        self.encoder = BrowserEncoder(Reader.of(user))
         self._close = close
         # Kept, because a socket may leave after the process has closed its hub; `live()` would start another one.
         self._hub, self._list_news = live().hub, live().list_news
@@ -72,7 +72,7 @@ class Viewer:
         self.has_ended = False
         self.is_new = False
         self._seq = self._log_position = 0
-        self._view = SessionView(session_id, "", self.form.reader)
+        self._view = SessionView(session_id, "", self.encoder.reader)
         self._known_work = KnownWork()
         self._tasks: set[asyncio.Task[None]] = set()
         self._catching_up: asyncio.Task[None] | None = None
@@ -138,7 +138,7 @@ class Viewer:
         self._known_work.read(session_status)
         invocation = session_status.invocation
         ready = ReadyFrame(
-            self._session_id, session_status.last_seq, invocation, jobs, schedules, self.form.reader
+            self._session_id, session_status.last_seq, invocation, jobs, schedules, self.encoder.reader
         )
         if not self.post(ready.json()):
             return
@@ -316,7 +316,7 @@ class Viewer:
 
     async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            with self.form.reader.reading():  # The hub calls from the task that publishes the news.
+            with self.encoder.reader.reading():  # The hub calls from the task that publishes the news.
                 await work
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser
             await self.fail(error)

@@ -25,8 +25,8 @@ SECONDS_PER_GROWING_SESSION = 0.001
 """Bounds flushing to about 10% of the process's CPU: sending a chunk takes about 0.1 ms."""
 
 
-class Form(Protocol):
-    """Makes the frames of watchers who read alike: one frame serves all watchers whose forms are equal."""
+class Encoder(Protocol):
+    """Makes the frames of watchers who read alike: one frame serves all watchers whose encoders are equal."""
 
     @property
     def shows_blocks(self) -> bool:
@@ -42,18 +42,18 @@ class Form(Protocol):
         """Return the frame of a notice."""
 
     def __hash__(self) -> int:
-        """Hash equal forms alike."""
+        """Hash equal encoders alike."""
 
 
 class Watcher(Protocol):
     """Reader of one session's news: a tab, the stream of a program, or a terminal.
 
-    The hub calls the methods on its event loop, so that none may block. `frame` is what `form` has made of the news.
+    The hub calls the methods on its event loop, so that none may block. `frame` is what `encoder` has made of the news.
     """
 
     @property
-    def form(self) -> Form:
-        """The form that makes the frames of this watcher."""
+    def encoder(self) -> Encoder:
+        """The encoder that makes the frames of this watcher."""
 
     def on_event(self, seq: int, frame: str) -> None:
         """Take an event that this process has committed, the next one or a later one."""
@@ -120,7 +120,7 @@ class Hub:
         self._watchers[session_id].add(watcher)
         for text in self._texts.get(session_id, {}).values():
             whole = text.whole()
-            watcher.on_text(whole, watcher.form.text_frame(whole, text.all_blocks()))
+            watcher.on_text(whole, watcher.encoder.text_frame(whole, text.all_blocks()))
 
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
         """Remove a watcher.
@@ -170,11 +170,11 @@ class Hub:
         """Return the session's watchers in this process."""
         return tuple(self._watchers.get(session_id, ()))
 
-    def _watchers_by_form(self, session_id: UUID) -> Iterable[tuple[Form, list[Watcher]]]:
+    def _watchers_by_encoder(self, session_id: UUID) -> Iterable[tuple[Encoder, list[Watcher]]]:
         """Return the session's watchers in groups that read alike; most sessions have one group."""
-        groups: defaultdict[Form, list[Watcher]] = defaultdict(list)
+        groups: defaultdict[Encoder, list[Watcher]] = defaultdict(list)
         for watcher in self.watchers(session_id):
-            groups[watcher.form].append(watcher)
+            groups[watcher.encoder].append(watcher)
         return groups.items()
 
     def _request_text(self, session_id: UUID) -> None:
@@ -190,8 +190,8 @@ class Hub:
         self._note_existence(session_id)
         self._keep_texts(session_id, lambda stream: stream.event_id != committed.event.id)
         self._outbox.send_log_position(session_id, seq)
-        for form, watchers in self._watchers_by_form(session_id):
-            frame = form.event_frame(committed, rewound_from)
+        for encoder, watchers in self._watchers_by_encoder(session_id):
+            frame = encoder.event_frame(committed, rewound_from)
             for watcher in watchers:
                 if frame is not None:
                     watcher.on_event(seq, frame)
@@ -267,8 +267,8 @@ class Hub:
         self._note_existence(session_id)
         if isinstance(notice, InvocationFrame) and not notice.is_active:
             self.drop_text(session_id, notice.id)
-        for form, watchers in self._watchers_by_form(session_id):
-            frame = form.notice_frame(notice)
+        for encoder, watchers in self._watchers_by_encoder(session_id):
+            frame = encoder.notice_frame(notice)
             for watcher in watchers:
                 watcher.on_notice(notice, frame)
 
@@ -343,10 +343,10 @@ class Hub:
             text.cut()
 
     def _show_text(self, session_id: UUID, text: GrowingText, chunk: TextChunk) -> None:
-        groups = self._watchers_by_form(session_id)
-        blocks = text.take_blocks() if any(form.shows_blocks for form, _ in groups) else None
-        for form, watchers in groups:
-            frame = form.text_frame(chunk, blocks)
+        groups = self._watchers_by_encoder(session_id)
+        blocks = text.take_blocks() if any(encoder.shows_blocks for encoder, _ in groups) else None
+        for encoder, watchers in groups:
+            frame = encoder.text_frame(chunk, blocks)
             for watcher in watchers:
                 watcher.on_text(chunk, frame)
 

@@ -14,7 +14,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.history.invocation_events import last_event_of
 from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.frames import InvocationFrame, Notice
-from sessions_app.live.hub import Form
+from sessions_app.live.hub import Encoder
 from sessions_app.live.known_work import KnownWork
 from sessions_app.live.notices import invocation_notice, job_notice
 from sessions_app.live.process import live
@@ -29,7 +29,7 @@ MAX_TEXTS = 100
 """Growing texts, and committed events, that a stream remembers."""
 
 
-class StreamForm(Form, Protocol):
+class StreamEncoder(Encoder, Protocol):
     """Makes the server-sent events of a stream. A frame that the stream leaves out is empty."""
 
     @property
@@ -57,15 +57,15 @@ class RunStream:
         run_id: the stream ends when this run has ended; without one it follows the session.
 
     Attributes:
-        form: makes the frames.
+        encoder: makes the frames.
         user_id: primary key of the session's person.
         reason: why the stream ended before the run: `signed_out` or `deleted`; empty until then.
     """
 
     def __init__(
-        self, session_id: UUID, user_id: Any, form: StreamForm, *, after: int = 0, run_id: str = ""
+        self, session_id: UUID, user_id: Any, encoder: StreamEncoder, *, after: int = 0, run_id: str = ""
     ) -> None:
-        self.form = form
+        self.encoder = encoder
         self.user_id = user_id
         self._session_id, self._run_id = session_id, run_id
         self._hub = live().hub
@@ -103,7 +103,7 @@ class RunStream:
                     self._wake.clear()
                     await self._wake.wait()
             if self.reason:
-                yield self.form.end_frame(self.reason, None)
+                yield self.encoder.end_frame(self.reason, None)
         finally:
             self.leave()
 
@@ -184,15 +184,15 @@ class RunStream:
         run, last_seq = await self._find_end(session_status)
         if run is None:
             hub.watch(session_id, self)
-        yield self.form.status_frame(session_status)
+        yield self.encoder.status_frame(session_status)
         if not self._run_id:
             for job in await open_and_recent_jobs(session_id):
-                yield self.form.notice_frame(job_notice(job))
+                yield self.encoder.notice_frame(job_notice(job))
         self.on_log_position(last_seq)
         async for frame in self._catch_up():
             yield frame
         if run is not None:
-            yield self.form.end_frame("run_ended", run)
+            yield self.encoder.end_frame("run_ended", run)
             self._has_ended = True
 
     async def _catch_up(self) -> AsyncIterator[str]:
@@ -205,11 +205,11 @@ class RunStream:
                 values = json.loads(body)
                 self._seq = seq
                 _remember(self._read_events, values.get("id", ""), None)
-                yield self.form.stored_event_frame(seq, body, values)
+                yield self.encoder.stored_event_frame(seq, body, values)
         self._is_behind = False
         for chunk in self._hub.texts(self._session_id):
             if unseen := self._unseen(chunk):
-                self.on_text(unseen, self.form.text_frame(unseen, None))
+                self.on_text(unseen, self.encoder.text_frame(unseen, None))
 
     def _unseen(self, chunk: TextChunk) -> TextChunk | None:
         """Return the part of a whole text that the program has not; None when it has all."""
@@ -250,7 +250,7 @@ class RunStream:
     def _keep_alive(self) -> None:
         """Queue a heartbeat after each interval in which nothing was sent."""
         if self._is_idle and self._heartbeat_timer is not None and not self._frames:
-            self._post(self.form.heartbeat)
+            self._post(self.encoder.heartbeat)
         self._is_idle = True
         self._heartbeat_timer = asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._keep_alive)
 

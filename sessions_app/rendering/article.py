@@ -17,7 +17,7 @@ from django.utils.translation import gettext, ngettext
 
 from sessions_app.rendering.blocks import Block, CallBlock, ResponseBlock, TextBlock, ThoughtBlock
 from sessions_app.rendering.markdown import render_markdown
-from sessions_app.rendering.outline import label
+from sessions_app.rendering.outline import as_words
 
 NOTES = (
     "transfer",
@@ -68,7 +68,7 @@ def _header(context: Mapping[str, Any]) -> SafeString:
     if context["speaker"] == "clock":
         name = gettext("Scheduled")
     else:
-        name = gettext("You") if author == "user" else label(author)
+        name = gettext("You") if author == "user" else as_words(author)
     return format_html(
         '<header><span class="author" dir="auto">{}</span> <time datetime="{}">{}</time></header>\n',
         name,
@@ -124,7 +124,7 @@ def _call(call: CallBlock, context: Mapping[str, Any]) -> SafeString:
 def _arguments(call: CallBlock, *, shows_details: bool) -> SafeString:
     if not call.args:
         return format_html('<p class="muted">{}</p>', gettext("No details were needed."))
-    rows = [(key if shows_details else label(key), value) for key, value in call.args]
+    rows = [(key if shows_details else as_words(key), value) for key, value in call.args]
     return format_html(
         '<dl class="args">{}</dl>',
         format_html_join("", '<dt dir="auto">{}</dt><dd dir="auto">{}</dd>', rows),
@@ -132,7 +132,7 @@ def _arguments(call: CallBlock, *, shows_details: bool) -> SafeString:
 
 
 def _response(response: ResponseBlock) -> SafeString:
-    title = gettext("Result: %(tool)s") % {"tool": label(response.name)}
+    title = gettext("Result: %(tool)s") % {"tool": as_words(response.name)}
     return format_html(
         '<details class="tool lone-result" data-response-to="{}" data-state="{}"{}{}>\n'
         '<summary><span class="tool-sign" aria-hidden="true"></span><span class="tool-name">{}</span></summary>\n'

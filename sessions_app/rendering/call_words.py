@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from runtime.tools.base_tool import BaseTool
 from sessions_app.languages import shown_language
 from sessions_app.masking import shortened
-from sessions_app.rendering.outline import label
+from sessions_app.rendering.outline import as_words
 
 MAX_ARGUMENT_LENGTH = 60
 ARGUMENT = re.compile(r"\{(\w+)\}")
@@ -61,7 +61,7 @@ class CallWords:
 
 def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> CallWords:
     """Return the words for a call of the tool; of an unknown tool only the name is known."""
-    title = gettext(tool.title) if tool and tool.title else label(name)
+    title = gettext(tool.title) if tool and tool.title else as_words(name)
     phrase = ARGUMENT.sub(lambda match: _argument(args, match[1]), title)
     verb, _, rest = phrase.partition(" ")
     has_tenses = tool is not None and shown_language() == "en" and _is_imperative(tool, verb)

@@ -35,7 +35,7 @@ def one_line(value: Any) -> str:
     return shortened(" ".join(text.splitlines()), MAX_VALUE_LENGTH)
 
 
-def label(name: str) -> str:
+def as_words(name: str) -> str:
     """Return an identifier as words: `order_id` becomes "Order id"."""
     words = name.replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:]
@@ -52,7 +52,7 @@ def _lines(value: Any, level: int) -> Iterator[str]:
 
 def _mapping_lines(value: Mapping[str, Any], level: int) -> Iterator[str]:
     for key, item in sorted(value.items()):
-        name = label(str(key))
+        name = as_words(str(key))
         if _is_nested(item) or (isinstance(item, str) and "\n" in item):
             yield f"{name}:"
             yield from (INDENT + line for line in _lines(item, level + 1))

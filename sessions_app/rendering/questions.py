@@ -17,7 +17,7 @@ from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.events import Event
 from runtime.events.calls import REMOTE_AUTH, REMOTE_QUESTIONS, REQUEST_CREDENTIAL
 from sessions_app.history.event_marks import answerer_in
-from sessions_app.rendering.outline import label, one_line
+from sessions_app.rendering.outline import as_words, one_line
 
 CHOICE_TOOL = "get_user_choice"
 MAX_EXACT_INTEGER = 2**53 - 1
@@ -189,7 +189,7 @@ def payload_fields(payload: Any) -> list[Field]:
     values = payload if isinstance(payload, Mapping) else {"": payload}
     types_of = ((name, _input_type(values[name])) for name in sorted(values))
     return [
-        Field(name, label(name) or pgettext("noun", "Answer"), input_type, _input_value(values[name]))
+        Field(name, as_words(name) or pgettext("noun", "Answer"), input_type, _input_value(values[name]))
         for name, input_type in types_of
         if input_type
     ]

@@ -13,10 +13,11 @@ from sessions_app import languages, sentences
 from sessions_app.conf import conf
 from sessions_app.models import Session, ToolJob
 from sessions_app.rendering import render_job, render_markdown
-from sessions_app.rendering.outline import label
+from sessions_app.rendering.outline import as_words
 from sessions_app.session_list.days import group_of
 
 register = template.Library()
+register.filter(as_words)
 
 
 @register.filter
@@ -35,12 +36,6 @@ def job_card(job: ToolJob) -> SafeString:
 def group_heading(session: Session) -> str:
     """Return the heading of the session's group in the list."""
     return group_of(session)
-
-
-@register.filter
-def as_words(name: str) -> str:
-    """Return an identifier as words: `help_desk` becomes "Help desk"."""
-    return label(name)
 
 
 @register.simple_tag

@@ -26,7 +26,7 @@ from sessions_app.rendering.blocks import (
 )
 from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.html import content_of
-from sessions_app.rendering.outline import label
+from sessions_app.rendering.outline import as_words
 from sessions_app.rendering.questions import (
     ChoiceBlock,
     ChosenBlock,
@@ -101,7 +101,7 @@ def entry_of(event: Event, context: EntryContext) -> Entry | None:
     names = {
         "person": context.person,
         "clock": gettext("Scheduled"),
-        "agent": label(event.author),
+        "agent": as_words(event.author),
         "quiet": "",
     }
     return Entry(names[speaker], speaker, content["happened_at"], pieces)
@@ -111,17 +111,17 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
     for block in content["blocks"]:
         yield from _pieces_of(block, event, context)
     if content["transfer"]:
-        yield Piece("note", _handover(label(event.author), label(content["transfer"])))
+        yield Piece("note", _handover(as_words(event.author), as_words(content["transfer"])))
     for key, value in content["changes"]:
         yield Piece("note", gettext("State: {key} = {value}").format(key=key, value=value))
     yield from _file_pieces(content["files"])
     if content["error"]:
         yield Piece("error", content["error"])
     if withdrawn := content["withdrawn"]:
-        names = {"agent": label(withdrawn.agent), "tool": label(withdrawn.tool)}
+        names = {"agent": as_words(withdrawn.agent), "tool": as_words(withdrawn.tool)}
         yield Piece("note", gettext("{agent} asks again before each “{tool}”.").format(**names))
     if content["is_empty_answer"]:
-        yield Piece("note", gettext("%(agent)s gave no answer.") % {"agent": label(event.author)})
+        yield Piece("note", gettext("%(agent)s gave no answer.") % {"agent": as_words(event.author)})
     if content["is_interrupted"]:
         yield Piece(
             "note", gettext("Stopped by staff") if content["is_stopped_by_staff"] else gettext("Stopped")
@@ -216,7 +216,7 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
         yield Piece("verbatim", arguments, gettext("Call: {name}").format(name=call.name))
     if call.job:
-        yield Piece("note", f"{label(call.job.tool_name)}: {call.job.get_status_display()}")
+        yield Piece("note", f"{as_words(call.job.tool_name)}: {call.job.get_status_display()}")
         yield from _file_pieces(file_links(call.job.session_id, call.job.artifacts))
 
 
@@ -226,7 +226,7 @@ def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator
         more = "" if response.hidden == 0 else "\n…"
         yield Piece("verbatim", response.text + more, gettext("Result: %(tool)s") % {"tool": response.name})
     elif response.state != "ok":
-        yield Piece("note", f"{label(response.name)}: {_state_in_words(response.state)}")
+        yield Piece("note", f"{as_words(response.name)}: {_state_in_words(response.state)}")
 
 
 def _state_in_words(state: str) -> str:

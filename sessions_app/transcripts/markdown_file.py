@@ -13,7 +13,7 @@ from django.utils.dateformat import format as format_time
 from django.utils.translation import gettext
 
 from sessions_app.models import Session
-from sessions_app.rendering.outline import label
+from sessions_app.rendering.outline import as_words
 from sessions_app.transcripts.entries import Entry, Piece
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")
@@ -28,7 +28,7 @@ def markdown_head(session: Session) -> str:
     began = format_time(timezone.localtime(session.created_at), TIME_FORMAT)
     facts = gettext("{person} with {agent}, begun {time}").format(
         person=_escaped_line(session.user.get_username()),
-        agent=_escaped_line(label(session.app_name)),
+        agent=_escaped_line(as_words(session.app_name)),
         time=began,
     )
     return f"# {title}\n\n{facts}\n"

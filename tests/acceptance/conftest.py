@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtime.context import owner_of
+from runtime.context import session_args
 from runtime.engine.referenced_artifacts import load_references, positions_of_files
 from runtime.engine.request_record import (
     RebuiltRequest,
@@ -89,4 +89,6 @@ async def _rebuilt(one: Sent) -> RebuiltRequest:
         return rebuild(one.record, [], one.texts)
     contents = derive(one.record, session.events[: one.record["seq"]])
     service, files = one.runner.artifact_service, positions_of_files(contents)
-    return rebuild(one.record, await load_references(service, owner_of(session), contents, files), one.texts)
+    return rebuild(
+        one.record, await load_references(service, session_args(session), contents, files), one.texts
+    )

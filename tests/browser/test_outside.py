@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, StorageState, expect
 
-from sessions_app.rendering.outline import label
+from sessions_app.rendering.outline import as_words
 from tests.browser.chat_page import RESUMED, ChatPage
 from tests.browser.conftest import PERSON
 from tests.browser.model import Model
@@ -67,7 +67,7 @@ def test_answer_approval_and_job_survive_the_kill_of_the_web_process(
         }
     )
     chat.send("Count, and order")
-    question = chat.log.get_by_role("region", name=f"Approval: {label(approval.name)}")
+    question = chat.log.get_by_role("region", name=f"Approval: {as_words(approval.name)}")
     expect(question.get_by_role("button", name="Approve")).to_be_visible(timeout=MILLISECONDS)
     assert service.arrived.wait(MILLISECONDS / 1000)  # the job has begun
     chat.send("How long does it take?")

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from redis.asyncio import Redis
 
 from sessions_app.db.event_log import SessionStatus
-from sessions_app.live.browser_form import BrowserForm
+from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.followers import Followers
 from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
@@ -28,7 +28,7 @@ HEARTBEAT = 0.2
 class Watcher:
     """A watcher that keeps log positions and texts."""
 
-    form = BrowserForm(SITE_READER)
+    encoder = BrowserEncoder(SITE_READER)
 
     def __init__(self) -> None:
         self.positions: asyncio.Queue[int] = asyncio.Queue()

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from sessions_app.db.event_log import SessionStatus
 from sessions_app.live import relay
-from sessions_app.live.browser_form import BrowserForm
+from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.frames import InvocationFrame, JobFrame, Notice, ScheduleFrame
 from sessions_app.live.hub import Hub
 from sessions_app.live.process import close_live, live
@@ -39,7 +39,7 @@ class Reader:
     def on_text(self, chunk: TextChunk, frame: str) -> None:
         self.frames.put_nowait(frame)
 
-    form = BrowserForm(SITE_READER)
+    encoder = BrowserEncoder(SITE_READER)
 
     def on_event(self, seq: int, frame: str) -> None: ...
 

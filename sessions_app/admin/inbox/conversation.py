@@ -1,4 +1,4 @@
-"""The last turns of a conversation before a call, as its person has read them, in bounds for one page."""
+"""The last events of a conversation before a call, as its person has read them, in bounds for one page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_SHOWN_EVENTS = 12
 PIECE_CHARACTERS = 2_000
 
 
-def turns_before(session: Session, seq: int | None) -> list[SeenEvent]:
+def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:
     """Return what the person saw of the last events up to `seq`, oldest first; five queries at most."""
     events = Event.objects.filter(session=session)
     if seq is not None:

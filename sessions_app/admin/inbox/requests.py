@@ -20,7 +20,7 @@ from runtime.events.answer_rules import PERSON, SITE, STAFF
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.inbox.answer_form import AnswerForm
-from sessions_app.admin.inbox.conversation import turns_before
+from sessions_app.admin.inbox.conversation import seen_before
 from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
@@ -137,7 +137,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             "call": call,
             "age": self.age(row),
             "answerers": self.answerers(row),
-            "turns": turns_before(row.session, call.seq),
+            "seen_events": seen_before(row.session, call.seq),
             "session_url": session_url(row.session_id, seq=call.seq),
             "why_not": why_not,
             "form": None if why_not else form or AnswerForm(row, call.args, None),

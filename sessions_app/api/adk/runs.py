@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from runtime import types
 from runtime.errors import AdkError
 from sessions_app import client_ids, use_cases
-from sessions_app.api.adk.adk_form import AdkForm, AdkListForm, error_frame
+from sessions_app.api.adk.adk_encoder import AdkEncoder, AdkListEncoder, error_frame
 from sessions_app.api.adk.names import fields_named
 from sessions_app.api.adk.run_request import RunRequest
 from sessions_app.api.stream_server import ApiStream, StreamRequest, respond_with_list
@@ -69,8 +69,8 @@ async def run_sse(request: StreamRequest) -> Stream:
         raise
     except AdkError as error:
         return RefusedRun(error, session.user_id)
-    form = AdkForm(run_id, ask.streaming, splits_artifacts=not ask.function_call_event_id)
-    return RunStream(session.pk, session.user_id, form, after=after, run_id=run_id)
+    encoder = AdkEncoder(run_id, ask.streaming, splits_artifacts=not ask.function_call_event_id)
+    return RunStream(session.pk, session.user_id, encoder, after=after, run_id=run_id)
 
 
 async def run(request: StreamRequest) -> Stream:
@@ -79,8 +79,8 @@ async def run(request: StreamRequest) -> Stream:
     session = await _session_of(request.caller, ask)
     with fields_named(**FIELDS):
         run_id, after = await _start(request, ask, session)
-    form = AdkListForm(run_id, streams_text=False, splits_artifacts=False)
-    return RunStream(session.pk, session.user_id, form, after=after, run_id=run_id)
+    encoder = AdkListEncoder(run_id, streams_text=False, splits_artifacts=False)
+    return RunStream(session.pk, session.user_id, encoder, after=after, run_id=run_id)
 
 
 def _parse(body: bytes) -> RunRequest:

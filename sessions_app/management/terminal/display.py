@@ -8,7 +8,7 @@ from sessions_app.live.streamed_text import TextChunk, utf16_length
 from sessions_app.management.terminal.screen import Screen
 from sessions_app.management.terminal.session_news import NewEvent, News
 from sessions_app.ownership import User
-from sessions_app.rendering.outline import label, one_line
+from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.transcripts.entries import Entry, EntryContext, Piece, entry_of
 
@@ -102,7 +102,7 @@ class Display:
         if not self._on_screen:
             self._on_screen = event_id
             await self._screen.end_line()
-            await self._name_speaker(label(chunk.stream.author))
+            await self._name_speaker(as_words(chunk.stream.author))
         self._streamed[event_id] = known + added
         await self._screen.write(added)
 
@@ -134,7 +134,7 @@ def in_a_line(job: JobFrame) -> str:
     """Return tool, status and progress of a job on one line."""
     percent = "" if job.percent is None or not job.is_active else f", {job.percent} %"
     words = job.error or (job.message if job.is_active else "")
-    text = f"{label(job.tool)}: {job.status}{percent}"
+    text = f"{as_words(job.tool)}: {job.status}{percent}"
     return one_line(f"{text} ({words})" if words else text)
 
 

@@ -16,7 +16,7 @@ from sessions_app.invocations.form_answers import ApprovalForm, FormAnswer, Opti
 from sessions_app.models import JobStatus, Session, ToolJob
 from sessions_app.ownership import User
 from sessions_app.rendering.blocks import ConfirmationRequestBlock, blocks_of
-from sessions_app.rendering.outline import label
+from sessions_app.rendering.outline import as_words
 from sessions_app.rendering.questions import CHOICE_TOOL, ChoiceBlock, CredentialRequestBlock, Field
 from sessions_app.rendering.session_view import SessionView
 
@@ -93,7 +93,7 @@ async def answer_call(asker: Asker, person: User, session_id: UUID, question: Ca
 
 async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> ApprovalForm | dict[str, Any]:
     for name, value in question.args:
-        await asker.say(f"  {label(name)}: {value}")
+        await asker.say(f"  {as_words(name)}: {value}")
     more = "always" if question.offers_allowance else ""
     words = question.hint or f"{question.words.plain}?"
     verdict = await asker.decide(f"Approval: {words}", more=more)
@@ -107,7 +107,7 @@ async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> Approva
 async def answer_job(asker: Asker, person: User, job: ToolJob) -> None:
     """Ask the question of a job, and answer it."""
     question: dict[str, Any] = job.question or {}
-    await asker.say(f"{label(job.tool_name)} asks: {question['text']}")
+    await asker.say(f"{as_words(job.tool_name)} asks: {question['text']}")
     answer: bool | str
     if question["kind"] == "confirm":
         answer = await asker.decide("Your answer") == "y"

@@ -41,7 +41,7 @@ News = NewEvent | TextChunk | Notice | SessionStatus
 
 
 @dataclass(frozen=True)
-class FramelessForm:
+class FramelessEncoder:
     """Makes no frames: a terminal shows the events, texts and notices themselves."""
 
     shows_blocks: ClassVar[bool] = False
@@ -67,7 +67,7 @@ class SessionNews:
     """
 
     def __init__(self, session_id: UUID, user: User, after: int = 0) -> None:
-        self.form = FramelessForm()
+        self.encoder = FramelessEncoder()
         self._session_id = session_id
         self._user_id = user.pk
         self._seq = self._log_position = after

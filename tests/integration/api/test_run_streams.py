@@ -19,7 +19,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import agent_registry, use_cases
-from sessions_app.api.site_form import SiteForm
+from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import StreamKey, TextChunk
@@ -138,8 +138,8 @@ async def test_growing_text_comes_with_its_offset_also_to_a_program_that_connect
         assert (await stream.receive("text")).data == {**fields, "offset": 0, "text": "one \U0001f600 "}
         hub.publish_text(session.pk, growing, "two")
         assert (await stream.receive("text")).data == {**fields, "offset": 7, "text": "two"}
-    other = run_stream.RunStream(session.pk, session.user_id, SiteForm("e-2"))
-    assert other.form.text_frame(TextChunk(growing, 0, "not of this run"), None) == ""
+    other = run_stream.RunStream(session.pk, session.user_id, SiteEncoder("e-2"))
+    assert other.encoder.text_frame(TextChunk(growing, 0, "not of this run"), None) == ""
 
 
 async def test_a_broken_stream_resumes_after_the_last_event_without_loss_or_repetition(
@@ -198,7 +198,7 @@ async def test_a_program_that_reads_nothing_for_a_while_gets_every_event_once(
     key: dict[str, str], session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_stream, "MAX_QUEUED_CHARACTERS", 100)
-    stream = run_stream.RunStream(session.pk, session.user_id, SiteForm(), after=0)
+    stream = run_stream.RunStream(session.pk, session.user_id, SiteEncoder(), after=0)
     frames = stream.frames()
     assert "event: status" in await anext(frames)
     for number in range(4):

@@ -13,8 +13,8 @@ from runtime.events import Event as RuntimeEvent
 from runtime.events import EventActions
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
-from sessions_app.api.adk.adk_form import AdkForm
-from sessions_app.api.site_form import SiteForm
+from sessions_app.api.adk.adk_encoder import AdkEncoder
+from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.invocations.state_delta import MAX_STATE_CHARACTERS
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, UserState
@@ -158,8 +158,8 @@ async def test_credentials_are_not_told(program: Program, person: User, session:
     rows = [row async for row in Event.objects.filter(session=session).order_by("seq")]
     assert all(SECRET in json.dumps(row.body) for row in rows)
     for row in rows:
-        for form in (SiteForm(), AdkForm("e-1", streams_text=False, splits_artifacts=False)):
-            frame = form.stored_event_frame(row.seq, json.dumps(row.body), row.body)
+        for encoder in (SiteEncoder(), AdkEncoder("e-1", streams_text=False, splits_artifacts=False)):
+            frame = encoder.stored_event_frame(row.seq, json.dumps(row.body), row.body)
             assert "invocationId" in frame and SECRET not in frame
     address = f"/api/v1/sessions/{session.pk}"
     page = await body_of(await program.get(f"{address}/events"))

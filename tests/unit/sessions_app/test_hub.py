@@ -6,7 +6,7 @@ from unittest.mock import Mock
 from uuid import UUID, uuid4
 
 from sessions_app.db.event_log import SessionStatus
-from sessions_app.live.browser_form import BrowserForm
+from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.streamed_text import StreamKey, TextChunk
@@ -101,7 +101,7 @@ async def test_text_of_a_dead_process_is_void_when_postgresql_has_a_newer_lease(
 class SilentWatcher:
     """Watcher that ignores everything."""
 
-    form = BrowserForm(SITE_READER)
+    encoder = BrowserEncoder(SITE_READER)
 
     def on_event(self, seq: int, frame: str) -> None: ...
     def on_log_position(self, seq: int) -> None: ...

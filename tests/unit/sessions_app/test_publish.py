@@ -10,7 +10,7 @@ import pytest
 
 from runtime.events import Event
 from sessions_app.codec import event_to_json
-from sessions_app.live.browser_form import BrowserForm
+from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.hub import Hub
 from sessions_app.live.publish import publish_committed
 from sessions_app.rendering import event_html
@@ -42,7 +42,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Mock:
 
 
 def test_an_event_is_rendered_once_for_all_watchers(hub: Hub, outbox: Mock, rendered: Mock) -> None:
-    tabs = [Mock(form=BrowserForm(SITE_READER)), Mock(form=BrowserForm(SITE_READER))]
+    tabs = [Mock(encoder=BrowserEncoder(SITE_READER)), Mock(encoder=BrowserEncoder(SITE_READER))]
     for tab in tabs:
         hub.watch(COMMITTED.session_id, tab)
     publish_committed(hub, COMMITTED, rewound_from=3)
@@ -70,7 +70,7 @@ def test_a_failure_is_logged_and_other_processes_still_learn_of_the_event(
     hub: Hub, outbox: Mock, rendered: Mock, caplog: pytest.LogCaptureFixture
 ) -> None:
     rendered.side_effect = ValueError("broken template")
-    hub.watch(COMMITTED.session_id, Mock(form=BrowserForm(SITE_READER)))
+    hub.watch(COMMITTED.session_id, Mock(encoder=BrowserEncoder(SITE_READER)))
     publish_committed(hub, COMMITTED)
     assert f"Event 7 of session {COMMITTED.session_id} was not shown live" in caplog.text
     outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)

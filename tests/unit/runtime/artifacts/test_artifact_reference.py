@@ -10,7 +10,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.artifacts import InMemoryArtifactService
 from runtime.artifacts.artifact_reference import ArtifactReference
-from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.engine import referenced_artifacts
 from runtime.run_config import RunConfig
 from runtime.runners import Runner
@@ -18,7 +18,7 @@ from runtime.sessions import InMemorySessionService
 from tests.fakes import ScriptedModel, say
 
 PNG = b"\x89PNG\r\n\x1a\n"
-OWNER: Owner = {"app_name": "app", "user_id": "ada", "session_id": "s1"}
+OWNER: SessionArgs = {"app_name": "app", "user_id": "ada", "session_id": "s1"}
 
 
 class RecordingArtifactService(InMemoryArtifactService):

@@ -6,7 +6,7 @@ import pytest
 
 from runtime import types
 from runtime.agents import LlmAgent
-from runtime.artifacts.borrowed_artifact_service import Owner
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import InvocationContext
@@ -16,7 +16,7 @@ from runtime.runners import InMemoryRunner
 from tests.fakes import ScriptedModel, parts_of, say
 from tests.unit.runtime.conversation import Conversation
 
-OWNER: Owner = {"app_name": "shop", "user_id": "ada", "session_id": "s1"}
+OWNER: SessionArgs = {"app_name": "shop", "user_id": "ada", "session_id": "s1"}
 
 
 def file(data: bytes, name: str | None = None) -> types.Part:

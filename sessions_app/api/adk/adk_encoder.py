@@ -1,4 +1,4 @@
-"""AdkForm: server-sent events as google-adk's server sends them; `id`, which its clients ignore, is the `seq`."""
+"""AdkEncoder: server-sent events as google-adk's server sends them; `id`, which its clients ignore, is the `seq`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from sessions_app.api.site_form import COMMENT
+from sessions_app.api.site_encoder import COMMENT
 from sessions_app.db.event_log import SessionStatus
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body
@@ -25,7 +25,7 @@ REASONS = {
 
 
 @dataclass(frozen=True)
-class AdkForm:
+class AdkEncoder:
     """Makes the frames of a run: the events that a Runner yields, so neither the message nor a summary.
 
     Attributes:
@@ -83,7 +83,7 @@ class AdkForm:
 
 
 @dataclass(frozen=True)
-class AdkListForm(AdkForm):
+class AdkListEncoder(AdkEncoder):
     """Makes the elements of the list of a run's events."""
 
     heartbeat: ClassVar[str] = ""

@@ -1,4 +1,4 @@
-"""BrowserForm: frames for the pages of people who read alike."""
+"""BrowserEncoder: frames for the pages of people who read alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sessions_app.services.session_service import CommittedEvent
 
 
 @dataclass(frozen=True)
-class BrowserForm:
+class BrowserEncoder:
     """Makes the websocket messages for a reader, with the HTML of events, text and cards."""
 
     reader: Reader

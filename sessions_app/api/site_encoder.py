@@ -1,4 +1,4 @@
-"""SiteForm: server-sent events of the site's own API. `id` is the `seq` of an event, which `Last-Event-ID` tells."""
+"""SiteEncoder: server-sent events of the site's own API. `id` is the `seq` of an event, which `Last-Event-ID` tells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMENT = ": \n\n"
 
 
 @dataclass(frozen=True)
-class SiteForm:
+class SiteEncoder:
     """Makes the frames of a session's stream, or of a run's stream.
 
     Attributes:
