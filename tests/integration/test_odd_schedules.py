@@ -62,10 +62,10 @@ def test_a_task_that_cannot_be_fired_fails_once_and_the_others_fire(
     broken.refresh_from_db()
     assert (broken.status, broken.next_at) == ("failed", None)
     assert broken.error.startswith("The task could not be started: ")
-    assert f"scheduled task {broken.pk}" in caplog.text
+    assert f"Scheduled task {broken.pk}" in caplog.text
     caplog.clear()
     fire_due_tasks()
-    assert f"scheduled task {broken.pk}" not in caplog.text
+    assert f"Scheduled task {broken.pk}" not in caplog.text
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -25,13 +25,20 @@ class Conversation:
         self._state = state
         self._session_id: str | None = None
 
-    async def say(self, message: str | types.Content, run_config: RunConfig | None = None) -> list[Event]:
+    async def say(
+        self,
+        message: str | types.Content,
+        run_config: RunConfig | None = None,
+        *,
+        invocation_id: str | None = None,
+    ) -> list[Event]:
         """Send a message and return the agent's events, partial ones included."""
         events = self.runner.run_async(
             user_id="ada",
             session_id=await self._id(),
             new_message=say(message) if isinstance(message, str) else message,
             run_config=run_config,
+            invocation_id=invocation_id,
         )
         return [event async for event in events]
 

@@ -13,32 +13,20 @@ from runtime.agents import BaseAgent, LlmAgent, ParallelAgent
 from runtime.agents.callback_context import CallbackContext
 from runtime.events import Event
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
-from runtime.runners import InMemoryRunner
 from runtime.sessions import Session
 from tests.fakes import ScriptedModel, say, text_content
+from tests.unit.runtime.conversation import Conversation
 
 
-class Talk:
-    """Session of an agent; each message is sent with a given invocation id."""
+async def begin(agent: BaseAgent) -> Conversation:
+    """Return a conversation whose session exists, so that several messages can be sent at once."""
+    talk = Conversation(agent)
+    await talk.session()
+    return talk
 
-    def __init__(self, agent: BaseAgent) -> None:
-        self.runner = InMemoryRunner(agent, app_name="t")
-        self.ids: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 
-    @classmethod
-    async def begin(cls, agent: BaseAgent) -> Talk:
-        talk = cls(agent)
-        await talk.runner.session_service.create_session(app_name="t", **talk.ids)
-        return talk
-
-    async def say(self, text: str, invocation_id: str | None = None) -> list[Event]:
-        run = self.runner.run_async(**self.ids, new_message=say(text), invocation_id=invocation_id)
-        return [event async for event in run]
-
-    async def texts(self) -> list[str]:
-        session = await self.runner.session_service.get_session(app_name="t", **self.ids)
-        assert session is not None
-        return [event.text() for event in session.events]
+async def texts(talk: Conversation) -> list[str]:
+    return [event.text() for event in (await talk.session()).events]
 
 
 class Gate(BaseLlm):
@@ -74,14 +62,14 @@ def cancellations() -> int:
 async def test_a_model_that_ignores_its_cancellation_does_not_affect_the_caller() -> None:
     """Timeouts of the caller still work (contract R2)."""
     agent, began = gate(swallows=True)
-    talk = await Talk.begin(agent)
+    talk = await begin(agent)
 
     async def stop() -> None:
         await began.wait()
         talk.runner.cancel("e-1")
 
     stopping = asyncio.create_task(stop())
-    assert [event.text() for event in await talk.say("go", "e-1")] == ["in a hurry", ""]
+    assert [event.text() for event in await talk.say("go", invocation_id="e-1")] == ["in a hurry", ""]
     await stopping
     assert cancellations() == 0
     with pytest.raises(TimeoutError):
@@ -96,8 +84,8 @@ async def test_a_caller_cancelled_together_with_its_invocation_is_cancelled(
 ) -> None:
     """Contract L7."""
     agent, began = gate(swallows=swallows)
-    talk = await Talk.begin(agent)
-    listening = asyncio.create_task(talk.say("go", "e-1"))
+    talk = await begin(agent)
+    listening = asyncio.create_task(talk.say("go", invocation_id="e-1"))
     await began.wait()
     if is_stopped_first:
         talk.runner.cancel("e-1")
@@ -117,7 +105,7 @@ async def test_a_cancel_by_the_invocations_own_code_affects_nothing_else() -> No
         return text_content("closed")
 
     model = ScriptedModel(turns=["never said"])
-    talk = await Talk.begin(LlmAgent(name="clerk", model=model, before_agent_callback=stop))
+    talk = await begin(LlmAgent(name="clerk", model=model, before_agent_callback=stop))
     events = await talk.say("go")
     await asyncio.sleep(0)
     assert (stopped, cancellations()) == ([True], 0)
@@ -137,9 +125,12 @@ class Word(BaseLlm):
 async def test_interrupted_text_keeps_its_branch() -> None:
     """Contract R2, A5."""
     agents: list[BaseAgent] = [LlmAgent(name=name, model=Word(model=name)) for name in ("a", "b")]
-    talk = await Talk.begin(ParallelAgent(name="par", sub_agents=agents))
+    talk = await begin(ParallelAgent(name="par", sub_agents=agents))
     events: list[Event] = []
-    async for event in talk.runner.run_async(**talk.ids, new_message=say("go"), invocation_id="e-1"):
+    session_id = (await talk.session()).id
+    async for event in talk.runner.run_async(
+        user_id="ada", session_id=session_id, new_message=say("go"), invocation_id="e-1"
+    ):
         events.append(event)
         if len(events) == 2:
             talk.runner.cancel("e-1")
@@ -150,9 +141,9 @@ async def test_interrupted_text_keeps_its_branch() -> None:
 async def test_an_invocation_that_waits_for_its_session_is_cancelled_without_events() -> None:
     """The running invocation and the next waiting one continue (contract R2)."""
     opened = asyncio.Event()
-    talk = await Talk.begin(LlmAgent(name="clerk", model=ScriptedModel(turns=[opened, "third"])))
+    talk = await begin(LlmAgent(name="clerk", model=ScriptedModel(turns=[opened, "third"])))
     first, second, third = (
-        asyncio.create_task(talk.say(text, f"e-{text}")) for text in ("one", "two", "three")
+        asyncio.create_task(talk.say(text, invocation_id=f"e-{text}")) for text in ("one", "two", "three")
     )
     await asyncio.sleep(0)
     assert talk.runner.cancel("e-two")
@@ -160,12 +151,12 @@ async def test_an_invocation_that_waits_for_its_session_is_cancelled_without_eve
     assert not talk.runner.cancel("e-two")
     opened.set()
     await asyncio.wait_for(asyncio.gather(first, third), 5)
-    assert await talk.texts() == ["one", "released", "three", "third"]
+    assert await texts(talk) == ["one", "released", "three", "third"]
 
 
 async def test_an_invocation_cancelled_while_its_session_is_loaded_has_no_events() -> None:
     """Also when the session is loaded in spite of the cancellation (contract R2)."""
-    talk = await Talk.begin(LlmAgent(name="clerk", model=ScriptedModel(turns=["never said"])))
+    talk = await begin(LlmAgent(name="clerk", model=ScriptedModel(turns=["never said"])))
     load = talk.runner.session_service.get_session
 
     async def load_and_stop(**key: Any) -> Session | None:
@@ -173,29 +164,29 @@ async def test_an_invocation_cancelled_while_its_session_is_loaded_has_no_events
         return await load(**key)
 
     talk.runner.session_service.get_session = load_and_stop  # type: ignore[method-assign]
-    assert await talk.say("go", "e-1") == []
-    assert await talk.texts() == []
+    assert await talk.say("go", invocation_id="e-1") == []
+    assert await texts(talk) == []
 
 
 async def test_a_caller_cancelled_while_waiting_for_the_session_is_cancelled() -> None:
     """Contract L7."""
     agent, began = gate()
-    talk = await Talk.begin(agent)
-    first, second = (asyncio.create_task(talk.say(text, "e-1")) for text in ("one", "two"))
+    talk = await begin(agent)
+    first, second = (asyncio.create_task(talk.say(text, invocation_id="e-1")) for text in ("one", "two"))
     await began.wait()
     second.cancel()
     with pytest.raises(asyncio.CancelledError):
         await second
     assert talk.runner.cancel("e-1")
     await first
-    assert await talk.texts() == ["one", ""]
+    assert await texts(talk) == ["one", ""]
 
 
 async def test_cancel_applies_to_all_runs_with_the_id() -> None:
     """Contract R2."""
     agent, began = gate()
-    talk = await Talk.begin(agent)
-    first, second = (asyncio.create_task(talk.say(text, "e-1")) for text in ("one", "two"))
+    talk = await begin(agent)
+    first, second = (asyncio.create_task(talk.say(text, invocation_id="e-1")) for text in ("one", "two"))
     await began.wait()
     assert talk.runner.cancel("e-1")
     ended = await asyncio.wait_for(asyncio.gather(first, second), 5)
@@ -205,10 +196,9 @@ async def test_cancel_applies_to_all_runs_with_the_id() -> None:
 async def test_an_invocation_is_cancelled_by_the_id_that_the_runner_gave_it() -> None:
     """Contract R2, L2."""
     agent, began = gate()
-    talk = await Talk.begin(agent)
+    talk = await begin(agent)
     listening = asyncio.create_task(talk.say("go"))
     await began.wait()
-    session = await talk.runner.session_service.get_session(app_name="t", **talk.ids)
-    assert session is not None
+    session = await talk.session()
     assert talk.runner.cancel(session.events[0].invocation_id)
     assert [event.interrupted for event in await listening] == [True]
