@@ -1,10 +1,10 @@
-"""Files that staff download once: written for the request, and kept by no cache."""
+"""Files that staff download: each is written for its request."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from django.http import FileResponse
+from django.http import FileResponse, HttpResponse
 
 _CONTENT_TYPES = {".zip": "application/zip", ".html": "text/html; charset=utf-8"}
 
@@ -18,3 +18,12 @@ def as_download(target: Path) -> FileResponse:
         content_type=_CONTENT_TYPES[target.suffix],
         headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"},
     )
+
+
+def json_download(name: str, text: str) -> HttpResponse:
+    """Return a JSON text as a download."""
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return HttpResponse(text, content_type="application/json", headers=headers)

@@ -25,6 +25,7 @@ from runtime.engine.request_record import RebuiltRequest
 from sessions_app.admin.annotation import SessionLabelFilter, annotations_of
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import require_read_request
+from sessions_app.admin.downloads import json_download
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OWN, Right, require
@@ -160,11 +161,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         raw = stored.values_list("raw", flat=True).first()
         if raw is None:
             raise Http404(f"Session {session.pk} has no event {seq}.")
-        headers = {
-            "Content-Disposition": f'attachment; filename="{session.pk}-event-{seq}.json"',
-            "X-Content-Type-Options": "nosniff",
-        }
-        return HttpResponse(mask_json(raw), content_type="application/json", headers=headers)
+        return json_download(f"{session.pk}-event-{seq}.json", mask_json(raw))
 
     def integrity_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the HTML of the log's badge, which the page loads later: the check takes longer than the page."""
@@ -186,11 +183,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         sent = event and _request_of(session, event, request.GET.get("child"))
         if not sent:
             raise Http404(f"Session {session.pk} has no such model request of event {seq}.")
-        headers = {
-            "Content-Disposition": f'attachment; filename="{session.pk}-event-{seq}-sent.json"',
-            "X-Content-Type-Options": "nosniff",
-        }
-        return HttpResponse(request_json(sent), content_type="application/json", headers=headers)
+        return json_download(f"{session.pk}-event-{seq}-sent.json", request_json(sent))
 
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the trace of the invocation that the query string names."""

@@ -10,17 +10,12 @@ from django.db.models import QuerySet
 
 from sessions_app.data_protection.personal_data import (
     KINDS,
+    ROWS_OF_PERSON,
     ROWS_OF_SESSION,
-    account_acts_of,
-    api_keys_of,
-    artifacts_of,
-    credentials_of,
+    rows_of_person,
     rows_of_sessions,
-    sessions_of,
-    user_states_of,
-    webhooks_of,
 )
-from sessions_app.models import Session
+from sessions_app.models import Artifact, Session
 
 
 def counts_of_sessions(sessions: QuerySet[Session]) -> Counter[str]:
@@ -31,13 +26,10 @@ def counts_of_sessions(sessions: QuerySet[Session]) -> Counter[str]:
 
 def counts_of_person(user_pk: Any) -> Counter[str]:
     """Return the numbers of the person's sessions, of their rows, and of the rows that sessions share."""
-    counts = counts_of_sessions(sessions_of(user_pk))
-    counts["user_states"] = user_states_of(user_pk).count()
-    counts["credentials"] = credentials_of(user_pk).count()
-    counts["api_keys"] = api_keys_of(user_pk).count()
-    counts["webhooks"] = webhooks_of(user_pk).count()
-    counts["account_acts"] = account_acts_of(user_pk).count()
-    counts["artifacts"] += artifacts_of(user_pk).filter(session__isnull=True).count()
+    counts = counts_of_sessions(rows_of_person(Session, user_pk))
+    for kind, model in ROWS_OF_PERSON.items():
+        counts[kind] = rows_of_person(model, user_pk).count()
+    counts["artifacts"] += rows_of_person(Artifact, user_pk).filter(session__isnull=True).count()
     return counts
 
 

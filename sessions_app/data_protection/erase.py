@@ -15,18 +15,21 @@ from django.db.models.functions import Now
 
 from sessions_app.actors import Actor
 from sessions_app.data_protection.counts import counts_of_sessions
-from sessions_app.data_protection.personal_data import (
-    account_acts_of,
-    api_keys_of,
-    artifacts_of,
-    credentials_of,
-    sessions_of,
-    user_states_of,
-    webhooks_of,
-)
+from sessions_app.data_protection.personal_data import rows_of_person
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError
-from sessions_app.models import ErasedKind, LegalHold, Session, Tombstone
+from sessions_app.models import (
+    AccountAct,
+    ApiKey,
+    Artifact,
+    ErasedKind,
+    LegalHold,
+    SavedCredential,
+    Session,
+    Tombstone,
+    UserState,
+    Webhook,
+)
 from sessions_app.services.erasing import delete_session_row, refuse_if_held
 from sessions_app.services.history_cache import cache
 
@@ -97,7 +100,7 @@ def erase_person(user_pk: Any, order: ErasureOrder) -> Tombstone:
 
 def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
     """Erase the user's sessions, each in a transaction of its own."""
-    sessions = sessions_of(user_pk).order_by("pk")
+    sessions = rows_of_person(Session, user_pk).order_by("pk")
     while batch := list(sessions.values_list("pk", flat=True)[:SESSIONS_PER_QUERY]):
         for session_pk in batch:
             rows = Session.objects.filter(pk=session_pk)
@@ -133,12 +136,12 @@ def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
     """Delete what belongs to the user and to no session: state, files, saved credentials, API keys and acts on them."""
     rows: dict[str, QuerySet[Any]] = {
-        "user_states": user_states_of(user_pk),
-        "artifacts": artifacts_of(user_pk),
-        "credentials": credentials_of(user_pk),
-        "webhooks": webhooks_of(user_pk),
-        "api_keys": api_keys_of(user_pk),
-        "account_acts": account_acts_of(user_pk),
+        "user_states": rows_of_person(UserState, user_pk),
+        "artifacts": rows_of_person(Artifact, user_pk),
+        "credentials": rows_of_person(SavedCredential, user_pk),
+        "webhooks": rows_of_person(Webhook, user_pk),
+        "api_keys": rows_of_person(ApiKey, user_pk),
+        "account_acts": rows_of_person(AccountAct, user_pk),
     }
     _add(tombstone, Counter({kind: _delete(of_user) for kind, of_user in rows.items()}))
 

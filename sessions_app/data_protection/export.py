@@ -14,19 +14,21 @@ from django.db.models import F, Func, QuerySet, TextField, Value
 
 from runtime.sessions.deltas import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
-from sessions_app.data_protection.personal_data import (
-    account_acts_of,
-    api_keys_of,
-    artifacts_of,
-    credentials_of,
-    rows_of_sessions,
-    sessions_of,
-    user_states_of,
-    webhooks_of,
-)
+from sessions_app.data_protection.personal_data import rows_of_person, rows_of_sessions
 from sessions_app.errors import NotFoundError
 from sessions_app.masking import mask
-from sessions_app.models import Artifact, Event, RequestText, Session, SessionText, UserState
+from sessions_app.models import (
+    AccountAct,
+    ApiKey,
+    Artifact,
+    Event,
+    RequestText,
+    SavedCredential,
+    Session,
+    SessionText,
+    UserState,
+    Webhook,
+)
 
 logger = logging.getLogger(__name__)
 ROWS_PER_QUERY = 200
@@ -91,19 +93,19 @@ def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         raise NotFoundError(f"There is no user with the primary key '{user_pk}'.")
     with Archive(target) as archive:
         archive.write_json("person.json", {"id": str(user.pk), "name": user.get_username()})
-        _write_sessions(archive, sessions_of(user_pk))
-        states = user_states_of(user_pk).values("app_name", "state")
+        _write_sessions(archive, rows_of_person(Session, user_pk))
+        states = rows_of_person(UserState, user_pk).values("app_name", "state")
         archive.write_list("user_states.json", map(mask, states.iterator(ROWS_PER_QUERY)))
         # Never the credentials themselves, encrypted or not.
-        credentials = credentials_of(user_pk).order_by("pk").values("app_name", "saved_at")
+        credentials = rows_of_person(SavedCredential, user_pk).order_by("pk").values("app_name", "saved_at")
         archive.write_list("credentials.json", credentials.iterator(ROWS_PER_QUERY))
-        keys = api_keys_of(user_pk).order_by("created_at", "pk").values(*API_KEY_FIELDS)
+        keys = rows_of_person(ApiKey, user_pk).order_by("created_at", "pk").values(*API_KEY_FIELDS)
         archive.write_list("api_keys.json", keys.iterator(ROWS_PER_QUERY))
-        hooks = webhooks_of(user_pk).order_by("created_at", "pk").values(*WEBHOOK_FIELDS)
+        hooks = rows_of_person(Webhook, user_pk).order_by("created_at", "pk").values(*WEBHOOK_FIELDS)
         archive.write_list("webhooks.json", hooks.iterator(ROWS_PER_QUERY))
-        acts = account_acts_of(user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
+        acts = rows_of_person(AccountAct, user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
         archive.write_list("account_acts.json", acts.iterator(ROWS_PER_QUERY))
-        _write_artifacts(archive, artifacts_of(user_pk))
+        _write_artifacts(archive, rows_of_person(Artifact, user_pk))
     return archive.files
 
 

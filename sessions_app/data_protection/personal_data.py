@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
@@ -41,7 +41,15 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "call_errors": CallError,
     "evaluated_cases": EvaluatedCase,
 }
-KINDS = ("sessions", *ROWS_OF_SESSION, "user_states", "credentials", "api_keys", "webhooks", "account_acts")
+ROWS_OF_PERSON: dict[str, type[Model]] = {
+    "user_states": UserState,
+    "credentials": SavedCredential,
+    "api_keys": ApiKey,
+    "webhooks": Webhook,
+    "account_acts": AccountAct,
+}
+KINDS = ("sessions", *ROWS_OF_SESSION, *ROWS_OF_PERSON)
+M = TypeVar("M", bound=Model)
 
 
 def rows_of_sessions(kind: str, sessions: QuerySet[Session]) -> QuerySet[Any]:
@@ -49,36 +57,6 @@ def rows_of_sessions(kind: str, sessions: QuerySet[Session]) -> QuerySet[Any]:
     return ROWS_OF_SESSION[kind]._default_manager.filter(session__in=sessions.values("pk"))
 
 
-def sessions_of(user_pk: Any) -> QuerySet[Session]:
-    """Return the person's sessions."""
-    return Session.objects.filter(user_id=user_pk)
-
-
-def user_states_of(user_pk: Any) -> QuerySet[UserState]:
-    """Return the state that the person's sessions share."""
-    return UserState.objects.filter(user_id=user_pk)
-
-
-def credentials_of(user_pk: Any) -> QuerySet[SavedCredential]:
-    """Return the credentials that the person's tools have saved."""
-    return SavedCredential.objects.filter(user_id=user_pk)
-
-
-def artifacts_of(user_pk: Any) -> QuerySet[Artifact]:
-    """Return the person's files: of the sessions, and those that the sessions share."""
-    return Artifact.objects.filter(user_id=user_pk)
-
-
-def api_keys_of(user_pk: Any) -> QuerySet[ApiKey]:
-    """Return the person's API keys."""
-    return ApiKey.objects.filter(user_id=user_pk)
-
-
-def webhooks_of(user_pk: Any) -> QuerySet[Webhook]:
-    """Return the webhooks about the person's sessions."""
-    return Webhook.objects.filter(user_id=user_pk)
-
-
-def account_acts_of(user_pk: Any) -> QuerySet[AccountAct]:
-    """Return the acts on the person's API keys and webhooks."""
-    return AccountAct.objects.filter(user_id=user_pk)
+def rows_of_person(model: type[M], user_pk: Any) -> QuerySet[M]:
+    """Return the person's rows of a table; of files, also those that the sessions share."""
+    return model._default_manager.filter(user_id=user_pk)

@@ -49,7 +49,7 @@ from sessions_app.sentences import in_language
 QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *REMOTE_QUESTIONS)
 TRANSFER_TOOL = "transfer_to_agent"
 MAX_RESPONSE_LENGTH = 4_000
-MAX_BRIEF_LENGTH = 60
+MAX_BRIEF_LENGTH = 60  # characters of an argument beside the words of its call
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,6 @@ from sessions_app.rendering.questions import (
 )
 from sessions_app.rendering.session_view import SessionView
 
-"""Characters of an argument beside the words of its call, as on the chat page."""
-
 PieceKind = Literal["said", "prose", "note", "verbatim", "file", "error"]
 
 
