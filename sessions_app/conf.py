@@ -127,7 +127,7 @@ class Conf:
         prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
             switches connections without tracking prepared statements.
         show_details: True shows in all chats what staff have in theirs: names of tools, results as JSON,
-            milliseconds and state. It is a matter of looks: a person's websocket gets the whole events in any case,
+            milliseconds and state. Only the looks change: a person's websocket gets whole events in any case,
             without the state of the app.
         share_links: True lets people share their chats: everybody who is signed in and has the link of a chat reads
             the whole chat. See docs/security.md.
@@ -171,8 +171,8 @@ class Conf:
         error_detail_limit: largest text of an error that is kept for staff, in characters; 0 keeps none.
         masked_keys: names of secrets. A value under such a key is masked for staff, in exports and in logs. `*` stands
             for any characters; case, `_` and `-` do not count.
-        masked_patterns: regular expressions of texts that are masked, besides numbers of payment cards. Of one with
-            groups, the groups are masked.
+        masked_patterns: regular expressions of texts that are masked, besides numbers of payment cards. Of a
+            pattern with groups, only the groups are masked.
         unmask_seconds: time for which staff with the permission see the masked values of a session that they unmask.
         access_log_days: days for which the records of what staff read are kept; 0 keeps them.
         credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all

@@ -101,7 +101,7 @@ class CaseStatus(models.TextChoices):
 
     @classmethod
     def ended(cls) -> tuple[CaseStatus, ...]:
-        """Return the other statuses, of which an evaluation has the counts."""
+        """Return the other statuses; an evaluation keeps the number of cases with each."""
         return (cls.PASSED, cls.FAILED, cls.BROKEN, cls.CANCELLED)
 
 

@@ -73,8 +73,8 @@ class RemoteA2aAgent(BaseAgent):
         description: Purpose of the agent; without one, that of a card that is given as an object.
         httpx_client: HTTP client to use, for one event loop; without it, each turn has a client of its own.
         timeout: Seconds that the remote agent may be silent, and that a task may run on after a broken connection.
-        genai_part_converter: Makes the parts of a message of a part of the session: one, several or none.
-        a2a_part_converter: Makes the parts of an answer of a part that the remote agent sends.
+        genai_part_converter: Converts a part of the session to the parts of a message: one, several or none.
+        a2a_part_converter: Converts a part that the remote agent sends to the parts of an answer.
         full_history_when_stateless: True to send all events of the session each time to a remote agent that keeps no
             conversation.
         context_builder: Called with the context, the agent's name and the converter; returns the parts of the message

@@ -106,7 +106,7 @@ async def _extend(
 
 
 async def _effective_in_slices(events: Sequence[Event]) -> Sequence[Event]:
-    """Return the effective events. Other tasks run in between if all are in effect, as they mostly are."""
+    """Return the effective events. Other tasks run in between when all are in effect, which is the usual case."""
     async for piece in in_slices(events):
         if any(map(changes_effective_events, piece)):
             return _effective(events)

@@ -199,7 +199,7 @@ async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any
 def _stray_cancellation(
     calls: Sequence[types.FunctionCall], settled: Sequence[object]
 ) -> StrayCancellationError | None:
-    """Return an error for the first cancelled call. No call failed, so `settle` did not cancel it."""
+    """Return an error for the first cancelled call. `settle` has not cancelled it, because no call failed."""
     for call, value in zip(calls, settled, strict=True):
         if isinstance(value, asyncio.CancelledError):
             failure = stray_cancellation_error(f"The call of {call.name!r}")

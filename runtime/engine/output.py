@@ -30,9 +30,9 @@ from runtime.tools.set_model_response_tool import SetModelResponseTool
 class Output:
     """Writes what an agent says in one agent call under its `output_key`.
 
-    With an output schema this is the object of the final response. Without one it is the text: that of an event that
-    also calls a tool is kept, and the next text is appended to it. Thoughts, errors, partial events and events that end
-    in code to run are left out.
+    With an output schema, the output is the object of the final response. Without one it is the agent's text: the texts
+    of events that also call a tool, then the final one. Thoughts, errors, partial events and events that end in code to
+    run are left out.
     """
 
     def __init__(self, agent: LlmAgentProtocol, ctx: InvocationContext) -> None:

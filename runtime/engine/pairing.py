@@ -13,7 +13,7 @@ from runtime.events.event import Event
 def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
     """When the last event answers an earlier call, drop the text between the two (contract Q10).
 
-    When it answers several calls, only the text after the latest of them is dropped, so that no call is.
+    When it answers several calls, only the text after the latest of them is dropped, so that no call is dropped.
     """
     if not events or not response_ids(events[-1]):
         return events

@@ -39,7 +39,7 @@ class InvocationEvent(EvalBaseModel):
 
 
 class InvocationEvents(EvalBaseModel):
-    """The events of an invocation, without the text of the final response; adk-web saves cases so."""
+    """The events of an invocation, without the text of the final response, as adk-web saves them."""
 
     invocation_events: list[InvocationEvent] = []
 

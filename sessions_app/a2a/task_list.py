@@ -32,7 +32,7 @@ from sessions_app.models import Invocation
 from sessions_app.ownership import User
 
 MAX_ROUNDS = 5
-"""Pages of rows that are read for one page of tasks, of which filters leave out some."""
+"""Pages of rows that are read for one page of tasks: filters leave out some of the rows."""
 _IS_CONTINUATION = reduce(or_, (Q(client_id__startswith=prefix) for prefix in CONTINUATIONS))
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 

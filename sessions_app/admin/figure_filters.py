@@ -21,7 +21,7 @@ from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, label
 from sessions_app.models import DayFigure, DayMetric, Failure, Invocation, InvocationStatus, Session
 
 RECENT = timedelta(days=90)
-"""Time from which the choices of agents and tools are."""
+"""Agents and tools that were used in this time are offered as choices."""
 
 
 class FigureLabelFilter(admin.SimpleListFilter):

@@ -20,7 +20,7 @@ class LivePageAdmin(StoppableAdmin, KeysetAdmin):
     """Admin with a "Follow" button on the list, and on the page of each row that has not ended.
 
     A page asks for the live fields only, and for itself when `version` has changed. Refreshes of the live fields are
-    not recorded as accesses, because no words of a conversation are among them; a page that is loaded again is.
+    not recorded as accesses, because they have no words of a conversation. Loading the page again is recorded.
 
     Attributes:
         live_fields: lines of `fields` that change while the row is open. None has words of a conversation.

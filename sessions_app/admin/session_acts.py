@@ -27,7 +27,7 @@ def actor_in_words(row: ActorColumns) -> SafeString:
     """Return kind, name and address of an actor; empty for a row that is older than these columns."""
     if not row.actor_kind:
         return SafeString()
-    # The name of a key has the word: "ada by the key Laptop".
+    # The name tells the kind: "ada by the key Laptop".
     kind = "" if row.actor_kind == ActorKind.KEY else row.get_actor_kind_display().lower()
     origin = _(" from %(address)s") % {"address": row.address} if row.address else ""
     return format_html("{} <bdi>{}</bdi>{}", kind, row.actor_name, origin)

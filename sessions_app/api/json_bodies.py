@@ -12,7 +12,7 @@ from ninja.parser import Parser
 
 
 class JsonParser(Parser):
-    """Parser that refuses other content types, values that are no objects, and numbers that JSON has not.
+    """Parser that refuses other content types, values that are no objects, and numbers that JSON lacks, such as `NaN`.
 
     django-ninja reads any value as an object that has none of the fields.
     """

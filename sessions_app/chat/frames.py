@@ -38,7 +38,7 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
     person, network, new_app = await request.auser(), client_network(request), request.GET.get("new", "")
     if not new_app:
         await own_session_or_404(person, session_id)
-    # Read by its limit: the header need not tell the length.
+    # Read up to the limit: a header may tell another length, or none.
     body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
     if exceeded := exceeded_limit(body.decode(errors="replace"), person, network):
         return _reply(protocol.error_frame(exceeded.error), http_status(exceeded.error))

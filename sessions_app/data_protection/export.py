@@ -135,7 +135,7 @@ def _session_rows(sessions: QuerySet[Session]) -> Iterator[dict[str, Any]]:
 
 
 def _masked(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row masked, with a mark that tells an import whether anything was."""
+    """Return the row masked; `is_masked` tells an import whether a value was masked."""
     masked = mask(row)
     return {**masked, "is_masked": masked != row}
 

@@ -110,7 +110,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
         "policies": Jsonb(dict(rules.policies)),
     }
     row = await fetch_one_counted(_ENQUEUE, params, limits)
-    # A statement that waited for a concurrent one with the same client id does not see its row; a second one does.
+    # After waiting for a statement with the same client id, the first one does not see its row; the second one does.
     row = row or await fetch_one_counted(_ENQUEUE, params, limits)
     if row is None:
         return None

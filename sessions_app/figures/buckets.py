@@ -1,4 +1,4 @@
-"""Buckets of durations: counts that can be added up, and of which percentiles can be read."""
+"""Buckets of durations: counts that can be added up, and that give percentiles."""
 
 from __future__ import annotations
 

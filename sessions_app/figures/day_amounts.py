@@ -32,7 +32,7 @@ def delete_old_days() -> None:
 
 
 def _newly_active(active: set[tuple[date, Any]]) -> list[date]:
-    """Store who was active; return the day of each who was not known to be."""
+    """Store the days on which people were active; return the day of each pair that was not stored before."""
     if not active:
         return []
     days, people = zip(*sorted(active), strict=True)

@@ -28,7 +28,7 @@ _UNDONE = f"body__customMetadata__{UNDONE_REWIND_KEY}"
 
 @dataclass(frozen=True)
 class RewoundRange:
-    """The events `first` to `last`, of which none is in effect, with effective ones before and after them.
+    """The events `first` to `last`: none is in effect, and those next to the range are.
 
     The event `last` is a rewind.
 

@@ -111,7 +111,7 @@ def _failed_row(session: Session, invocation_id: str) -> Invocation:
 
 
 def _has_gone_on(session: Session, row: Invocation) -> bool:
-    """True when the invocation was undone, or when a newer one was not.
+    """True when the invocation was undone, or a newer one is in effect.
 
     Newer invocations of an alternative that the person has left do not count: all their events are out of effect.
     """

@@ -68,7 +68,7 @@ async def append_change(service: DjangoSessionService, session: Session, delta: 
 async def check_change(
     app_name: str, user_id: Any, session_id: UUID | None, delta: Mapping[str, Any]
 ) -> None:
-    """Raise an error when a client may not change the state so.
+    """Raise an error for a change of the state that clients may not make.
 
     Args:
         session_id: None for a session that is to be created.

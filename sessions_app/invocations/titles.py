@@ -36,7 +36,7 @@ INSTRUCTION = (
 async def give_title(claim: Claim) -> None:
     """Replace the title that a session has from its first message, unless the person changes it meanwhile.
 
-    A title that cannot be had is logged, and the next answers try again.
+    A failure is logged, and the next answers try again.
     """
     try:
         conversation = await in_thread(_first_texts, claim)

@@ -1,7 +1,7 @@
 """Forced end of jobs: the process of a function that goes on long after its cancellation is killed.
 
-A function may swallow the exceptions of a cancellation, or block. The sweep asks all workers; the parent of the worker
-processes that has the job ends it and kills the one process. A job whose worker died is left to the sweep of lost jobs.
+A function may swallow the exceptions of a cancellation, or block. The sweep asks all workers. The parent whose worker
+process runs the job ends the job and kills that process. Lost jobs have a repair of their own.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from billiard.exceptions import SoftTimeLimitExceeded
 class SoftLimit:
     """Context manager around a job: the soft limit signal raises SoftTimeLimitExceeded only inside `interrupts`.
 
-    Celery's own handler raises it wherever the process is. When a cancelled function has just ended by itself, that
-    would be in the code that writes the outcome; the job would stay `running` until the sweep finds it lost.
+    Celery's own handler raises it at any place. After a cancelled function has ended by itself, this place would be the
+    code that writes the outcome: the job would stay `running` until the sweep finds it lost.
     """
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ class NoticeFrame(ServerFrame):
     """Base of the frames that every process renders for the readers whom it serves."""
 
     def plain_fields(self) -> dict[str, Any]:
-        """Return the fields without the columns of the row, of which cards are rendered."""
+        """Return the fields without `columns`, the values of the row from which cards are rendered."""
         return {name: value for name, value in vars(self).items() if name != "columns"}
 
     def fields_for(self, reader: Reader) -> dict[str, Any]:

@@ -15,7 +15,7 @@ def is_usable_key(key: str) -> bool:
 
 
 class IdempotentRequest(models.Model):
-    """One request, deleted with its session and its person, whose words the response may have.
+    """One request. It is deleted with its session and its person, because the response may quote them.
 
     Attributes:
         caller: the person or the API key that sent the request; keys of different callers do not meet.

@@ -50,7 +50,7 @@ def claim(request: RequestKey) -> IdempotentRequest:
             "attempt": attempt,
             "locked_until": Now() + LOCKED,
         }
-        # Locked as it is found: the request that holds the key may be refused, and free it, at any moment.
+        # Found and locked in one step: the request that holds the key may be refused, which deletes the row.
         row, _ = rows.select_for_update().get_or_create(caller=request.caller, key=request.key, defaults=new)
         if row.fingerprint != request.fingerprint:
             raise InvalidInputError("it was used for another request; make a new one")

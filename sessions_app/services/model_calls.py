@@ -47,7 +47,7 @@ class ModelCallLog:
     def take(self, event: Event) -> RecordedCall | None:
         """Return the record of the call that the event answers, or that ended without an answer because of it.
 
-        It has the calls of the agents that ran as tools and whose answers are in the event, too.
+        The record includes the calls of agents that ran as tools, when their answers are in the event.
         """
         call = self._calls.pop(event.id, None)
         if call is None and self._calls and (event.error_code or event.interrupted):

@@ -23,7 +23,7 @@ def delete_all_unused_texts() -> int:
 def delete_unused_texts(ids: Iterable[UUID]) -> int:
     """Delete those of the texts that no session refers to; return their number. Idempotent.
 
-    Call it outside of a transaction: appends with new texts wait until the one of a batch has ended.
+    Call it outside of a transaction: appends with new texts wait for the end of the transaction that deletes a batch.
     """
     remaining, deleted = iter(ids), 0
     while batch := list(islice(remaining, TEXTS_PER_TRANSACTION)):

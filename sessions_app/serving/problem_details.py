@@ -56,7 +56,7 @@ def problem(status: int, detail: str, code: str, **members: Any) -> HttpResponse
 
 
 def method_not_allowed(allowed: str) -> HttpResponse:
-    """Return the response to a method other than the allowed ones, of which a header has the list."""
+    """Return the response to a method that is not allowed; its header `Allow` lists the allowed ones."""
     response = problem(HTTPStatus.METHOD_NOT_ALLOWED, _takes_only(allowed), "method_not_allowed")
     response["Allow"] = allowed
     return response

@@ -50,7 +50,7 @@ async def _check_job(user: User, session_id: UUID, job_id: UUID) -> None:
 
 
 async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> None:
-    """Cancel a scheduled task; one that is over stays as it is, and its running invocations go on.
+    """Cancel a scheduled task. Its running invocations go on; a task that is over stays as it is.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such task.

@@ -37,8 +37,7 @@ def make_webhook(
     Args:
         maker: the API key that asks for it; None for a person.
         is_of_group: True for the sessions of all people for whom the maker acts, in place of the user's.
-        hook_id: id of the webhook. If there is one, which nobody was told of, it gets a new secret and no other one is
-            made.
+        hook_id: id of the webhook. When it exists already, nobody was told its secret: it gets a new one.
 
     Raises:
         InvalidInputError: the URL cannot be used, or the maker acts for no group.

@@ -187,7 +187,7 @@ def _permits(request: HttpRequest, row: AnswerRequest) -> bool:
 
 
 def _why_not(request: HttpRequest, row: AnswerRequest) -> str:
-    """Return why the reader may not answer; empty when they may."""
+    """Return the reason why the reader may not answer; empty for a reader who may."""
     if row.kind == RequestKind.CREDENTIAL:
         return str(_("Only the person can give a credential."))
     if row.answered_by == SITE:

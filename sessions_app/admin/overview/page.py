@@ -64,7 +64,7 @@ def load_overview(request: HttpRequest) -> Overview:
 
 
 def _tiles_of(today: DayAmounts, day: date, *, with_people: bool) -> list[Tile]:
-    """Return the tiles of a day. People are counted in all apps together, so not for staff of some apps."""
+    """Return the tiles of a day. The number of people is one for all apps, so staff who see some apps do not get it."""
     url = sessions_of(day, day)
     people = Tile(_("Active people"), _number(today.total(DayMetric.PEOPLE)), url)
     return [

@@ -22,7 +22,7 @@ LARGE_COLUMNS = ("message", "credentials", "error_detail", "past_attempts")
 
 @dataclass(frozen=True)
 class FileView:
-    """The newest version of a file, and the event that saved it; None when no event did."""
+    """The newest version of a file, and the `seq` of the event that saved it, if one did."""
 
     artifact: Artifact
     seq: int | None

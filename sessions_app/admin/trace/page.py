@@ -185,7 +185,7 @@ def _spans(session: Session, invocation: Invocation | None, entries: Sequence[Tr
     jobs = ToolJob.objects.filter(session=session, call_id__in=calls).values_list("call_id", flat=True)
     times: dict[str, float] = {}
     if invocation is not None and invocation.started_at is not None:
-        # A retried invocation began again: its first attempt is where its events are.
+        # A retried invocation has a later start; the events of its first attempt are older.
         started_at = invocation.started_at.timestamp()
         if not entries or started_at <= entries[0].at:
             times = {"queued_at": invocation.created_at.timestamp(), "started_at": started_at}

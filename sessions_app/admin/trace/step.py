@@ -107,7 +107,7 @@ def _view(seq: int, request: RebuiltRequest, response: str) -> StepView:
 
 
 def number_in(text: str, otherwise: int = 0) -> int:
-    """Return the number that a value of a query string is."""
+    """Return a value of a query string as a number; `otherwise` for a text that is none."""
     return int(text) if text.isdecimal() and len(text) < 10 else otherwise
 
 

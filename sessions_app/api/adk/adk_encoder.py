@@ -26,7 +26,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class AdkEncoder:
-    """Makes the frames of a run: the events that a Runner yields, so neither the message nor a summary.
+    """Makes the frames of a run: the events that a Runner yields, without the message and summaries.
 
     Attributes:
         streams_text: True to send partial events, whose texts append.

@@ -29,7 +29,7 @@ EVENTS_AT_FIRST = 8
 
 
 class TerminalChat:
-    """Ctrl-C stops an answer; a second one, or one without a text, leaves.
+    """A chat in a terminal. Ctrl-C stops an answer; a second Ctrl-C, or one at an empty prompt, leaves.
 
     Args:
         make_prompt: returns the prompt, given a function that returns the line below it.

@@ -38,7 +38,7 @@ async def run_message(
     """Send a message; return when no invocation and no job of the session is queued or runs.
 
     Raises:
-        TimeoutError: that takes longer. The answer is stopped; jobs go on.
+        TimeoutError: the work takes longer than allowed. The answer is stopped; jobs go on.
         asyncio.CancelledError: the process is told to end. The answer is stopped as well.
     """
     answer = ""

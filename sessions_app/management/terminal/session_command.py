@@ -67,7 +67,7 @@ class SessionCommand(BaseCommand):
 
 
 def _person(name: str | None, session_id: UUID | None) -> User:
-    """Return the user with the name; without a name the one whose session it is."""
+    """Return the user with the name; without a name, the owner of the session."""
     session = Session.objects.filter(pk=session_id).select_related("user").first() if session_id else None
     if name is None and session is not None:
         return session.user
