@@ -198,6 +198,11 @@ class ChatPage:
         entries: list[list[str]] = self.log.locator("article[id]").evaluate_all(READ_ENTRIES)
         return entries
 
+    def assert_same_after_reload(self) -> None:
+        live = self.log_entries()
+        self.reload()
+        assert self.log_entries() == live
+
     def save(self, name: str, folder: Path) -> bytes:
         """Download the file with this name into the folder; return its content."""
         with self.page.expect_download() as download:

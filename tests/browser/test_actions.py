@@ -59,9 +59,7 @@ def test_only_the_newest_answer_is_written_anew_in_every_tab(
         tab.wait_for_answer("Another two.")
         expect(tab.messages).to_have_text(["First", "Second"])
         expect(tab.answers).to_have_text(["One.", "Another two."])
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()
     bars = chat.log.locator(".agent > .actions")
     expect(bars.first).to_have_css("opacity", "0")  # until the answer is pointed at
     expect(bars.last).to_have_css("opacity", "1")
@@ -113,9 +111,7 @@ def test_four_finished_calls_fold_to_one_line_live_and_after_a_reload(chat: Chat
     run = button(chat, "Used 6 tools")
     expect(run).to_have_attribute("aria-expanded", "false")
     expect(chat.tool("show_profile").first).to_be_hidden()
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()
     run.press("Enter")
     expect(run).to_have_attribute("aria-expanded", "true")
     for card in chat.tool("show_profile").all():

@@ -37,9 +37,7 @@ def test_a_reload_in_the_middle_shows_every_word_once_at_every_moment(chat: Chat
     assert_grew_without_gaps(chat.page, WHOLE)
     expect(chat.answers).to_have_text([WHOLE])
     expect(chat.errors_shown).to_have_count(0)
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()
 
 
 def test_a_second_tab_sees_the_message_and_the_words_as_they_come(

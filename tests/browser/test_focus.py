@@ -72,6 +72,4 @@ def test_an_answer_without_words_is_said_to_be_empty(chat: ChatPage, model: Mode
     chat.send("Say nothing")
     expect(chat.marks).to_have_text(["Help desk gave no answer."])
     expect(chat.errors_shown).to_have_count(0)
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()

@@ -102,9 +102,7 @@ def test_an_open_tab_sees_the_job_end_and_the_agent_answer(chat: ChatPage, model
     )
     chat.wait_for_answer("All returns are counted.")
     chat.wait_until_idle()
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()
 
 
 def test_a_job_that_the_person_cancels_ends_and_the_agent_answers(chat: ChatPage, model: Model) -> None:
@@ -159,9 +157,7 @@ def test_a_failed_answer_to_a_job_can_be_retried_from_any_tab(
         tab.wait_until_idle()
         expect(tab.retry_button).to_have_count(0)
         expect(tab.answers).to_have_text(["I have started the report.", "The report is ready."])
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()
     expect(chat.retry_button).to_have_count(0)
 
 

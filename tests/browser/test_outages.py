@@ -72,9 +72,7 @@ def expect_complete(tab: ChatPage, *, held_at: int) -> None:
     texts = recorded_answers(tab.page)
     assert {words_until(held_at), WHOLE} <= set(texts)
     assert [text for text in texts if not WHOLE.startswith(text)] == []
-    live = tab.log_entries()
-    tab.reload()
-    assert tab.log_entries() == live
+    tab.assert_same_after_reload()
 
 
 def test_an_answer_completes_when_redis_is_killed_and_restarted_in_the_middle(

@@ -35,9 +35,7 @@ def test_an_answer_that_staff_stop_keeps_its_text_in_the_chat(
     expect(chat.marks).to_have_text(["Stopped by staff"])
     chat.wait_until_idle()
     expect(chat.answers).to_have_text(["So far"])
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()
     expect(chat.page.locator("body")).not_to_contain_text("circles")
 
     expect(audit).to_have_url(audit_url(chat))

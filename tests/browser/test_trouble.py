@@ -41,9 +41,7 @@ def test_stop_ends_the_answer_and_keeps_its_text(chat: ChatPage, open_tab: OpenT
         tab.wait_until_idle()
         expect(tab.answers).to_have_text(["So far"])
         expect(tab.errors_shown).to_have_count(0)
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()
     expect(chat.marks).to_have_text(["Stopped"])
 
     chat.send("And now?")

@@ -118,9 +118,7 @@ def test_every_word_comes_once_in_order_through_a_reload_and_a_drop(
     chat.wait_until_idle()
     assert_grew_without_gaps(chat.page, WHOLE)
     expect(chat.answers).to_have_text([WHOLE])
-    live = chat.log_entries()
-    chat.reload()
-    assert chat.log_entries() == live
+    chat.assert_same_after_reload()
 
 
 def test_a_response_that_is_slower_than_the_stream_does_not_bring_back_an_ended_answer(
