@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Required, TypedDict
 from uuid import UUID
 
 from psycopg.types.json import Json, Jsonb
@@ -52,6 +52,19 @@ class AdmissionRules:
 
     policies: Mapping[str, str] = field(default_factory=dict)
     limits: ConcurrencyLimits = NO_LIMITS
+
+
+class NewInvocation(TypedDict, total=False):
+    """Values of the row of an invocation to queue, as `enqueue` takes them."""
+
+    user_id: Required[Any]
+    client_id: Required[str]
+    message: Required[dict[str, Any]]
+    by: Actor
+    reason: str
+    credentials: str
+    title: str
+    state_delta: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -121,9 +134,9 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     preloaded = Loaded(session_id, last_seq, last_event_at, ScopedState(of_app, of_user, of_session), [])
     names = session_id, app_name, user_id, session_key
     claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
+    claim = replace(claim, state_delta=dict(state_delta or {}), credentials=credentials)
     actor: dict[str, Any] = {"actor_kind": by.kind, "actor_name": by.name, "actor_id": by.key}
-    claim = replace(claim, state_delta=dict(state_delta or {}))
-    return Queued(stored_id, status, replace(claim, credentials=credentials, **actor))
+    return Queued(stored_id, status, replace(claim, **actor))
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Coroutine, Mapping
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID, uuid4
 
 from runtime.context import new_invocation_id
@@ -47,19 +47,12 @@ class InvocationWorker:
         self._is_closing = False
         live.relay.on_cancel = self.cancel_here
 
-    async def start(  # noqa: PLR0913 - the values of the row
+    async def start(
         self,
         session_id: UUID,
         *,
-        user_id: Any,
-        client_id: str,
-        message: dict[str, Any],
-        by: Actor = SITE,
-        reason: str = "",
-        credentials: str = "",
-        title: str = "",
-        state_delta: Mapping[str, Any] | None = None,
         policies: Mapping[str, str] | None = None,
+        **row: Unpack[invocation_queue.NewInvocation],
     ) -> invocation_queue.Queued | None:
         """Queue an invocation, and run it here immediately when the session is idle.
 
@@ -72,15 +65,8 @@ class InvocationWorker:
         lease = invocation_queue.Lease(self.owner, conf().lease_seconds)
         queued = await invocation_queue.enqueue(
             session_id,
-            user_id=user_id,
+            **row,
             invocation_id=new_invocation_id(),
-            client_id=client_id,
-            message=message,
-            by=by,
-            reason=reason,
-            credentials=credentials,
-            title=title,
-            state_delta=state_delta,
             lease=None if self._is_closing else lease,
             rules=invocation_queue.AdmissionRules(policies or {}, _limits()),
         )
@@ -92,10 +78,10 @@ class InvocationWorker:
             self._create_task(queued.claim)
             return queued
         self._live.hub.publish_notice(
-            session_id, invocation_notice(queued.invocation_id, client_id, queued.status)
+            session_id, invocation_notice(queued.invocation_id, row["client_id"], queued.status)
         )
         if queued.interrupts:
-            await self._interrupt_older(session_id, queued.invocation_id, by)
+            await self._interrupt_older(session_id, queued.invocation_id, row.get("by", SITE))
         if queued.status == InvocationStatus.QUEUED:
             await self.start_next(session_id)
         return queued
