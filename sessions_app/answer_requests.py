@@ -96,12 +96,21 @@ def record_question(job: ToolJob) -> None:
 async def rule_of(app_name: str, made: MadeCall) -> str:
     """Return the party that may answer a call: see `AnswerRequest`.
 
-    A confirmation request names it, so that the rule counts that held when the question was asked.
+    A confirmation request keeps the party that was to answer when the question was asked.
     """
     if made.call.name == REQUEST_CONFIRMATION:
         return confirmer_of(made.call.args or {})
     root = agent_registry.get_app(app_name).root_agent
     return await answerer_of(root, made.event.author, made.call.name or "")
+
+
+async def rule_or_site(app_name: str, made: MadeCall) -> str:
+    """Return the party that may answer a call; the site when the party cannot be found, so that the call waits."""
+    try:
+        return await rule_of(app_name, made)
+    except Exception:  # an agents.py or a toolset may raise anything
+        logger.exception("It is not known who may answer a call of %r", made.call.name)
+        return SITE
 
 
 def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
@@ -126,11 +135,6 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
     kind = KINDS.get(call.name or "", RequestKind.CALL)
     original = call_to_confirm(args) if kind == RequestKind.CONFIRMATION else {}
     tool_name = str(original.get("name") or call.name or "")
-    try:
-        rule = await rule_of(app_name, made)
-    except Exception:  # An agents.py or a toolset may raise anything. The call waits nevertheless.
-        logger.exception("It is not known who may answer a call of %r", tool_name)
-        rule = SITE
     return AnswerRequest(
         session_id=session_id,
         invocation_id=made.event.invocation_id[:64],
@@ -139,7 +143,7 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
         agent_name=made.event.author[:NAME_LENGTH],
         tool_name=tool_name[:NAME_LENGTH],
         effect=_effect(app_name, made, kind, tool_name, json_object(original.get("args")) or args),
-        answered_by=rule[:200],
+        answered_by=(await rule_or_site(app_name, made))[:200],
         asked_at=datetime.fromtimestamp(made.event.timestamp, UTC),
     )
 

@@ -50,7 +50,7 @@ def make_key(
 
     Args:
         maker: the key that asks for it; None for a person or staff.
-        key_id: id of the row. If there is one, which nobody was told of, it gets a new key and no other row is made.
+        key_id: id of the row. When it exists already, nobody was told its key: it gets a new one.
 
     Raises:
         InvalidInputError: a property cannot be used.

@@ -5,18 +5,17 @@ invocation -> calls that wait, jobs -> invocations that answer them -> ...
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from a2a.types import TaskState
 
 from runtime import types
-from runtime.events.answer_rules import PERSON, SITE
+from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL, MadeCall, made_calls
 from runtime.events.event import Event
 from sessions_app import client_ids
-from sessions_app.answer_requests import rule_of
+from sessions_app.answer_requests import rule_or_site
 from sessions_app.codec import event_to_show, is_storable
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
@@ -25,7 +24,6 @@ from sessions_app.history.invocation_events import events_of
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
 from sessions_app.ownership import User
 
-logger = logging.getLogger(__name__)
 CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
 """Prefixes of invocations that belong to the task of an earlier one."""
 MAX_ROUNDS = 50
@@ -135,7 +133,7 @@ async def load_task(first: Invocation) -> SiteTask:
         and made.call.id not in of_jobs
         and client_ids.of_answer(made.call.id or "") not in answers
     ]
-    rules = [await _rule_of(session, made) for made in waiting]
+    rules = [await rule_or_site(session.app_name, made) for made in waiting]
     asked = [made.call for made, rule in zip(waiting, rules, strict=True) if rule == PERSON]
     return SiteTask(
         session=session,
@@ -146,14 +144,6 @@ async def load_task(first: Invocation) -> SiteTask:
         asked=asked,
         has_others_to_wait_for=len(asked) < len(waiting),
     )
-
-
-async def _rule_of(session: Session, made: MadeCall) -> str:
-    try:
-        return await rule_of(session.app_name, made)
-    except Exception:  # An agents.py or a toolset may raise anything. The call waits nevertheless.
-        logger.exception("It is not known who may answer a call of %r", made.call.name)
-        return SITE
 
 
 def first_invocation(row: Invocation) -> Invocation | None:
