@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from runtime.sessions.deltas import ScopedState
 from sessions_app.actors import Act
+from sessions_app.db.append_groups import fetch_in_turn
 from sessions_app.db.call_errors import INSERT_ERRORS, StagedError, errors_parameter
 from sessions_app.db.event_log import SessionKey
 from sessions_app.db.pool import fetch_one, fetch_one_under_locks
@@ -85,18 +86,23 @@ async def append(event: Append) -> Committed | None:
         params["errors"] = errors_parameter(event.errors)
     if event.expected is not None:
         params["expected"] = Jsonb(dict(event.expected))
-    statement = _append_statement(
+    has_texts = event.model_call is not None and bool(event.model_call.texts)
+    statement = partial(
+        _append_statement,
         changes_state=bool(delta.session or delta.user or delta.app),
         is_conditional=event.expected is not None,
         creates_jobs=bool(event.jobs),
         is_recorded=event.act is not None,
         has_errors=bool(event.errors),
-        has_texts=event.model_call is not None and bool(event.model_call.texts),
+        has_texts=has_texts,
     )
-    if event.expected is not None and delta.user and delta.app:
-        row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement, params)
-    else:
-        row = await fetch_one(statement, params)
+    row = None
+    if delta.app and event.expected is None and not has_texts:
+        row = await fetch_in_turn(app_name, statement(waits=False), params)
+    if row is None and event.expected is not None and delta.user and delta.app:
+        row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
+    elif row is None:
+        row = await fetch_one(statement(), params)
     return Committed(*row) if row else None
 
 
@@ -109,12 +115,19 @@ def _append_statement(
     is_recorded: bool,
     has_errors: bool,
     has_texts: bool,
+    waits: bool = True,
 ) -> str:
-    """Return the statement of an append, with only the parts that the event needs."""
+    """Return the statement of an append, with only the parts that the event needs.
+
+    Args:
+        waits: false for a statement that writes nothing when its session or user is locked (see `append_groups`).
+    """
     if changes_state and is_conditional:
         parts = [_BODY, _LOCK_SESSION, _COMPARE, _NEXT_SEQ_AND_STATE_IF, _STORE_USER_STATE, _STORE_APP_STATE]
+    elif changes_state and waits:
+        parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _LOCK_USER_STATE, _STORE_USER_STATE, _APP_STATE]
     elif changes_state:
-        parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _USER_STATE, _APP_STATE]
+        parts = [_BODY, _LOCK_FREE_ROWS, _NEXT_SEQ_AND_STATE, _STORE_USER_STATE, _APP_STATE]
     else:
         parts = [_BODY, _NEXT_SEQ]
     if creates_jobs:
@@ -184,11 +197,18 @@ app_state AS (
     ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state
 )"""
 
-_USER_STATE = f"""
+_LOCK_USER_STATE = """
 old_user AS (
     SELECT state FROM sessions_app_userstate
-    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{{}}' FOR UPDATE
-), {_STORE_USER_STATE}"""  # noqa: S608
+    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{}' FOR UPDATE
+)"""
+
+# A user without state is not free: the insert would wait for another one that is not committed.
+_LOCK_FREE_ROWS = f"""
+{_LOCK_USER_STATE.replace("FOR UPDATE", "FOR UPDATE SKIP LOCKED")}, old AS (
+    SELECT id, state FROM sessions_app_session
+    WHERE {_MAY_WRITE} AND (%(user_delta)s = '{{}}' OR EXISTS (SELECT FROM old_user)) FOR UPDATE SKIP LOCKED
+)"""  # noqa: S608
 
 _APP_STATE = f"""
 old_app AS (

@@ -83,6 +83,14 @@ async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[s
     return row
 
 
+async def fetch_each(statements: Sequence[tuple[str, dict[str, Any]]]) -> list[TupleRow | None]:
+    """Run statements in one transaction and one round trip, and return the first row of each."""
+    async with _connection() as connection:
+        async with connection.pipeline(), connection.transaction():
+            cursors = [await connection.execute(query, params) for query, params in statements]
+        return [await cursor.fetchone() for cursor in cursors]
+
+
 async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:
     """Run one statement and return its rows."""
     async with _connection() as connection:

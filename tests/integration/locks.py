@@ -13,7 +13,7 @@ from sessions_app.db.pool import fetch_all
 
 
 @asynccontextmanager
-async def held(statement: str, seconds: float = 10) -> AsyncIterator[None]:
+async def held(statement: str, seconds: float = 10) -> AsyncIterator[AsyncConnection]:
     """Run a statement in a separate transaction that holds its locks for the block, for a limited time; then commit."""
     parameters = connections["default"].get_connection_params()
     parameters = {
@@ -21,7 +21,7 @@ async def held(statement: str, seconds: float = 10) -> AsyncIterator[None]:
     }
     async with asyncio.timeout(seconds), await AsyncConnection.connect(**parameters) as connection:
         await connection.execute(statement)
-        yield
+        yield connection
 
 
 async def blocked(count: int) -> None:
