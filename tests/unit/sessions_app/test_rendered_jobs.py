@@ -87,6 +87,13 @@ def test_a_waiting_job_shows_its_question_with_its_controls(
     assert question["text"] in tags.text and "<script>" not in html and "<progress" not in html
 
 
+def test_a_question_of_a_job_reads_as_it_is_and_the_answer_stays_exact() -> None:
+    html = render_job(job_row(status="waiting", question=question_row("choice", "\u202eHow?", "\u202epost")))
+    tags = Tags(html)
+    assert "\\u202eHow?" in tags.text and "\\u202epost" in tags.text and "\u202e" not in tags.text
+    assert tags.all("button")[0]["value"] == "\u202epost"
+
+
 def test_answers_of_a_job_are_shown_escaped_with_author_and_time() -> None:
     answers = [
         question_row("confirm", "Send it?", answer=False, by="ada", at="2026-11-21T13:05:00+00:00"),

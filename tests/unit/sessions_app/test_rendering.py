@@ -10,13 +10,15 @@ import pytest
 from django.utils import translation
 
 from runtime.engine.human_input.confirmation import REJECTED, default_hint
+from runtime.events import Event
 from sessions_app.history.event_marks import INTERRUPTED_CALL
-from sessions_app.rendering import render_markdown
+from sessions_app.rendering import render_event, render_markdown
 from tests.counted_calls import counted_calls
 from tests.unit.sessions_app.rendered import (
     DETAILS,
     FILES,
     HOSTILE,
+    VIEW,
     Tags,
     assert_harmless,
     event_html,
@@ -173,6 +175,26 @@ def test_a_request_for_approval_asks_in_words() -> None:
         assert (section["data-call-id"], section["data-asks-for"]) == ("r1", "c1")
         assert section["aria-label"] == "Approval: Refund order 1007"
         assert f"<b>{question}</b>" in html
+
+
+@pytest.mark.parametrize("hint", ["", "Open \u202efdp.exe?"])
+def test_a_request_for_approval_reads_as_the_call_will_run(hint: str) -> None:
+    call = {
+        "id": "c1",
+        "name": "open_file",
+        "args": {"items": "\u202efdp.exe", "a\u202eb": 1, "to": "a\u200bb"},
+    }
+    args = {"originalFunctionCall": call, "toolConfirmation": {"hint": hint}}
+    html = event_html({"functionCall": {"id": "r1", "name": "adk_request_confirmation", "args": args}})
+    assert "\u202e" not in html and "\u200b" not in html
+    assert '<dd dir="auto">\\u202efdp.exe</dd>' in html and '<dd dir="auto">a\\u200bb</dd>' in html
+
+
+def test_a_choice_shows_each_option_as_it_is() -> None:
+    part = {"functionCall": {"id": "c1", "name": "get_user_choice", "args": {"options": ["\u202eon", "yes"]}}}
+    body = {"author": "agent", "content": {"role": "model", "parts": [part]}, "longRunningToolIds": ["c1"]}
+    html = render_event(VIEW, 1, Event.model_validate(body))
+    assert "\u202e" not in html and ">\\u202eon</button>" in html
 
 
 def test_state_results_as_json_and_names_are_not_shown_without_details() -> None:
