@@ -111,6 +111,28 @@ def test_lists_of_sessions_and_what_they_have_do_not_scroll_sideways_on_a_laptop
         audit.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_long_words_make_no_page_of_the_admin_wider_than_a_phone(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    word = "word" * 50
+    choice = Call(name="get_user_choice", args={"options": [word]})
+    model.play(Turn(calls=[choice, Call(name="pay", args={"amount": 5, word: word})]))
+    chat.open_new_chat("questions")
+    chat.send(word)
+    expect(chat.log.locator(".question")).to_have_count(2)
+    value = chat.log.locator(".question dd").filter(has_text=word)
+    assert value.evaluate("(value) => value.clientWidth > value.parentElement.clientWidth / 2")
+    admin = open_tab(STAFF).page
+    admin.set_viewport_size({"width": 360, "height": 740})
+    admin.goto(chat.address("/admin/sessions_app/answerrequest/"))
+    links = admin.locator(f"#result_list tr:has(a[href*='{chat.session_id}']) a")
+    pages = {link.get_attribute("href") or "" for link in links.all()}
+    assert len(pages) == 3
+    for page in pages:
+        admin.goto(chat.address(page))
+        assert admin.evaluate("document.documentElement.scrollWidth") <= 360, page
+
+
 HIDDEN_WIDTH = """() => {
   const list = document.querySelector("#result_list").closest(".results");
   return list.scrollWidth - list.clientWidth;
