@@ -136,3 +136,11 @@ def test_signing_out_forgets_what_was_not_sent(open_tab: OpenTab, site: Stack) -
     tab.sign_in(PERSON, site.credentials[PERSON])
     tab.open(address)
     expect(tab.box).to_have_value("")
+
+
+def test_a_text_that_ends_within_a_character_is_sent(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Yes."]))
+    chat.box.evaluate("(box) => box.setRangeText('Ready \\ud83d')")
+    chat.box.press("Enter")
+    chat.wait_for_answer("Yes.")
+    expect(chat.messages).to_have_text(["Ready \ufffd"])

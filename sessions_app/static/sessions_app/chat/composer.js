@@ -80,14 +80,14 @@ export class Composer {
   }
 
   #handleKey(event) {
-    // Safari ends the composition before its Enter arrives; only the key code 229 identifies that Enter.
+    // Safari ends the composition before its Enter arrives; only key code 229 identifies it.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || this.#isComposing || event.keyCode === 229) return;
     event.preventDefault();
     this.#send();
   }
 
   #send() {
-    const text = this.field.value.trim();
+    const text = this.field.value.trim().toWellFormed();
     if ((!text && this.files.isEmpty) || this.field.disabled) return;
     const files = this.files.take();
     if (!files) return;
