@@ -9,7 +9,12 @@ from pydantic import BaseModel
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_set_attribute = object.__setattr__
+new_object = object.__new__
+# Setters of attributes that pydantic guards. `object.__setattr__` would look them up by name each time.
+set_values = BaseModel.__dict__["__dict__"].__set__
+set_given = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 
 class _Defaults(NamedTuple):
@@ -34,23 +39,22 @@ def construct(model: type[Model], /, **values: Any) -> Model:
     for name, make in defaults.factories.items():
         if name not in values:
             attributes[name] = make()
-    made = model.__new__(model)
-    _set_attribute(made, "__dict__", attributes)
-    _set_attribute(made, "__pydantic_fields_set__", set(values))
-    _set_attribute(made, "__pydantic_extra__", None)
-    _set_attribute(made, "__pydantic_private__", None)
+    made = new_object(model)
+    set_values(made, attributes)
+    set_given(made, set(values))
+    set_extra(made, None)
+    set_private(made, None)
     return made
 
 
 def copy_with(model: Model, /, **changes: Any) -> Model:
     """Return what `model.model_copy(update=changes)` returns."""
-    kind = type(model)
     extra, private = model.__pydantic_extra__, model.__pydantic_private__
-    copied = kind.__new__(kind)
-    _set_attribute(copied, "__dict__", {**model.__dict__, **changes})
-    _set_attribute(copied, "__pydantic_fields_set__", model.__pydantic_fields_set__.union(changes))
-    _set_attribute(copied, "__pydantic_extra__", None if extra is None else extra.copy())
-    _set_attribute(copied, "__pydantic_private__", None if private is None else private.copy())
+    copied = new_object(type(model))
+    set_values(copied, {**model.__dict__, **changes})
+    set_given(copied, model.__pydantic_fields_set__.union(changes))
+    set_extra(copied, None if extra is None else extra.copy())
+    set_private(copied, None if private is None else private.copy())
     return copied
 
 

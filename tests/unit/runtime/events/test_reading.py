@@ -6,9 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from runtime import types
+from runtime._copies import deep_copy
+from runtime._pydantic_models import copy_with
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.reading import _PLAIN_MODELS, read_event
 
@@ -54,6 +58,49 @@ OTHERS = {
         )
     ),
 }
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=3,
+)
+JSON_OBJECTS = st.dictionaries(st.text(max_size=3), JSON_VALUES, max_size=2)
+
+
+def objects(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Return a strategy of JSON objects with some of these fields."""
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+TEXTS = st.text(max_size=5)
+PARTS = objects(
+    text=TEXTS,
+    thought=st.booleans(),
+    thoughtSignature=st.sampled_from(["YQ==", "-_8=", "+/8=", "x"]),
+    functionCall=objects(id=TEXTS, name=TEXTS, args=JSON_OBJECTS),
+    functionResponse=objects(id=TEXTS, name=TEXTS, response=JSON_OBJECTS),
+)
+BODIES = objects(
+    id=TEXTS,
+    author=TEXTS,
+    invocationId=TEXTS,
+    timestamp=st.floats(0, 2e9) | st.integers(0, 2_000_000_000),
+    branch=TEXTS,
+    partial=st.booleans(),
+    content=objects(role=TEXTS, parts=st.lists(PARTS, max_size=3)),
+    actions=objects(
+        stateDelta=JSON_OBJECTS,
+        artifactDelta=st.dictionaries(TEXTS, st.integers(), max_size=2),
+        escalate=st.booleans(),
+    ),
+    longRunningToolIds=st.lists(TEXTS, max_size=2),
+    customMetadata=JSON_OBJECTS,
+    finishReason=st.sampled_from(["STOP", "OTHER", "stop"]),
+    usageMetadata=objects(
+        promptTokenCount=st.integers(), trafficType=st.sampled_from(["ON_DEMAND", "on_demand"])
+    ),
+)
 
 
 def values_of(value: Any) -> Any:
@@ -109,7 +156,19 @@ def test_a_common_event_is_read_without_a_validation(event: Event, monkeypatch: 
     ids=lambda changes: str(changes)[:80],
 )
 def test_unusual_values_are_read_or_refused_as_pydantic_does(changes: dict[str, Any]) -> None:
-    body = json.dumps({**json.loads(stored(PLAIN["text"])), **changes})
+    assert_read_as_pydantic_does({**json.loads(stored(PLAIN["text"])), **changes})
+
+
+@given(
+    BODIES,
+    st.dictionaries(st.sampled_from(["author", "content", "actions", "partial"]), JSON_VALUES, max_size=1),
+)
+def test_any_event_is_read_or_refused_as_pydantic_does(values: dict[str, Any], odd: dict[str, Any]) -> None:
+    assert_read_as_pydantic_does({"id": "1", "timestamp": 1.5, **values, **odd})
+
+
+def assert_read_as_pydantic_does(values: dict[str, Any]) -> None:
+    body = json.dumps(values)
     try:
         expected = Event.model_validate_json(body)
     except ValidationError as error:
@@ -132,6 +191,16 @@ def test_an_event_without_an_id_gets_one() -> None:
     first, second = (read_event('{"author": "user"}') for _ in "12")
     assert first.id and first.id != second.id
     assert first.actions is not second.actions
+
+
+def test_an_edited_copy_leaves_the_given_fields_of_all_events_as_they_are() -> None:
+    """Events with the same fields share the set of their names."""
+    first, second = (read_event(stored(PLAIN["text"])) for _ in "12")
+    for copy in (first.model_copy(), first.model_copy(deep=True), deep_copy(first), copy_with(first)):
+        copy.branch = "edited"
+        assert "branch" in copy.model_fields_set
+    assert "branch" not in first.model_fields_set | second.model_fields_set
+    assert first.model_fields_set is second.model_fields_set
 
 
 def test_the_models_that_are_read_have_no_other_validators() -> None:
