@@ -11,8 +11,8 @@ YOUNG_THRESHOLD = 20_000
 """Net container allocations before the youngest generation is collected: a few invocations' worth."""
 MIDDLE_THRESHOLD, OLD_THRESHOLD = 0, 400
 """Collections of a generation before the next older one is collected. The middle one is collected every other time,
-with 20,000 to 40,000 objects, which are still in the processor's cache. With 80,000 objects a scan held the event loop for
-20 to 30 ms while a long session was read, in place of 6 to 13 ms, and all scans took twice as long."""
+with 20,000 to 40,000 objects, which are still in the processor's cache. With 80,000 objects, a scan held the event loop
+for 20 to 30 ms in place of 6 to 13 ms while a long session was read, and all scans took twice as long."""
 
 
 def collect_less_often() -> None:

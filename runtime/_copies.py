@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from runtime._pydantic_models import copy_with
+from runtime._pydantic_models import copy_of
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ def _copy_of(value: object) -> object:
         return [_copy_of(item) for item in cast("list[object]", value)]
     if not isinstance(value, BaseModel) or _has_copy_of_its_own(value):
         return copy.deepcopy(value)
-    copied = copy_with(value)
+    copied = copy_of(value)
     attributes = copied.__dict__
     for name, attribute in attributes.items():
         if type(attribute) not in _UNCHANGEABLE:

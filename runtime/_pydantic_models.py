@@ -17,10 +17,22 @@ set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
 set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 
+def dict_for_copies(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a dict of up to 30 values whose copies share its keys, as the dicts of a class's instances do.
+
+    A copy takes less than half of the memory, and so of the time.
+    """
+    attributes = type("Attributes", (), {})()
+    for name, value in values.items():
+        setattr(attributes, name, value)
+    made: dict[str, Any] = vars(attributes)
+    return made
+
+
 class _Defaults(NamedTuple):
     """Defaults of a model's fields."""
 
-    values: Mapping[str, Any]
+    values: dict[str, Any]
     factories: Mapping[str, Callable[[], Any]]
 
 
@@ -35,7 +47,8 @@ def construct(model: type[Model], /, **values: Any) -> Model:
         values: values by the names of their fields.
     """
     defaults = _defaults.get(model) or _note_defaults(model)
-    attributes = {**defaults.values, **values}
+    attributes = defaults.values.copy()
+    attributes.update(values)
     for name, make in defaults.factories.items():
         if name not in values:
             attributes[name] = make()
@@ -47,12 +60,23 @@ def construct(model: type[Model], /, **values: Any) -> Model:
     return made
 
 
+def copy_of(model: Model) -> Model:
+    """Return what `model.model_copy()` returns."""
+    return _copied(model, model.__dict__.copy(), model.__pydantic_fields_set__.copy())
+
+
 def copy_with(model: Model, /, **changes: Any) -> Model:
     """Return what `model.model_copy(update=changes)` returns."""
+    attributes = model.__dict__.copy()
+    attributes.update(changes)
+    return _copied(model, attributes, model.__pydantic_fields_set__.union(changes))
+
+
+def _copied(model: Model, attributes: dict[str, Any], given: set[str]) -> Model:
     extra, private = model.__pydantic_extra__, model.__pydantic_private__
     copied = new_object(type(model))
-    set_values(copied, {**model.__dict__, **changes})
-    set_given(copied, model.__pydantic_fields_set__.union(changes))
+    set_values(copied, attributes)
+    set_given(copied, given)
     set_extra(copied, None if extra is None else extra.copy())
     set_private(copied, None if private is None else private.copy())
     return copied
@@ -61,7 +85,7 @@ def copy_with(model: Model, /, **changes: Any) -> Model:
 def _note_defaults(model: type[BaseModel]) -> _Defaults:
     fields = model.model_fields.items()
     _defaults[model] = _Defaults(
-        {name: field.default for name, field in fields},
+        dict_for_copies({name: field.default for name, field in fields}),
         {name: field.default_factory for name, field in fields if field.default_factory},  # type: ignore[misc]
     )
     return _defaults[model]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from runtime import types
 from runtime._copies import deep_copy
-from runtime._pydantic_models import construct, copy_with
+from runtime._pydantic_models import copy_of, copy_with
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache, ContentsPrefix
@@ -128,8 +128,7 @@ def _as_shown(events: Sequence[Event], agent_name: str, branch: str | None) -> l
 
 
 def _paired_contents(events: Sequence[Event], calls_of: CallsByEvent) -> list[types.Content]:
-    paired = pair_responses_with_calls(events, calls_of)
-    return [to_content(event.content) for event in paired if event.content and event.content.parts]
+    return [to_content(content) for content in pair_responses_with_calls(events, calls_of) if content.parts]
 
 
 def current_turn(events: Sequence[Event], agent_name: str, branch: str | None) -> Sequence[Event]:
@@ -166,8 +165,7 @@ def to_content(content: types.Content) -> types.Content:
 
     Its parts are copies whose values are shared: a tool that edits a request changes no event.
     """
-    parts = [_without_generated_id(part) for part in content.parts or []]
-    return construct(types.Content, role=content.role, parts=parts)
+    return copy_with(content, parts=[_without_generated_id(part) for part in content.parts or ()])
 
 
 async def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
@@ -181,9 +179,10 @@ async def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
 def _has_content_for_model(event: Event) -> bool:
     if event.actions.compaction:
         return True
-    if not event.content or not event.content.parts:
-        return False
-    return any(part.text != "" and not _is_framework_part(part) for part in event.content.parts)
+    for part in parts_of(event):
+        if part.text != "" and not _is_framework_part(part):
+            return True
+    return False
 
 
 def _is_framework_part(part: types.Part) -> bool:
@@ -191,16 +190,12 @@ def _is_framework_part(part: types.Part) -> bool:
     return call_or_response is not None and call_or_response.name in FRAMEWORK_CALLS
 
 
-def _has_generated_id(part: types.Part) -> bool:
-    call_or_response = part.function_call or part.function_response
-    return call_or_response is not None and (call_or_response.id or "").startswith(CALL_ID_PREFIX)
-
-
 def _without_generated_id(part: types.Part) -> types.Part:
-    if not _has_generated_id(part):
-        return copy_with(part)
+    call_or_response = part.function_call or part.function_response
+    if call_or_response is None or not (call_or_response.id or "").startswith(CALL_ID_PREFIX):
+        return copy_of(part)
     name = "function_call" if part.function_call else "function_response"
-    return copy_with(part, **{name: copy_with(getattr(part, name), id=None)})
+    return copy_with(part, **{name: copy_with(call_or_response, id=None)})
 
 
 def _ends_with_calls(events: Sequence[Event]) -> bool:

@@ -10,7 +10,7 @@ from weakref import ref
 
 from runtime import types
 from runtime.engine.referenced_artifacts import positions_of_files
-from runtime.events.calls import call_ids, may_answer_calls_before
+from runtime.events.calls import may_answer_calls_before, parts_of
 from runtime.events.event import Event
 
 MAX_CACHED_BYTES = 32_000_000
@@ -67,7 +67,9 @@ class ContentsPrefix:
         self.count += len(events)
         self.last = ref(events[-1])
         for event in events:
-            self.calls |= call_ids(event)
+            for part in parts_of(event):
+                if part.function_call and part.function_call.id:
+                    self.calls.add(part.function_call.id)
 
     def clear(self) -> None:
         """Make the prefix empty."""
@@ -112,23 +114,25 @@ class ContentsCache:
 
 
 def _size_of(content: types.Content) -> int:
-    return _BYTES_OF_OBJECTS + sum(_BYTES_OF_OBJECTS + _payload_size(part) for part in content.parts or [])
+    size = _BYTES_OF_OBJECTS
+    for part in content.parts or ():
+        size += _BYTES_OF_OBJECTS + _length_of(part.text) + _length_of(part.thought_signature)
+        if part.inline_data:
+            size += _length_of(part.inline_data.data)
+        if part.function_call:
+            size += _length_of(part.function_call.args)
+        if part.function_response:
+            size += _length_of(part.function_response.response)
+    return size
 
 
-def _payload_size(part: types.Part) -> int:
-    """Return the size of what can be long in a part: a text, a file, arguments or a result."""
-    length = len(part.text or "") + len(part.thought_signature or "")
-    values: list[Any] = [part.inline_data.data] if part.inline_data else []
-    if part.function_call:
-        values.append(part.function_call.args)
-    if part.function_response:
-        values.append(part.function_response.response)
-    return length + _length_of(values)
-
-
-def _length_of(values: list[Any]) -> int:
-    """Return the length of all texts and bytes in JSON values."""
-    length, left = 0, values
+def _length_of(value: Any) -> int:
+    """Return the length of all texts and bytes in a JSON value."""
+    if value is None:
+        return 0
+    if isinstance(value, str | bytes):
+        return len(value)
+    length, left = 0, [value]
     while left:
         value = left.pop()
         if isinstance(value, str | bytes):

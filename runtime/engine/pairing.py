@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from runtime import types
-from runtime._pydantic_models import construct, copy_with
-from runtime.events.calls import MadeCall, made_calls, parts_of, response_ids
+from runtime._pydantic_models import construct
+from runtime.events.calls import MadeCall, made_calls, response_ids
 from runtime.events.event import Event
 
 
@@ -40,30 +40,31 @@ def calls_by_event(made: Iterable[MadeCall]) -> CallsByEvent:
     return calls_of
 
 
-def pair_responses_with_calls(events: Sequence[Event], calls_of: CallsByEvent) -> list[Event]:
-    """Let each event with calls be followed by one event with their latest responses, in call order.
+def pair_responses_with_calls(events: Sequence[Event], calls_of: CallsByEvent) -> list[types.Content]:
+    """Return the events' contents; one with calls is followed by one with their latest responses, in call order.
 
     Calls without a response and responses without a call are dropped, because models refuse such contents. Other
     parts of an event with responses stay in their place. The events may be a slice of those that the calls are from.
     """
-    paired: list[Event] = []
+    paired: list[types.Content] = []
     for event in events:
+        content = event.content
+        if content is None:
+            continue
+        parts = content.parts or []
         if calls := calls_of.get(id(event)):
             unanswered = [made.call for made in calls if not made.answers]
-            paired.append(_without_calls(event, unanswered) if unanswered else event)
+            paired.append(_without_calls(parts, unanswered) if unanswered else content)
             if responses := [made.answers[-1].part for made in calls if made.answers]:
-                paired.append(_with_parts(event, "user", responses))
-        elif not event.get_function_responses():
-            paired.append(event)
-        elif other_parts := [part for part in parts_of(event) if not part.function_response]:
-            paired.append(_with_parts(event, "user", other_parts))
+                paired.append(construct(types.Content, role="user", parts=responses))
+        elif any([part.function_response for part in parts]):
+            if other_parts := [part for part in parts if not part.function_response]:
+                paired.append(construct(types.Content, role="user", parts=other_parts))
+        else:
+            paired.append(content)
     return paired
 
 
-def _without_calls(event: Event, dropped: list[types.FunctionCall]) -> Event:
-    parts = [part for part in parts_of(event) if not any(part.function_call is call for call in dropped)]
-    return _with_parts(event, "model", parts)
-
-
-def _with_parts(event: Event, role: str, parts: list[types.Part]) -> Event:
-    return copy_with(event, content=construct(types.Content, role=role, parts=parts))
+def _without_calls(parts: Sequence[types.Part], dropped: Sequence[types.FunctionCall]) -> types.Content:
+    kept = [part for part in parts if not any(part.function_call is call for call in dropped)]
+    return construct(types.Content, role="model", parts=kept)

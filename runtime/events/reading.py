@@ -18,7 +18,14 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from runtime import types
-from runtime._pydantic_models import new_object, set_extra, set_given, set_private, set_values
+from runtime._pydantic_models import (
+    dict_for_copies,
+    new_object,
+    set_extra,
+    set_given,
+    set_private,
+    set_values,
+)
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
@@ -92,7 +99,7 @@ def _reader_of_model(model: type[Model]) -> Callable[[Any], Model]:
     fields = {
         field.alias: _Field(name, *_reader_of(field.annotation)) for name, field in model.model_fields.items()
     }
-    defaults = {name: field.default for name, field in model.model_fields.items()}
+    defaults = dict_for_copies({name: field.default for name, field in model.model_fields.items()})
     private = {name: attribute.get_default() for name, attribute in model.__private_attributes__.items()}
 
     @lru_cache(MOST_SHAPES)

@@ -15,12 +15,8 @@ from runtime.events.calls import made_calls
 from tests.unit.runtime.engine.histories import answered, called, said, story, user
 
 
-def paired(events: list[Event]) -> list[Event]:
-    return pair_responses_with_calls(events, calls_by_event(made_calls(events)))
-
-
-def lines_of(events: list[Event]) -> list[str]:
-    return story([event.content for event in events])
+def paired(events: list[Event]) -> list[str]:
+    return story(pair_responses_with_calls(events, calls_by_event(made_calls(events))))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +64,7 @@ def lines_of(events: list[Event]) -> list[str]:
 )
 def test_every_call_is_followed_by_its_latest_response(events: list[Event], expected: list[str]) -> None:
     """Contract A7."""
-    assert [line for line in lines_of(paired(events)) if line != "model: "] == expected
+    assert [line for line in paired(events) if line != "model: "] == expected
 
 
 def test_text_beside_a_call_without_a_response_stays() -> None:
@@ -76,7 +72,7 @@ def test_text_beside_a_call_without_a_response_stays() -> None:
     event = called("1")
     assert event.content is not None and event.content.parts
     event.content.parts.insert(0, types.Part(text="I look it up."))
-    assert lines_of(paired([event])) == ["model: I look it up."]
+    assert paired([event]) == ["model: I look it up."]
 
 
 def test_text_beside_a_response_stays_with_or_without_a_call() -> None:
@@ -84,13 +80,13 @@ def test_text_beside_a_response_stays_with_or_without_a_call() -> None:
     answer = answered("user", **{"1": "late"})
     assert answer.content is not None and answer.content.parts
     answer.content.parts.append(types.Part(text="and hurry"))
-    assert lines_of(paired([called("1"), said("wait"), answer])) == [
+    assert paired([called("1"), said("wait"), answer]) == [
         "model: f#1",
         "user: f#1=late",
         "model: wait",
         "user: and hurry",
     ]
-    assert lines_of(paired([answer])) == ["user: and hurry"]
+    assert paired([answer]) == ["user: and hurry"]
 
 
 def test_pairing_changes_none_of_the_events() -> None:
@@ -133,4 +129,5 @@ def test_text_between_a_call_and_its_latest_response_is_left_out(
     events: list[Event], expected: list[str]
 ) -> None:
     """Contract Q10."""
-    assert lines_of(drop_text_before_latest_response(events)) == expected
+    contents = [event.content for event in drop_text_before_latest_response(events)]
+    assert story(contents) == expected
