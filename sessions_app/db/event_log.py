@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -21,13 +22,23 @@ PAGE_EVENTS = 500
 
 @dataclass(frozen=True)
 class Loaded:
-    """A session's row, its state in three scopes, and a part of its events as JSON, oldest first."""
+    """A session's row, its state in three scopes, and the first page of a part of its events as JSON, oldest first.
+
+    Attributes:
+        skipped: number of events before this part, which reaches to `last_seq`.
+    """
 
     session_id: UUID
     last_seq: int
     last_event_at: float
     state: ScopedState
+    skipped: int
     events: list[str]
+
+    @property
+    def count(self) -> int:
+        """Number of events in all pages."""
+        return self.last_seq - self.skipped
 
 
 async def load(
@@ -38,7 +49,7 @@ async def load(
     since: float | None = None,
     without_summed_up: bool = False,
 ) -> Loaded | None:
-    """Load a session; None when there is no such session. A long history takes several statements.
+    """Load a session; None when there is no such session. `pages` reads what is missing of a long history.
 
     Args:
         after: load only events with a larger `seq`.
@@ -54,14 +65,30 @@ async def load(
     if row is None:
         return None
     session_id, last_seq, last_event_at, session_state, user_state, app_state, skipped, events = row
-    # The state is as of `last_seq`, and events never change: later statements read the rest of the same history.
-    while since is None and (missing := last_seq - skipped - len(events)) > 0:
-        page = await events_after(session_id, last_seq - missing, min(missing, PAGE_EVENTS))
-        if not page:  # The session was deleted meanwhile.
-            return None
-        events += [body for _seq, body in page]
+    if since is not None:  # All are in one page, and earlier ones may be among them.
+        skipped = last_seq - len(events)
     scoped = ScopedState(app=app_state, user=user_state, session=session_state)
-    return Loaded(session_id, last_seq, last_event_at, scoped, events)
+    return Loaded(session_id, last_seq, last_event_at, scoped, skipped, events)
+
+
+async def pages(loaded: Loaded) -> AsyncGenerator[list[str]]:
+    """Yield the pages of a loaded session's events. PostgreSQL makes the next one while the caller reads one.
+
+    The state is as of `last_seq`, and events never change: the pages are of the same history. They end early when the
+    session is deleted meanwhile.
+    """
+    page, read = loaded.events, loaded.skipped + len(loaded.events)
+    while page and read < loaded.last_seq:
+        following = events_after(loaded.session_id, read, min(loaded.last_seq - read, PAGE_EVENTS))
+        coming = asyncio.create_task(following, name="read the next events")
+        try:
+            yield page
+            page = [body for _seq, body in await coming]
+        finally:
+            coming.cancel()
+        read += len(page)
+    if page:
+        yield page
 
 
 def _load_statement(after: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
@@ -41,18 +42,26 @@ class CachedEvent(NamedTuple):
         return cls(event_from_json(body), BYTES_OF_EVENT + sys.getsizeof(body))
 
 
-async def read_slices(bodies: Iterable[str]) -> AsyncIterator[list[CachedEvent]]:
-    """Yield the events of stored bodies in slices, between which other tasks run. The last slice may be empty."""
-    events: list[CachedEvent] = []
-    characters = 0
-    for body in bodies:
-        if len(events) == SLICE_EVENTS or characters > SLICE_CHARACTERS:
-            yield events
-            await asyncio.sleep(0)
-            events, characters = [], 0
-        events.append(CachedEvent.read(body))
+async def read_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[list[CachedEvent]]:
+    """Yield the events of pages of stored bodies in slices, between which other tasks run. Closes the generator."""
+    is_first = True
+    async with aclosing(pages):
+        async for page in pages:
+            for bodies in _slices(page):
+                if not is_first:
+                    await asyncio.sleep(0)
+                is_first = False
+                yield list(map(CachedEvent.read, bodies))
+
+
+def _slices(bodies: Sequence[str]) -> Iterator[Sequence[str]]:
+    start = characters = 0
+    for end, body in enumerate(bodies):
+        if end - start == SLICE_EVENTS or characters > SLICE_CHARACTERS:
+            yield bodies[start:end]
+            start, characters = end, 0
         characters += len(body)
-    yield events
+    yield bodies[start:]
 
 
 @dataclass

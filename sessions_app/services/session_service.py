@@ -118,7 +118,8 @@ class DjangoSessionService(BaseSessionService):
         if config.num_recent_events is not None or config.after_timestamp is not None:
             recent, since = config.num_recent_events, config.after_timestamp
             loaded = await event_log.load(_key(name), recent=recent, since=since)
-            return _session(name, loaded, await _events(loaded)) if loaded else None
+            events = await _events(loaded) if loaded else []
+            return _session(name, loaded, events) if loaded and len(events) == loaded.count else None
         whole = not config.without_superseded
         result = await self._load_cached(name, whole) or await self._load_stored(name, whole)
         if result is None:
@@ -146,7 +147,7 @@ class DjangoSessionService(BaseSessionService):
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
             known = after
-            async for events in read_slices(loaded.events):
+            async for events in read_slices(event_log.pages(loaded)):
                 cache.extend(name, loaded.session_id, known, events)
                 known += len(events)
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
@@ -159,9 +160,11 @@ class DjangoSessionService(BaseSessionService):
         loaded = await event_log.load(_key(name), without_summed_up=not whole)
         if loaded is None:
             return None
-        history = History(loaded.session_id, skipped=loaded.last_seq - len(loaded.events))
-        async for events in read_slices(loaded.events):
+        history = History(loaded.session_id, skipped=loaded.skipped)
+        async for events in read_slices(event_log.pages(loaded)):
             history.add(history.last_seq, events)
+        if history.last_seq < loaded.last_seq:  # The session was deleted meanwhile.
+            return None
         if _lacks_rewound_summary(history):
             cache.forget(name)
             return await self._load_stored(name, whole=True)
@@ -255,7 +258,7 @@ def _lacks_rewound_summary(history: History) -> bool:
 
 
 async def _events(loaded: event_log.Loaded) -> list[Event]:
-    return [stored.event async for events in read_slices(loaded.events) for stored in events]
+    return [stored.event async for events in read_slices(event_log.pages(loaded)) for stored in events]
 
 
 def _key(name: SessionName) -> event_log.SessionKey:
