@@ -12,7 +12,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import from_json
@@ -68,26 +68,11 @@ def read_event(body: str) -> Event:
         return Event.model_validate_json(body)
 
 
-class _Field(NamedTuple):
-    """Reads the values of a field: one of just this type stays as it is, `read` reads or refuses all others."""
-
-    name: str
-    kind: type | None
-    read: Reader
-
-
-class _Shape(NamedTuple):
-    """Fields of the objects of a model that have the same keys in their JSON.
-
-    Attributes:
-        fields: the fields of the keys.
-        names: the names of these fields.
-        missing: the fields without a value whose default is made for each object.
-    """
-
-    fields: list[_Field]
-    names: set[str]
-    missing: list[tuple[str, Callable[[], Any]]]
+# Plain tuples: Python unpacks a named tuple several times as slowly.
+_Field = tuple[str, type | None, Reader]
+"""Name of a field, the type whose values stay as they are, and the reader of all other values."""
+_Shape = tuple[list[_Field], set[str], list[tuple[str, Callable[[], Any]]]]
+"""For a model and keys in its JSON: their fields, the names of these, and the fields whose default is made anew."""
 
 
 def _reader_of_model(model: type[Model]) -> Callable[[Any], Model]:
@@ -96,8 +81,8 @@ def _reader_of_model(model: type[Model]) -> Callable[[Any], Model]:
     Objects of the same shape share the set of their given fields, which takes a third of an event's memory. A copy of
     an object has a set of its own.
     """
-    fields = {
-        field.alias: _Field(name, *_reader_of(field.annotation)) for name, field in model.model_fields.items()
+    fields: dict[str | None, _Field] = {
+        field.alias: (name, *_reader_of(field.annotation)) for name, field in model.model_fields.items()
     }
     defaults = dict_for_copies({name: field.default for name, field in model.model_fields.items()})
     private = {name: attribute.get_default() for name, attribute in model.__private_attributes__.items()}
@@ -105,10 +90,10 @@ def _reader_of_model(model: type[Model]) -> Callable[[Any], Model]:
     @lru_cache(MOST_SHAPES)
     def shape_of(*keys: str) -> _Shape:
         given = [fields[key] for key in keys]
-        names = {field.name for field in given}
+        names = {name for name, _kind, _read in given}
         factories = {name: field.default_factory for name, field in model.model_fields.items()}
         missing = [(name, make) for name, make in factories.items() if make and name not in names]
-        return _Shape(given, names, missing)  # type: ignore[arg-type]  # no factory takes the validated data
+        return given, names, missing  # type: ignore[return-value]  # no factory takes the validated data
 
     def read(values: Any) -> Model:
         if type(values) is not dict:
@@ -165,7 +150,7 @@ def _reader_of_entries(kind: type | None, read_item: Reader) -> Reader:
     def read(value: Any) -> Any:
         if type(value) is not dict:
             raise _NotPlainError
-        return {key: item if type(item) is kind else read_item(item) for key, item in value.items()}
+        return value and {key: item if type(item) is kind else read_item(item) for key, item in value.items()}
 
     return read
 

@@ -130,10 +130,8 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     stored_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
     if lease_token is None:
         return Queued(stored_id, status, None, is_repeated, interrupts)
-    last_seq, last_event_at, of_session, of_user, of_app = state
-    preloaded = Loaded(
-        session_id, last_seq, last_event_at, ScopedState(of_app, of_user, of_session), last_seq, []
-    )
+    last_seq, at, of_session, of_user, of_app = state
+    preloaded = Loaded(session_id, last_seq, at, ScopedState(of_app, of_user, of_session), last_seq, [])
     names = session_id, app_name, user_id, session_key
     claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
     claim = replace(claim, state_delta=dict(state_delta or {}), credentials=credentials)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -14,7 +15,7 @@ from django.db import transaction
 
 from runtime import types
 from runtime.events import Event
-from runtime.sessions import Session
+from runtime.sessions import GetSessionConfig, Session
 from sessions_app import conf, models
 from sessions_app.codec import event_from_json, event_to_json
 from sessions_app.db import event_log
@@ -138,6 +139,46 @@ class TestCache:
         assert texts(extended) == texts(loaded) == expected
         assert max(later - earlier for earlier, later in pairwise(slices)) == 3
         assert max(added) == 3, "a long history is not added at once"
+
+    async def test_the_next_page_of_a_history_is_on_its_way_while_one_is_read(
+        self, person: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        session = await create_session(person)
+        await append_in_another_process(session, *"abcde")
+        monkeypatch.setattr(event_log, "PAGE_EVENTS", 2)
+        asked, read = asyncio.Event(), event_log.events_after
+
+        async def note(*args: Any) -> list[tuple[int, str]]:
+            asked.set()
+            return await read(*args)
+
+        monkeypatch.setattr(event_log, "events_after", note)
+        loaded = await event_log.load((APP, person.pk, session.id))
+        assert loaded is not None and (loaded.count, len(loaded.events)) == (5, 2)
+        lengths = []
+        async for page in event_log.pages(loaded):
+            lengths.append(len(page))
+            if len(lengths) < 3:
+                await asyncio.wait_for(asked.wait(), 5)
+            asked.clear()
+        assert lengths == [2, 2, 1]
+
+    @pytest.mark.parametrize("config", [None, GetSessionConfig(num_recent_events=4)])
+    async def test_a_session_that_is_deleted_while_it_is_read_is_not_found(
+        self, person: User, monkeypatch: pytest.MonkeyPatch, config: GetSessionConfig | None
+    ) -> None:
+        session = await create_session(person)
+        await append_in_another_process(session, *"abcde")
+        history_cache.cache.forget((APP, session.user_id, session.id))
+        monkeypatch.setattr(event_log, "PAGE_EVENTS", 2)
+
+        async def find_nothing(*args: Any) -> list[tuple[int, str]]:
+            return []
+
+        monkeypatch.setattr(event_log, "events_after", find_nothing)
+        name = {"app_name": APP, "user_id": session.user_id, "session_id": session.id}
+        assert await DjangoSessionService().get_session(**name, config=config) is None
+        assert history_cache.cache.get((APP, session.user_id, session.id)) is None
 
     def test_the_least_recently_used_history_is_evicted_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
