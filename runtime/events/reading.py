@@ -48,7 +48,7 @@ _PLAIN_MODELS: set[type[BaseModel]] = {
 """
 
 
-MOST_SHAPES = 500
+MAX_SHAPES = 500
 """Combinations of fields that are remembered for each model; stored events have a few dozen."""
 
 
@@ -76,18 +76,14 @@ _Shape = tuple[list[_Field], set[str], list[tuple[str, Callable[[], Any]]]]
 
 
 def _reader_of_model(model: type[Model]) -> Callable[[Any], Model]:
-    """Return the reader of a model's JSON; it builds the object as `model_construct` does.
-
-    Objects of the same shape share the set of their given fields, which takes a third of an event's memory. A copy of
-    an object has a set of its own.
-    """
+    """Return the reader of a model's JSON; it builds the object as `model_construct` does."""
     fields: dict[str | None, _Field] = {
         field.alias: (name, *_reader_of(field.annotation)) for name, field in model.model_fields.items()
     }
     defaults = dict_for_copies({name: field.default for name, field in model.model_fields.items()})
     private = {name: attribute.get_default() for name, attribute in model.__private_attributes__.items()}
 
-    @lru_cache(MOST_SHAPES)
+    @lru_cache(MAX_SHAPES)
     def shape_of(*keys: str) -> _Shape:
         given = [fields[key] for key in keys]
         names = {name for name, _kind, _read in given}
@@ -106,7 +102,7 @@ def _reader_of_model(model: type[Model]) -> Callable[[Any], Model]:
             attributes[name] = make_default()
         made = new_object(model)
         set_values(made, attributes)
-        set_given(made, names)
+        set_given(made, names.copy())
         set_extra(made, None)
         set_private(made, private.copy() if private else None)
         return made
