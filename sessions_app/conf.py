@@ -225,7 +225,7 @@ class Conf:
     deletion_undo_seconds: float = Field(default=60.0, ge=0)
     retention_days: int = Field(default=0, ge=0)
     retention_batch: int = Field(default=10_000, ge=1)
-    pool_size: int = 10
+    pool_size: int = 20
     database_threads: int = 4
     page_connections: int = 10
     page_wait_seconds: float = 10.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -51,6 +52,12 @@ async def close_pool() -> None:
     closer = _closers.pop()
     if closer is not None:
         closer.cancel()
+    _lines.pop()
+
+
+def waiting_statements() -> int:
+    """Return the number of statements of the running loop that wait for a connection."""
+    return _lines.get().waiting
 
 
 def short(statement: str) -> str:
@@ -99,7 +106,8 @@ async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:
 
 @asynccontextmanager
 async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
-    pool = await get_pool()
+    pool, line = await get_pool(), _lines.get()
+    await line.enter()
     try:
         # Not `pool.connection()`, which commits at its end: these connections are in autocommit mode.
         connection = await pool.getconn()
@@ -111,6 +119,35 @@ async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
         # A restart of PostgreSQL breaks the idle connections too: drop them now instead of failing once for each.
         await pool.check()
         raise
+    finally:
+        line.free.release()
+
+
+@dataclass
+class _Line:
+    """Statements that wait for a connection, first come, first served.
+
+    The pool has a line too, but wakes a task only after several rounds of the event loop: with 200 people at once, its
+    connections were idle for longer than they were used.
+    """
+
+    free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(conf().pool_size))
+    waiting: int = 0
+
+    async def enter(self) -> None:
+        """Take one of the connections, waiting until there is one.
+
+        Raises:
+            PoolTimeout: all were in use for `WAIT_SECONDS`.
+        """
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(WAIT_SECONDS if self.free.locked() else None):
+                await self.free.acquire()
+        except TimeoutError as error:
+            raise PoolTimeout(f"no connection was free for {WAIT_SECONDS:.0f} seconds") from error
+        finally:
+            self.waiting -= 1
 
 
 async def _open() -> Pool:
@@ -153,6 +190,7 @@ async def _close_with_loop() -> None:
 
 _pools = LoopLocal(_start_opening)
 _closers = LoopLocal(_start_closer)
+_lines = LoopLocal(_Line)
 
 
 def _connection_parameters() -> dict[str, Any]:

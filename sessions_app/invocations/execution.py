@@ -73,6 +73,11 @@ CONCURRENCY_MESSAGES = {
 }
 """Messages for the person, by the limit on concurrent invocations that a claim exceeds."""
 
+LATE_SECONDS = 0.01
+"""Lateness of the event loop from which streamed text pauses."""
+MAX_PAUSE_SECONDS = 0.1
+PAUSE_FACTOR = 10
+"""Length of a pause as a multiple of the lateness."""
 PARTIALS_IN_A_ROW = 16
 """Partial events after which other tasks run: a model that sends many at once does not yield to the event loop."""
 
@@ -202,10 +207,16 @@ class Execution:
                 if event.partial:
                     self._usage.note_partial(event)
                     self._publish_partial(event)
-                    if next(partials) % PARTIALS_IN_A_ROW == 0:
-                        await asyncio.sleep(0)
+                    await self._let_others_run(next(partials))
                 else:
                     self._record(event)
+
+    async def _let_others_run(self, partials: int) -> None:
+        """Pause after a partial event while the event loop is late: other answers begin before this one goes on."""
+        if self._hub.lateness > LATE_SECONDS:
+            await asyncio.sleep(min(PAUSE_FACTOR * self._hub.lateness, MAX_PAUSE_SECONDS))
+        elif partials % PARTIALS_IN_A_ROW == 0:
+            await asyncio.sleep(0)
 
     async def close_log(self, outcome: Outcome) -> None:
         """Commit an end that the agent did not write: the streamed text, answers to open calls, the reason."""

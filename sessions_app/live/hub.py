@@ -1,7 +1,8 @@
 """Hub: passes news of sessions to the watchers in this process, and to the relay for other processes.
 
-Committed events and notices go out immediately. Streamed text is gathered first, for a short window while the process
-is idle and a longer one under load, so that its cost does not grow with the number of model chunks.
+Committed events, notices and the first piece of a text go out immediately. Further text is gathered first, for a short
+window while the process is idle and a longer one under load, so that its cost does not grow with the number of model
+chunks.
 """
 
 from __future__ import annotations
@@ -101,6 +102,8 @@ class Hub:
 
     Attributes:
         on_notice: called with each notice of this process, whether or not its session has watchers.
+        lateness: seconds between the time for which the last flush was planned and its start. The event loop is
+            that busy.
     """
 
     def __init__(self, outbox: Outbox) -> None:
@@ -110,6 +113,8 @@ class Hub:
         self._unflushed: set[UUID] = set()
         self._window = conf().merge_seconds
         self._is_flush_scheduled = False
+        self._flush_due = 0.0
+        self.lateness = 0.0
         self._expecting: defaultdict[UUID, set[Callable[[], None]]] = defaultdict(set)
         self.on_notice: Callable[[UUID, Notice], None] | None = None
 
@@ -199,15 +204,24 @@ class Hub:
                     watcher.on_log_position(seq)
 
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
-        """Publish text of a partial event at the next flush, with U+FFFD where no socket could send it."""
+        """Publish text of a partial event, with U+FFFD where no socket could send it.
+
+        The first piece goes out immediately, the others at the next flush.
+        """
+        if not self._texts:
+            self.lateness = 0.0
         texts = self._texts[session_id]
         growing = texts.get(stream)
+        is_first = growing is None
         if growing is None:
             _drop_superseded(texts, stream)
             growing = texts[stream] = GrowingText(stream, is_local=True)
         growing.add(text if text.isascii() else storable(text))
-        self._unflushed.add(session_id)
-        self._schedule_flush()
+        if is_first:
+            self._send_pending(session_id, growing)
+        else:
+            self._unflushed.add(session_id)
+        self._schedule_flush()  # also for a first piece: it bounds the memory
 
     def publish_notice(self, session_id: UUID, notice: Notice) -> None:
         """Publish a change of an invocation, a job or a scheduled task."""
@@ -308,22 +322,28 @@ class Hub:
     def _schedule_flush(self) -> None:
         if not self._is_flush_scheduled:
             self._is_flush_scheduled = True
-            asyncio.get_running_loop().call_later(self._window, self._flush)
+            loop = asyncio.get_running_loop()
+            self._flush_due = loop.time() + self._window
+            loop.call_at(self._flush_due, self._flush)
 
     def _flush(self) -> None:
         """Send the text gathered since the last flush. The more sessions have some, the longer the next window."""
         self._is_flush_scheduled = False
+        self.lateness = asyncio.get_running_loop().time() - self._flush_due
         unflushed, self._unflushed = self._unflushed, set()
         self._bound_memory()
         for session_id in unflushed:
             for text in self._texts.get(session_id, {}).values():
-                chunk = text.take_pending()
-                if chunk:
-                    self._show_text(session_id, text, chunk)
-                    if self._outbox.is_followed(session_id):
-                        self._outbox.send_text(session_id, chunk)
+                self._send_pending(session_id, text)
         shortest, longest = conf().merge_seconds, conf().merge_seconds_under_load
         self._window = min(max(shortest, SECONDS_PER_GROWING_SESSION * len(unflushed)), longest)
+
+    def _send_pending(self, session_id: UUID, text: GrowingText) -> None:
+        chunk = text.take_pending()
+        if chunk:
+            self._show_text(session_id, text, chunk)
+            if self._outbox.is_followed(session_id):
+                self._outbox.send_text(session_id, chunk)
 
     def _bound_memory(self) -> None:
         """Cut the longest texts until all take no more memory than `streamed_bytes`."""

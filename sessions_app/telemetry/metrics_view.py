@@ -12,7 +12,7 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_safe
 
 from sessions_app.conf import conf
-from sessions_app.db.pool import fetch_one, get_pool
+from sessions_app.db.pool import fetch_one, get_pool, waiting_statements
 from sessions_app.process_metrics import IS_AVAILABLE, drop_dead_processes
 from sessions_app.statuses import JobStatus, sql_list
 
@@ -73,7 +73,7 @@ async def _of_database() -> CollectorRegistry:
     by_status = Gauge("adk_jobs", "Open jobs", ["status"], registry=registry)
     for status in JobStatus.open():
         by_status.labels(status.value).set(jobs.get(status, 0))
-    pool = (await get_pool()).get_stats()
+    pool = {**(await get_pool()).get_stats(), "requests_waiting": waiting_statements()}
     for name in ("pool_size", "pool_available", "requests_waiting"):
         _gauge(registry, f"adk_database_{name}", f"{name} of this process's pool", pool.get(name, 0))
     return registry

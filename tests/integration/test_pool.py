@@ -6,9 +6,11 @@ import asyncio
 import threading
 
 import pytest
+from psycopg_pool import PoolTimeout
 from pytest_django import Settings
 
-from sessions_app.db.pool import fetch_one, get_pool
+from sessions_app.db import pool
+from sessions_app.db.pool import fetch_one, get_pool, waiting_statements
 
 pytestmark = [pytest.mark.usefixtures("loop_end"), pytest.mark.django_db(transaction=True)]
 
@@ -41,6 +43,38 @@ async def test_a_connection_keeps_no_prepared_statements_when_the_setting_is_off
     without_prepared_statements: None,
 ) -> None:
     assert await prepared_statements() == 0
+
+
+async def test_statements_wait_for_a_connection_in_order(settings: Settings) -> None:
+    settings.ADK = {"pool_size": 2}
+    ended: list[int] = []
+
+    async def run(number: int) -> None:
+        await fetch_one("SELECT pg_sleep(0.01)", {})
+        ended.append(number)
+
+    tasks = [asyncio.create_task(run(number)) for number in range(6)]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert waiting_statements() > 0
+    tasks[4].cancel()
+    await asyncio.wait(tasks)
+    assert set(ended[:2]) == {0, 1} and set(ended[2:]) == {2, 3, 5}
+    assert waiting_statements() == 0
+    assert (await get_pool()).get_stats()["pool_size"] <= 2
+
+
+async def test_a_statement_waits_for_a_connection_no_longer_than_the_limit(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ADK = {"pool_size": 1}
+    monkeypatch.setattr(pool, "WAIT_SECONDS", 0.1)
+    await fetch_one("SELECT 1", {})
+    holder = asyncio.create_task(fetch_one("SELECT pg_sleep(0.5)", {}))
+    await asyncio.sleep(0)
+    with pytest.raises(PoolTimeout, match="no connection was free"):
+        await fetch_one("SELECT 1", {})
+    await holder
+    assert await fetch_one("SELECT 1", {}) == (1,)
 
 
 def test_a_loop_that_has_used_a_pool_ends() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -119,3 +121,34 @@ async def test_a_model_that_sends_much_at_once_lets_others_run(
     other_task.cancel()
     assert len(at_words) == 10 * PARTIALS_IN_A_ROW
     assert max(Counter(at_words).values()) <= PARTIALS_IN_A_ROW
+
+
+async def test_text_pauses_while_the_event_loop_is_late(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds, at_words = 0, []
+
+    async def occupy_loop() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            time.sleep(0.05)  # noqa: ASYNC251 - a busy event loop
+            await asyncio.sleep(0)
+
+    class HastyModel(StreamingModel):
+        model: str = "hasty"
+
+        async def words(self) -> AsyncGenerator[str, None]:
+            for _ in range(3 * PARTIALS_IN_A_ROW + 6):
+                at_words.append(rounds)
+                yield "word "
+
+    app = App(name="hasty", root_agent=LlmAgent(name="hasty", model=HastyModel()))
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"hasty": app})
+    session = await use_cases.create_session(person, "hasty")
+    other_task = asyncio.create_task(occupy_loop())
+    await use_cases.send_message(person, session.id, "m1", "go")
+    await worker().wait_until_idle()
+    other_task.cancel()
+    late = at_words[-4:]
+    assert all(after - before >= 2 for before, after in pairwise(late))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from unittest.mock import Mock
 from uuid import UUID, uuid4
 
@@ -20,6 +21,7 @@ class OtherProcesses:
 
     def __init__(self) -> None:
         self.chunks: list[tuple[int, str]] = []
+        self.sent = asyncio.Event()
 
     def send_log_position(self, session_id: UUID, seq: int) -> None: ...
     def send_notice(self, session_id: UUID, notice: Notice) -> None: ...
@@ -30,6 +32,7 @@ class OtherProcesses:
 
     def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
         self.chunks.append((chunk.offset, chunk.text))
+        self.sent.set()
 
 
 def stream(lease: int = 2, event_id: str = "event", author: str = "agent") -> StreamKey:
@@ -55,7 +58,18 @@ async def test_text_of_this_process_survives_chunks_from_other_processes() -> No
     hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
     say(hub, "two ")
     hub.receive_follower(SESSION)
-    assert others.chunks == [(0, "one two ")]
+    assert others.chunks == [(0, "one "), (0, "one two ")]
+
+
+async def test_the_first_piece_of_a_text_goes_out_immediately_and_the_others_together() -> None:
+    others = OtherProcesses()
+    hub = Hub(others)
+    for text in ("one ", "two ", "three "):
+        say(hub, text)
+    assert others.chunks == [(0, "one ")]
+    others.sent.clear()
+    await others.sent.wait()
+    assert others.chunks[1:] == [(4, "two three ")]
 
 
 async def test_text_of_another_process_is_not_published() -> None:
