@@ -154,7 +154,7 @@ async def test_a_result_that_is_no_json_fails_the_invocation_with_a_sentence_for
 
 
 @given(json_values | st.just({1, 2}) | st.just(b"\xff") | st.just(float("nan")), names)
-@examples(20)
+@examples(10)
 async def test_any_result_of_a_tool_is_told_to_the_model(
     talk: Talk, errors: Errors, result: Any, name: str
 ) -> None:

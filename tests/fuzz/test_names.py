@@ -84,7 +84,7 @@ def test_a_job_with_the_name_is_shown(browser: Client, session: Session, name: s
 
 
 @given(names, json_values)
-@examples(40)
+@examples(20)
 def test_any_name_and_value_are_shown(
     browser: Client, session: Session, errors: Errors, name: str, value: Any
 ) -> None:

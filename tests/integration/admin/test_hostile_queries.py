@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -36,7 +38,8 @@ ODD = ("%00", "%ED%A0%80", "9" * 400, "%E2%80%AE", "-1", "2026-13-45", "x" * 300
 
 
 @pytest.fixture
-def root(client: Client) -> Client:
+def root(client: Client, caplog: pytest.LogCaptureFixture) -> Client:
+    caplog.set_level(logging.CRITICAL, "django.security")  # hundreds of refusals, each with a traceback
     client.force_login(User.objects.create_superuser("root"))
     return client
 
@@ -54,12 +57,16 @@ def test_a_look_up_that_no_filter_offers_is_refused(root: Client, path: str) -> 
 
 @pytest.mark.parametrize("path", LISTS)
 def test_an_odd_value_of_a_filter_is_answered(root: Client, path: str) -> None:
+    """A name that the list refuses gets one value: the list does not look at the value."""
     names = ("status", "action", "actor_kind", "at__gte", "created_at__lt", "p", "q", "kind")
-    answers = {
-        (name, value): root.get(f"{path}?{name}={value}").status_code for name in names for value in ODD
+    first, *more = ODD[::-1]
+    answers = {(name, first): root.get(f"{path}?{name}={first}").status_code for name in names}
+    known = [name for name in names if answers[name, first] != 400]
+    answers |= {
+        (name, value): root.get(f"{path}?{name}={value}").status_code for name in known for value in more
     }
     assert {pair: status for pair, status in answers.items() if status >= 500} == {}
-    assert answers["status", "%00"] == 400
+    assert root.get(f"{path}?status=%00").status_code == 400
 
 
 def test_an_odd_value_of_a_session_page_is_answered(root: Client, session: Session) -> None:

@@ -273,20 +273,21 @@ async def test_a_redis_that_hangs_delays_few_sockets_and_no_frame(settings: Any,
 
 
 def test_two_processes_share_their_counts(redis: Redis) -> None:
-    """Two interpreters try 10 things each; together they may do 10."""
+    """A process and its fork try 10 things each; together they may do 10."""
     program = (
-        "import django; django.setup()\n"
+        "import os, django; django.setup()\n"
         "from sessions_app.limits.quotas import Quota\n"
         "from sessions_app.limits.rates import Rates\n"
+        "child = os.fork()\n"
         "process, quota = Rates(), [Quota('sessions:person:1', 10, 3600)]\n"
-        "print(sum(process.count_now(quota) is None for _ in range(10)))"
+        "print(sum(process.count_now(quota) is None for _ in range(10)), flush=True)\n"
+        "if child: os.waitpid(child, 0)"
     )
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "adk_site.settings", "REDIS_URL": site.REDIS_URL}
     command = [sys.executable, "-W", "ignore", "-c", program]
-    processes = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)
-    ]
-    assert sum(int(process.communicate(timeout=60)[0]) for process in processes) == 10
+    both = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    counts = [int(line) for line in both.stdout.splitlines()]
+    assert (len(counts), sum(counts)) == (2, 10)
 
 
 async def test_a_process_limits_its_own_sockets_while_redis_is_away(redis_away: Callable[[], None]) -> None:
