@@ -110,7 +110,7 @@ async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
     await line.enter()
     try:
         # Not `pool.connection()`, which commits at its end: these connections are in autocommit mode.
-        connection = await pool.getconn()
+        connection = await _take(pool)
         try:
             yield connection
         finally:
@@ -121,6 +121,20 @@ async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
         raise
     finally:
         line.free.release()
+
+
+async def _take(pool: Pool) -> AsyncConnection[TupleRow]:
+    """Take a connection. The caller's cancellation is raised also when it comes together with a new connection.
+
+    The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: a person's Stop was lost.
+    """
+    task = asyncio.current_task()
+    count_before = task.cancelling() if task else 0
+    connection = await pool.getconn()
+    if task and task.cancelling() > count_before:
+        await pool.putconn(connection)
+        raise asyncio.CancelledError
+    return connection
 
 
 @dataclass

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
+from typing import Any
 
 import pytest
-from psycopg_pool import PoolTimeout
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from pytest_django import Settings
 
 from sessions_app.db import pool
@@ -75,6 +77,27 @@ async def test_a_statement_waits_for_a_connection_no_longer_than_the_limit(
         await fetch_one("SELECT 1", {})
     await holder
     assert await fetch_one("SELECT 1", {}) == (1,)
+
+
+async def test_a_cancellation_that_comes_with_a_connection_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    getconn = AsyncConnectionPool.getconn
+
+    async def drop_cancellation(self: Any, *args: Any) -> Any:
+        """Do as `asyncio.wait_for` of Python 3.11 when both come at once."""
+        connection = await getconn(self, *args)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        return connection
+
+    monkeypatch.setattr(AsyncConnectionPool, "getconn", drop_cancellation)
+    task = asyncio.create_task(fetch_one("SELECT 1", {}))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    stats = (await get_pool()).get_stats()
+    assert stats["pool_available"] == stats["pool_size"] == 1
 
 
 def test_a_loop_that_has_used_a_pool_ends() -> None:
