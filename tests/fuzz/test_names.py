@@ -54,10 +54,7 @@ def test_a_name_is_shown_as_the_text_that_it_is(
     shown = html["chat:session"]
     assert f'<dt dir="auto">{escape(name)}</dt><dd dir="auto">some value</dd>' in shown
     assert '<dt dir="auto">other</dt><dd dir="auto">1</dd>' in shown
-    assert (
-        f'aria-label="Approval: {escape(escape_hidden(describe_call(None, name, {}).plain))}"'
-        in shown
-    )
+    assert f'aria-label="Approval: {escape(escape_hidden(describe_call(None, name, {}).plain))}"' in shown
     assert show_hidden_characters(conditional_escape(name)) in html["admin:sessions_app_session_change"]
     assert "<script>alert" not in "".join(html.values())
 
