@@ -70,7 +70,6 @@ def test_a_starter_begins_a_chat_that_goes_on_at_its_own_address(chat: ChatPage)
     expect(chat.messages).to_have_text(["My printer does not print"])
 
 
-@pytest.mark.forwarded
 def test_a_first_message_that_was_written_without_a_connection_is_not_lost(chat: ChatPage) -> None:
     chat.connection.cut()
     expect(chat.status).to_have_text("Reconnecting…")

@@ -69,7 +69,6 @@ def message_frames(chat: ChatPage) -> list[dict[str, object]]:
     return [frame for data in chat.connection.sent if (frame := json.loads(data))["type"] == "message"]
 
 
-@pytest.mark.forwarded
 def test_files_are_sent_to_the_model_and_shown_in_every_tab(
     chat: ChatPage, open_tab: OpenTab, model: Model, tmp_path: Path
 ) -> None:
@@ -101,7 +100,6 @@ def test_files_are_sent_to_the_model_and_shown_in_every_tab(
     assert chat.save("list.csv", tmp_path) == b"lamp,20\ndesk,120"
 
 
-@pytest.mark.forwarded
 def test_a_message_may_be_files_alone_and_is_resent_without_a_second_upload(
     chat: ChatPage, model: Model
 ) -> None:
