@@ -27,7 +27,7 @@ from runtime.run_config import ModelCall
 
 Json = Any
 Record = dict[str, Json]
-MAX_FILE_BYTES = 100_000
+MAX_FILE_LENGTH = 100_000
 """Characters of base64 of the largest file that a record keeps."""
 _NOT_IN_CONFIG = {"system_instruction", "tools", "response_schema", "http_options"}
 """Fields of the configuration with a place of their own, and the options of the connection, which hold secrets."""
@@ -176,12 +176,12 @@ def _parts_of_config(config: types.GenerateContentConfig) -> Iterator[tuple[str,
 def _text_of_content(content: types.Content) -> str:
     """Return the content as JSON text, with hashes in the place of large files, which artifacts hold."""
     text = _as_text(content)
-    if len(text) <= MAX_FILE_BYTES:
+    if len(text) <= MAX_FILE_LENGTH:
         return text
     value = json.loads(text)
     for part in value.get("parts") or []:
         blob = part.get("inlineData") or {}
-        if len(data := blob.get("data") or "") > MAX_FILE_BYTES:
+        if len(data := blob.get("data") or "") > MAX_FILE_LENGTH:
             digest = hashlib.sha256(urlsafe_b64decode(data)).hexdigest()
             part["inlineData"] = {"mimeType": blob.get("mimeType"), "sha256": digest}
     return _as_text(value)

@@ -21,8 +21,8 @@ from psycopg.rows import TupleRow
 from sessions_app.db.pool import fetch_each, fetch_one
 from sessions_app.loop_local import LoopLocal
 
-LARGEST_GROUP = 32
-LOCK_SECONDS = 0.8
+MAX_MEMBERS = 32
+MAX_LOCK_SECONDS = 0.8
 """Longest wait of a group for the app's row. It is shorter than PostgreSQL's `deadlock_timeout` of a second."""
 
 
@@ -74,7 +74,7 @@ def _begin_next(lines: dict[str, list[_Member]], app_name: str) -> None:
     waiting = [member for member in lines.pop(app_name) if not member.group.cancelled()]
     if not waiting:
         return
-    members, lines[app_name] = waiting[:LARGEST_GROUP], waiting[LARGEST_GROUP:]
+    members, lines[app_name] = waiting[:MAX_MEMBERS], waiting[MAX_MEMBERS:]
     group = asyncio.create_task(_execute(members), name=f"append events of app {app_name}")
     group.add_done_callback(lambda _: _begin_next(lines, app_name))
     for member in members:
@@ -83,7 +83,7 @@ def _begin_next(lines: dict[str, list[_Member]], app_name: str) -> None:
 
 async def _execute(members: list[_Member]) -> dict[_Member, TupleRow | None]:
     """Return the members' rows; there are none when the group was rolled back."""
-    limit = ("SELECT set_config('lock_timeout', %(limit)s, true)", {"limit": f"{LOCK_SECONDS}s"})
+    limit = ("SELECT set_config('lock_timeout', %(limit)s, true)", {"limit": f"{MAX_LOCK_SECONDS}s"})
     try:
         _, *rows = await fetch_each([limit, *((member.query, member.params) for member in members)])
     except psycopg.errors.LockNotAvailable:

@@ -96,12 +96,13 @@ async def append(event: Append) -> Committed | None:
         has_errors=bool(event.errors),
         has_texts=has_texts,
     )
-    row = None
     if delta.app and event.expected is None and not has_texts:
         row = await fetch_in_turn(app_name, statement(waits=False), params)
-    if row is None and event.expected is not None and delta.user and delta.app:
+        # Without a row, a statement that waits for locked rows decides.
+        row = row or await fetch_one(statement(), params)
+    elif delta.app and delta.user and event.expected is not None:
         row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
-    elif row is None:
+    else:
         row = await fetch_one(statement(), params)
     return Committed(*row) if row else None
 

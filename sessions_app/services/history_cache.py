@@ -16,7 +16,7 @@ from runtime.events.summaries import changes_effective_events
 from sessions_app.codec import event_from_json
 from sessions_app.conf import conf
 
-BYTES_OF_EVENT = 2_300
+BYTES_OF_EVENT = 3_500
 """Memory of an event's objects without its texts, as measured with tracemalloc."""
 
 SLICE_EVENTS, SLICE_CHARACTERS = 100, 250_000

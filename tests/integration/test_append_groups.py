@@ -43,7 +43,7 @@ Append = Coroutine[Any, Any, Event]
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let groups wait for the app's state, also on a busy machine."""
-    monkeypatch.setattr(append_groups, "LOCK_SECONDS", 5)
+    monkeypatch.setattr(append_groups, "MAX_LOCK_SECONDS", 5)
 
 
 def append(session: Session, value: str, **service: Any) -> Append:
@@ -223,7 +223,7 @@ async def test_a_group_that_waits_too_long_is_executed_one_by_one(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No deadlock, and Stop does not wait long: an append alone ends when its task is cancelled."""
-    monkeypatch.setattr(append_groups, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(append_groups, "MAX_LOCK_SECONDS", 0.1)
     stopped, other, last = await create_sessions(person, 3)
     async with sent(append(stopped, "1"), append(other, "2"), append(last, "3")) as tasks:
         await blocked(3)

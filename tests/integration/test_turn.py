@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -93,62 +94,54 @@ async def test_characters_that_postgresql_cannot_store_are_replaced_in_message_a
     assert (await Event.objects.aget(session=session, seq=1)).text == "hi\ufffd"
 
 
-async def test_a_model_that_sends_much_at_once_lets_others_run(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    turns_of_loop, at_words = 0, []
+@dataclass
+class Rounds:
+    """Rounds of the event loop, counted by a task that takes `seconds` of each."""
 
-    async def count_turns() -> None:
-        nonlocal turns_of_loop
+    seconds: float = 0.0
+    count: int = 0
+
+    async def pass_by(self) -> None:
         while True:
-            turns_of_loop += 1
+            self.count += 1
+            time.sleep(self.seconds)  # noqa: ASYNC251 - a busy event loop
             await asyncio.sleep(0)
+
+
+async def rounds_of_words(
+    person: User, monkeypatch: pytest.MonkeyPatch, words: int, rounds: Rounds
+) -> list[int]:
+    """Let a model send words without a pause; return the round of the event loop of each."""
+    at_words: list[int] = []
 
     class HastyModel(StreamingModel):
         model: str = "hasty"
 
         async def words(self) -> AsyncGenerator[str, None]:
-            for _ in range(10 * PARTIALS_IN_A_ROW):
-                at_words.append(turns_of_loop)
+            for _ in range(words):
+                at_words.append(rounds.count)
                 yield "word "
 
     app = App(name="hasty", root_agent=LlmAgent(name="hasty", model=HastyModel()))
     monkeypatch.setattr(agent_registry, "apps", lambda: {"hasty": app})
     session = await use_cases.create_session(person, "hasty")
-    other_task = asyncio.create_task(count_turns())
+    other_task = asyncio.create_task(rounds.pass_by())
     await use_cases.send_message(person, session.id, "m1", "go")
     await worker().wait_until_idle()
     other_task.cancel()
-    assert len(at_words) == 10 * PARTIALS_IN_A_ROW
+    assert len(at_words) == words
+    return at_words
+
+
+async def test_a_model_that_sends_much_at_once_lets_others_run(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_words = await rounds_of_words(person, monkeypatch, 10 * PARTIALS_IN_A_ROW, Rounds())
     assert max(Counter(at_words).values()) <= PARTIALS_IN_A_ROW
 
 
 async def test_text_pauses_while_the_event_loop_is_late(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rounds, at_words = 0, []
-
-    async def occupy_loop() -> None:
-        nonlocal rounds
-        while True:
-            rounds += 1
-            time.sleep(0.05)  # noqa: ASYNC251 - a busy event loop
-            await asyncio.sleep(0)
-
-    class HastyModel(StreamingModel):
-        model: str = "hasty"
-
-        async def words(self) -> AsyncGenerator[str, None]:
-            for _ in range(3 * PARTIALS_IN_A_ROW + 6):
-                at_words.append(rounds)
-                yield "word "
-
-    app = App(name="hasty", root_agent=LlmAgent(name="hasty", model=HastyModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"hasty": app})
-    session = await use_cases.create_session(person, "hasty")
-    other_task = asyncio.create_task(occupy_loop())
-    await use_cases.send_message(person, session.id, "m1", "go")
-    await worker().wait_until_idle()
-    other_task.cancel()
-    late = at_words[-4:]
-    assert all(after - before >= 2 for before, after in pairwise(late))
+    at_words = await rounds_of_words(person, monkeypatch, 3 * PARTIALS_IN_A_ROW + 6, Rounds(seconds=0.05))
+    assert all(after - before >= 2 for before, after in pairwise(at_words[-4:]))
