@@ -150,7 +150,7 @@ def test_the_state_of_the_connection_is_seen_only_in_trouble(chat: ChatPage) -> 
         expect(retry).to_be_visible()
         assert (box := bar.bounding_box()) and box["height"] > 30
         chat.connection.restore()
-        retry.click()
+        retry.dispatch_event("click")  # a click would wait for a button that the page has hidden meanwhile
         chat.wait_until_connected()
 
 
