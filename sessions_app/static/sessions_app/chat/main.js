@@ -126,7 +126,7 @@ const handlers = {
     frame.jobs.forEach(showJob);
     if (frame.schedules.length || !byId("schedules").hidden) loadSchedules().then((panel) => panel.replace(frame.schedules));
     outbox.resend();
-    if (hasEndedMeanwhile || outcomes?.offersRetry) readOutcomes(frame.seq);
+    if (hasEndedMeanwhile || loadOutcomes.isStarted) readOutcomes(frame.seq); // another tab may retry
   },
   event(frame) {
     if (!conversation.add(frame)) return;

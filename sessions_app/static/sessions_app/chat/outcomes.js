@@ -20,11 +20,6 @@ export class Outcomes {
     Object.assign(this, { conversation, onRetry, onPress });
   }
 
-  /** True when a retry button is shown; another tab may have retried in the meantime. */
-  get offersRetry() {
-    return this.#button !== null;
-  }
-
   /**
    * Show the outcome of an invocation; `text` is its message if the log does not show it, `at` its time.
    * Invocations arrive in order, except that `isEarlier` marks one that precedes all others.
