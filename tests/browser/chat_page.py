@@ -21,7 +21,7 @@ READ_ENTRIES = """articles => articles.map((article) => {
 
 
 class ChatPage:
-    """One browser tab. `connection` is its websocket, which a test can interrupt."""
+    """One browser tab."""
 
     def __init__(self, page: Page, base_url: str) -> None:
         self.page = page
@@ -29,7 +29,7 @@ class ChatPage:
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._record_error)
-        self.connection = Connection(page)
+        self._connection: Connection | None = None
         self.log = page.get_by_role("log")
         self.live = page.locator("#live")
         self.status = page.locator("#connection")
@@ -41,6 +41,24 @@ class ChatPage:
     def _record_error(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.errors.append(f"{message.text} ({message.location['url']})")
+
+    def forget_storage(self) -> None:
+        """Empty the storage that tabs share; the tab has opened no page yet."""
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Storage.clearDataForOrigin", {"origin": self.base_url, "storageTypes": "local_storage"})
+        session.detach()
+
+    # The websocket
+
+    def forward(self) -> None:
+        """Forward the websocket of pages that the tab opens from now on, which takes CPU time for each frame."""
+        self._connection = Connection(self.page)
+
+    @property
+    def connection(self) -> Connection:
+        """The websocket, which a test can interrupt that has the mark `forwarded`."""
+        assert self._connection, "Give the test the mark `forwarded`."
+        return self._connection
 
     # Navigation
 

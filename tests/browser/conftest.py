@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, StorageState, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Request, StorageState, expect, sync_playwright
 
 from tests.browser.adk_web import find_adk_web
 from tests.browser.chat_page import ChatPage
@@ -30,6 +30,8 @@ CHROMIUM_OPTIONS = [
 ]
 EXPECT_MILLISECONDS = 15_000
 PERSON, STAFF = "demo", "admin"
+HAS_CLOCK_OF_TEST = "!String(setTimeout).includes('[native code]')"
+"""True when the test has installed a clock, which all later pages of the browser context would have."""
 
 
 class OpenTab(Protocol):
@@ -108,23 +110,68 @@ def signed_in(browser: Browser, site: Stack) -> Callable[[str], StorageState]:
     return cookies_of
 
 
+@pytest.fixture(scope="package")
+def kept_contexts() -> dict[str, BrowserContext]:
+    """Browser context of each user. It lives as long as the browser: its cache saves the site most requests."""
+    return {}
+
+
 @pytest.fixture
-def open_tab(browser: Browser, site: Stack, signed_in: Callable[[str], StorageState]) -> Iterator[OpenTab]:
+def context_of(
+    browser: Browser, signed_in: Callable[[str], StorageState], kept_contexts: dict[str, BrowserContext]
+) -> Iterator[Callable[[str], BrowserContext]]:
+    """Function that returns the context of a user; of earlier tests it has the cache and what pages have stored."""
+    used: set[str] = set()
+
+    def context_of_user(name: str) -> BrowserContext:
+        if name not in kept_contexts:
+            kept_contexts[name] = browser.new_context(accept_downloads=True)
+        if name not in used:
+            used.add(name)
+            cookies: list[Any] = [*signed_in(name)["cookies"]]
+            kept_contexts[name].add_cookies(cookies)
+        return kept_contexts[name]
+
+    yield context_of_user
+    for name in used:
+        context = kept_contexts[name]
+        page = context.pages[0] if context.pages else context.new_page()
+        if page.evaluate(HAS_CLOCK_OF_TEST):
+            kept_contexts.pop(name).close()
+            continue
+        for page in context.pages:
+            page.close()
+        context.unroute_all()
+        context.clear_permissions()
+        context.clear_cookies()
+
+
+@pytest.fixture
+def open_tab(
+    context_of: Callable[[str], BrowserContext], site: Stack, request: pytest.FixtureRequest
+) -> Iterator[OpenTab]:
     """Function that opens tabs; fails the test if a page reports an error or sends a request to another host."""
-    contexts: dict[str, BrowserContext] = {}
     tabs: list[ChatPage] = []
     urls: list[str] = []
+    contexts: set[BrowserContext] = set()
+
+    def record(asked: Request) -> None:
+        urls.append(asked.url)
 
     def open_one(name: str = PERSON) -> ChatPage:
-        if name not in contexts:
-            contexts[name] = browser.new_context(storage_state=signed_in(name), accept_downloads=True)
-            contexts[name].on("request", lambda request: urls.append(request.url))
-        tabs.append(ChatPage(contexts[name].new_page(), site.base_url))
+        context = context_of(name)
+        tabs.append(ChatPage(context.new_page(), site.base_url))
+        if context not in contexts:
+            contexts.add(context)
+            context.on("request", record)
+            tabs[-1].forget_storage()
+        if request.node.get_closest_marker("forwarded"):
+            tabs[-1].forward()
         return tabs[-1]
 
     yield open_one
-    for context in contexts.values():
-        context.close()
+    for context in contexts:
+        context.remove_listener("request", record)
     assert [error for tab in tabs for error in tab.errors] == []
     assert [url for url in urls if not url.startswith((f"{site.base_url}/", "data:", "blob:"))] == []
 

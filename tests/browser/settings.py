@@ -3,7 +3,7 @@
 import os
 
 from adk_site.settings import *  # noqa: F403
-from adk_site.settings import CELERY_BEAT_SCHEDULE, INSTALLED_APPS
+from adk_site.settings import INSTALLED_APPS
 from tests.high_limits import HIGH_LIMITS
 
 ADK = {
@@ -15,6 +15,5 @@ ADK = {
     "heartbeat_seconds": 0.5,
     "invocation_attempts": 2,
 }
-CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = 1.0
 INSTALLED_APPS += ["tests.browser.outside", "tests.browser.questions"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

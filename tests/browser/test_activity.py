@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
 from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.browser.accessibility import problems_on_a_phone, serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
-from tests.browser.test_fits_everybody import TOO_SMALL, TOO_WIDE, serious_problems
 from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -81,24 +80,17 @@ def test_the_panel_closes_by_keyboard_and_gives_the_focus_back(chat: ChatPage) -
     expect(chat.page.get_by_role("button", name="Activity")).to_be_focused()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_panel_suits_everybody_on_each_page(
-    chat: ChatPage, model: Model, scheme: Literal["light", "dark"]
-) -> None:
+def test_the_panel_suits_everybody_on_each_page(chat: ChatPage, model: Model) -> None:
     play(model)
     page = chat.page
     chat.send("Plan " + "W" * 150)
     chat.wait_for_answer("Begun.")
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     for address in (page.url, chat.base_url):
         page.goto(address)
         panel = open_activity(chat)
         expect(panel.get_by_role("heading", name="Scheduled")).to_be_visible()
-        assert serious_problems(page) == []
-        page.set_viewport_size({"width": 360, "height": 740})
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        assert page.evaluate(TOO_WIDE) == []
-        assert page.evaluate(TOO_SMALL) == []
+        assert serious_problems_in_both_schemes(page) == []
+        assert problems_on_a_phone(page) == []
         page.set_viewport_size({"width": 1280, "height": 720})
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import PHONE, problems_on_a_phone, serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
-from tests.browser.test_fits_everybody import TOO_SMALL, TOO_WIDE, serious_problems
 from tests.model_server import Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -44,12 +43,6 @@ def script(model: Model) -> None:
     model.play(rules={".": Turn(text=["Fine."])})
 
 
-@pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest) -> Literal["light", "dark"]:
-    chosen: Literal["light", "dark"] = request.param
-    return chosen
-
-
 def test_a_new_chat_gets_its_title_without_waiting_for_more_news(chat: ChatPage) -> None:
     chat.page.add_init_script(NO_DELAYED_NEWS)
     chat.reload()
@@ -70,6 +63,7 @@ def test_a_starter_begins_a_chat_that_goes_on_at_its_own_address(chat: ChatPage)
     expect(chat.messages).to_have_text(["My printer does not print"])
 
 
+@pytest.mark.forwarded
 def test_a_first_message_that_was_written_without_a_connection_is_not_lost(chat: ChatPage) -> None:
     chat.connection.cut()
     expect(chat.status).to_have_text("Reconnecting…")
@@ -157,26 +151,21 @@ def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     expect(palette).to_contain_text("Keyboard shortcuts")
 
 
-def test_an_empty_chat_with_menu_and_palette_suits_everybody(
-    chat: ChatPage, scheme: Literal["light", "dark"]
-) -> None:
+def test_an_empty_chat_with_menu_and_palette_suits_everybody(chat: ChatPage) -> None:
     say(chat, "W" * 100)
     page = chat.page
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     chat.new_chat()
     page.get_by_label("Search chats").fill("Fin")
     expect(chat.chats.first.locator("mark")).to_have_text("Fin")
     chat.chats.first.get_by_role("button").click()
-    assert serious_problems(page) == []
+    assert serious_problems_in_both_schemes(page) == []
     page.keyboard.press("Escape")
     page.keyboard.press("Control+k")
     expect(page.get_by_role("dialog")).to_be_visible()
-    assert serious_problems(page) == []
+    assert serious_problems_in_both_schemes(page) == []
     page.keyboard.press("Escape")
-    page.set_viewport_size({"width": 360, "height": 740})
+    page.set_viewport_size(PHONE)
     for opens_list in (False, True):
         if opens_list:
             page.get_by_role("button", name="Chats", exact=True).click()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        assert page.evaluate(TOO_WIDE) == []
-        assert page.evaluate(TOO_SMALL) == []
+        assert problems_on_a_phone(page) == []

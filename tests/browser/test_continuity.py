@@ -90,6 +90,7 @@ def test_a_reload_shows_the_same_log_as_the_live_page(chat: ChatPage, model: Mod
     assert chat.log_entries() == live
 
 
+@pytest.mark.forwarded
 def test_a_dropped_connection_is_shown_and_missed_words_appear_after_the_reconnect(
     chat: ChatPage, model: Model
 ) -> None:
@@ -116,6 +117,7 @@ def cut_within_an_answer(chat: ChatPage, model: Model) -> None:
     chat.connection.cut()
 
 
+@pytest.mark.forwarded
 def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
     chat: ChatPage, model: Model
 ) -> None:
@@ -127,6 +129,7 @@ def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
     expect(chat.answers).to_have_text(["Here I am."])
 
 
+@pytest.mark.forwarded
 def test_an_answer_that_is_stopped_without_a_connection_ends_after_the_reconnect(
     chat: ChatPage, model: Model
 ) -> None:
@@ -139,6 +142,7 @@ def test_an_answer_that_is_stopped_without_a_connection_ends_after_the_reconnect
     expect(chat.answers).to_have_text(["Here "])
 
 
+@pytest.mark.forwarded
 def test_the_state_of_the_connection_is_seen_only_in_trouble(chat: ChatPage) -> None:
     bar, retry = chat.page.locator(".trouble"), chat.page.get_by_role("button", name="Retry now")
     for _ in range(2):
@@ -154,6 +158,7 @@ def test_the_state_of_the_connection_is_seen_only_in_trouble(chat: ChatPage) -> 
         chat.wait_until_connected()
 
 
+@pytest.mark.forwarded
 def test_a_message_written_without_a_connection_is_kept_and_sent_once(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["It came."]))
     chat.connection.cut()
@@ -172,6 +177,7 @@ def test_a_message_written_without_a_connection_is_kept_and_sent_once(chat: Chat
     expect(chat.messages).to_have_text(["Does this arrive?"])
 
 
+@pytest.mark.forwarded
 def test_an_unsent_message_survives_a_reload(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["It came after all."]))
     chat.connection.cut()

@@ -97,6 +97,7 @@ def test_an_edited_message_replaces_the_old_one_in_every_tab(
     expect(session_state(chat)).to_have_count(0)
 
 
+@pytest.mark.forwarded
 def test_a_tab_that_was_disconnected_shows_the_same_log_after_the_reconnect(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
@@ -199,6 +200,7 @@ def test_an_edit_during_an_answer_is_refused_and_kept_for_a_retry(
         expect(tab.unsent).to_have_count(0)
 
 
+@pytest.mark.forwarded
 def test_an_edit_whose_connection_drops_is_sent_once(chat: ChatPage, model: Model) -> None:
     model.play(Turn(text=["One."]), Turn(text=["Two."]))
     talk(chat, "First")

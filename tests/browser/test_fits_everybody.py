@@ -1,12 +1,16 @@
 """Contract: the pages work on a phone, by keyboard and with a screen reader, in light and dark colour schemes."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
+from tests.browser.accessibility import (
+    PHONE,
+    problems_on_a_phone,
+    serious_problems,
+    serious_problems_in_both_schemes,
+)
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
@@ -14,22 +18,6 @@ from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
-SERIOUS_VIOLATIONS = """async (options) => (await axe.run(document, options)).violations
-  .filter(({ impact }) => ["serious", "critical"].includes(impact))
-  .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" | ")}`)"""
-RULES_OF_COLOURS = ("color-contrast", "link-in-text-block")
-"""The rules of axe whose outcome can differ between the light and the dark scheme of one page."""
-END_TRANSITIONS = """() => document.getAnimations()
-  .filter((animation) => animation instanceof CSSTransition)
-  .forEach((transition) => transition.finish())"""
-TOO_WIDE = """() => [...document.querySelectorAll("body *")]
-  .filter((element) => !element.closest("pre, .scroll, .chips, .item-title, .visually-hidden"))
-  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
-  .map((element) => element.outerHTML.slice(0, 150))"""
-TOO_SMALL = """() => [...document.querySelectorAll("button, summary, .file, nav a")]
-  .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 43.5)
-  .map((element) => element.outerHTML.slice(0, 150))"""
 DISTANCE_TO_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
 WIDE_ANSWER = (
     "| " + " | ".join(["a long heading"] * 9) + " |\n" + "|---" * 9 + "|\n" + "| value " * 9 + "|\n\n"
@@ -50,12 +38,6 @@ def play_everything(model: Model) -> None:
     )
 
 
-@pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest) -> Literal["light", "dark"]:
-    chosen: Literal["light", "dark"] = request.param
-    return chosen
-
-
 @pytest.fixture
 def full_chat(staff_chat: ChatPage, model: Model) -> Iterator[ChatPage]:
     chat = staff_chat  # Staff see more than others.
@@ -67,34 +49,16 @@ def full_chat(staff_chat: ChatPage, model: Model) -> Iterator[ChatPage]:
     yield chat
 
 
-def serious_problems(page: Page, rules: Sequence[str] = ()) -> list[str]:
-    """Return the serious and critical accessibility violations that axe finds on the page, after its transitions.
-
-    Args:
-        page: The page; it gets axe once.
-        rules: The ids of axe's rules to check; by default all.
-    """
-    page.evaluate(END_TRANSITIONS)
-    if page.evaluate("typeof axe") == "undefined":
-        page.evaluate(AXE.read_text())
-    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
-    violations: list[str] = page.evaluate(SERIOUS_VIOLATIONS, options)
-    return violations
-
-
-def test_axe_finds_no_serious_violation_on_any_page(
-    full_chat: ChatPage, scheme: Literal["light", "dark"]
-) -> None:
+def test_axe_finds_no_serious_violation_on_any_page(full_chat: ChatPage) -> None:
     page = full_chat.page
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     full_chat.known_state.locator("summary").click()
     full_chat.schedules.locator("summary").click()
     for card in full_chat.log.locator("summary").all():
         card.click()
-    assert serious_problems(page) == []
+    assert serious_problems_in_both_schemes(page) == []
     for path in ("/", "/no-such-page"):
         page.goto(full_chat.address(path))
-        assert serious_problems(page) == []
+        assert serious_problems_in_both_schemes(page) == []
     full_chat.errors.clear()  # the browser reports the 404
 
 
@@ -107,19 +71,16 @@ def test_axe_finds_no_serious_violation_on_the_sign_in_page(browser: Browser, si
 
 def test_on_a_phone_nothing_overflows_and_all_controls_are_large_enough_to_touch(full_chat: ChatPage) -> None:
     page = full_chat.page
-    page.set_viewport_size({"width": 360, "height": 740})
     for address in (page.url, full_chat.base_url):
         page.goto(address)
         page.evaluate(
             "document.querySelectorAll('#main details, #schedules').forEach((element) => (element.open = true))"
         )
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        assert page.evaluate(TOO_WIDE) == []
-        assert page.evaluate(TOO_SMALL) == []
+        assert problems_on_a_phone(page) == []
 
 
 def test_on_a_phone_the_list_of_chats_opens_over_the_page(chat: ChatPage) -> None:
-    chat.page.set_viewport_size({"width": 360, "height": 740})
+    chat.page.set_viewport_size(PHONE)
     chats = chat.page.get_by_role("navigation", name="Chats")
     expect(chats).to_be_hidden()
     chat.page.get_by_role("button", name="Chats", exact=True).click()

@@ -190,6 +190,7 @@ def test_a_job_that_asks_a_question_waits_and_continues_with_the_answer_of_any_t
     expect(chat.job("Write report")).to_contain_text("Approved by demo")
 
 
+@pytest.mark.forwarded
 def test_a_repeated_question_frame_keeps_the_answer_that_is_being_typed(chat: ChatPage, model: Model) -> None:
     play_report(model, "sales", then=Turn(text=["Done."]), precise=True)
     chat.send("A precise report on sales")

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
+from tests.browser.accessibility import TOO_SMALL, serious_problems
 from tests.browser.conftest import OpenTab
-from tests.browser.test_fits_everybody import TOO_SMALL, serious_problems
 from tests.browser.test_languages import OUTSIDE
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
 
+from tests.browser.accessibility import TOO_SMALL, serious_problems
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PERSON
 from tests.browser.model import Model
-from tests.browser.test_fits_everybody import TOO_SMALL, serious_problems
 from tests.model_server import Call, Turn
 from tests.stack.stack import Stack
 

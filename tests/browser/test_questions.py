@@ -75,6 +75,7 @@ def test_a_choice_is_made_with_the_keyboard_and_shown_in_all_tabs_and_after_a_re
     expect(question.get_by_role("button")).to_have_count(0)
 
 
+@pytest.mark.forwarded
 @pytest.mark.parametrize(
     ("kind", "name", "inputs", "lengths"),
     [
@@ -197,6 +198,7 @@ def test_the_fields_of_a_confirmation_are_filled_in_with_the_keyboard(chat: Chat
         expect(result).to_contain_text(line)
 
 
+@pytest.mark.forwarded
 def test_an_approval_changes_no_value_that_the_person_has_not_touched(chat: ChatPage, model: Model) -> None:
     play(model, Call(name="send_letter", args={}), Call(name="count_stars", args={}))
     chat.send("Send the letter")
@@ -216,6 +218,7 @@ def test_an_approval_changes_no_value_that_the_person_has_not_touched(chat: Chat
     expect(chat.tool("count_stars").locator(".result").last).to_contain_text("Is kept: yes")
 
 
+@pytest.mark.forwarded
 def test_an_option_is_chosen_with_all_its_digits(chat: ChatPage, model: Model) -> None:
     play(model, Call(name="get_user_choice", args={"options": [1, 2**53 + 1]}))
     chat.send("Which?")
@@ -225,6 +228,7 @@ def test_an_option_is_chosen_with_all_its_digits(chat: ChatPage, model: Model) -
     assert answer_of(chat, "choose") == {"option": 1}
 
 
+@pytest.mark.forwarded
 def test_an_option_that_is_pressed_without_a_connection_is_sent_with_the_next_one(
     chat: ChatPage, model: Model
 ) -> None:
@@ -241,6 +245,7 @@ def test_an_option_that_is_pressed_without_a_connection_is_sent_with_the_next_on
     expect(chat.log.get_by_text("You chose Basel")).to_be_visible()
 
 
+@pytest.mark.forwarded
 def test_the_name_of_a_field_changes_no_object_of_the_page(chat: ChatPage, model: Model) -> None:
     play(model, Call(name="check_credential", args={"kind": "key"}))
     chat.send("Check it")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.browser.test_audit import audit_url
-from tests.browser.test_fits_everybody import serious_problems
 from tests.browser.test_jobs import play_report, wait_for_progress
 from tests.browser.test_trouble import STOP_SECONDS
 from tests.model_server import Turn
@@ -65,26 +64,24 @@ def test_a_job_that_staff_stop_ends_and_the_agent_answers(
     chat.wait_until_idle()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_violation_on_the_pages_that_stop_invocations(
-    chat: ChatPage, open_tab: OpenTab, model: Model, scheme: Literal["light", "dark"]
+    chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(Turn(text=["So far ", "and no further."], hold_before=[1]))
     chat.send("Go on")
     expect(chat.growing).to_have_text("So far ")
     tab = open_tab(STAFF)
     audit = tab.page
-    audit.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     audit.goto(audit_url(chat))
-    assert serious_problems(audit) == []
+    assert serious_problems_in_both_schemes(audit) == []
     invocations = audit.get_by_role("region", name="Invocations")
     own_page = invocations.locator("th a").get_attribute("href")
     invocations.get_by_role("link", name=re.compile("^Stop ")).click()
-    assert serious_problems(audit) == []
+    assert serious_problems_in_both_schemes(audit) == []
     audit.goto(f"{chat.base_url}{own_page}")
     expect(audit.get_by_role("link", name="Stop…")).to_be_visible()
     assert tab.errors == []
-    assert serious_problems(audit) == []
+    assert serious_problems_in_both_schemes(audit) == []
     tab.errors.clear()  # axe itself sets an inline style here, which the content security policy refuses
     model.release()
     chat.wait_until_idle()

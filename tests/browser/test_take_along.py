@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import TOO_SMALL, TOO_WIDE, serious_problems
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
-from tests.browser.test_fits_everybody import TOO_SMALL, TOO_WIDE, serious_problems
 from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]

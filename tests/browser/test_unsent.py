@@ -15,6 +15,7 @@ from tests.stack.stack import Stack
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
+@pytest.mark.forwarded
 def test_a_draft_and_an_unsent_message_outlive_their_tab(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
@@ -35,6 +36,7 @@ def test_a_draft_and_an_unsent_message_outlive_their_tab(
     assert len(model.requests()) == 1
 
 
+@pytest.mark.forwarded
 def test_a_message_that_one_tab_discards_is_not_sent_by_another(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
@@ -74,6 +76,7 @@ def test_the_draft_of_a_new_chat_waits_for_the_next_new_chat(
     expect(chat.box).to_have_value("The next one")
 
 
+@pytest.mark.forwarded
 def test_the_first_message_of_a_chat_that_never_began_is_sent_by_the_next_new_chat(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:

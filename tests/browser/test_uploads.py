@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, expect
 
+from tests.browser.accessibility import (
+    TOO_SMALL,
+    problems_on_a_phone,
+    serious_problems_in_both_schemes,
+)
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
-from tests.browser.test_fits_everybody import TOO_SMALL, TOO_WIDE, serious_problems
 from tests.model_server import Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -69,6 +73,7 @@ def message_frames(chat: ChatPage) -> list[dict[str, object]]:
     return [frame for data in chat.connection.sent if (frame := json.loads(data))["type"] == "message"]
 
 
+@pytest.mark.forwarded
 def test_files_are_sent_to_the_model_and_shown_in_every_tab(
     chat: ChatPage, open_tab: OpenTab, model: Model, tmp_path: Path
 ) -> None:
@@ -100,6 +105,7 @@ def test_files_are_sent_to_the_model_and_shown_in_every_tab(
     assert chat.save("list.csv", tmp_path) == b"lamp,20\ndesk,120"
 
 
+@pytest.mark.forwarded
 def test_a_message_may_be_files_alone_and_is_resent_without_a_second_upload(
     chat: ChatPage, model: Model
 ) -> None:
@@ -247,26 +253,22 @@ def test_a_file_is_previewed_in_a_panel(chat: ChatPage, model: Model) -> None:
     assert chat.page.evaluate("document.title") != "executed"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model, scheme: str) -> None:
+def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model) -> None:
     page = chat.page
-    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
     model.play(Turn(text=["Thanks."]))
     chat.attach(file("red.png", picture(), "image/png"), file("n" * 100 + ".csv", "a,b\n1,2", "text/csv"))
     chat.send("See")
     chat.wait_for_answer("Thanks.")
     chat.attach(file("x" * 100 + ".txt", "x"), file("red.png", picture(), "image/png"))
     chat.page.evaluate(PASTE, {"text": "word " * 20_000})
-    for width in (1280, 360):
-        page.set_viewport_size({"width": width, "height": 740})
-        assert serious_problems(page) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if width == 360:
-            assert page.evaluate(TOO_WIDE) == []
-        assert page.evaluate(TOO_SMALL) == []
+    assert page.evaluate(TOO_SMALL) == []
+    for is_phone in (False, True):
+        if is_phone:
+            assert problems_on_a_phone(page) == []
+        assert serious_problems_in_both_schemes(page) == []
         chat.files.last.click()
         expect(page.get_by_role("dialog").get_by_role("cell").first).to_be_visible()
-        assert serious_problems(page) == []
+        assert serious_problems_in_both_schemes(page) == []
         page.keyboard.press("Escape")
 
 

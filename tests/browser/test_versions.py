@@ -72,6 +72,7 @@ def test_versions_come_back_with_their_answers_state_and_files_in_every_tab(
     assert "looked up last: 1002" in request and "Goodbye" not in request and "Thank you" not in request
 
 
+@pytest.mark.forwarded
 def test_a_tab_that_was_disconnected_shows_the_version_after_the_reconnect(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_tab_that_was_disconnected_shows_the_version_after_the_reconnect(
     assert away.log_entries() == chat.log_entries()
 
 
+@pytest.mark.forwarded
 def test_a_regenerated_answer_is_a_version_and_a_switch_waits_for_the_end_of_an_answer(
     chat: ChatPage, model: Model
 ) -> None:

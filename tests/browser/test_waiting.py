@@ -48,6 +48,7 @@ def test_a_queued_message_shows_its_place_and_can_be_cancelled(chat: ChatPage, m
     assert len(model.requests()) == 2
 
 
+@pytest.mark.forwarded
 def test_only_trouble_is_shown_and_retry_reconnects(chat: ChatPage) -> None:
     retry = chat.page.get_by_role("button", name="Retry now")
     expect(retry).to_be_hidden()
