@@ -1,4 +1,4 @@
-"""The architecture page names code that exists: each hop of its journeys, each function, folder and file."""
+"""The architecture page names code that exists, and its picture has the packages in the order of their imports."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pydoc import locate
 import pytest
 
 from adk_site.embedded.paths import CHECKOUT
+from tests.test_architecture import ORDERS
 
 PAGE = (CHECKOUT / "docs" / "architecture.md").read_text()
 SCRIPTS = CHECKOUT / "sessions_app" / "static" / "sessions_app"
@@ -17,6 +18,8 @@ HOP = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 IN_PYTHON = re.compile(r"`((?:adk_site|runtime|sessions_app)(?:\.\w+)+)`")
 IN_SCRIPT = re.compile(r"`([\w/]+\.js) (\w+)\.(\w+)`")
 PLACE = re.compile(r"`((?:chat|db|invocations|jobs|live|scheduling|services|deploy)/[\w/.]*)`")
+BOX = re.compile(r"^\|  (\w+)/ .*\n\| +\|\n((?:\|    .*\n)+)", re.MULTILINE)
+ENTRY = re.compile(r"(\w+)(?:/|\.py)(?: |$)")
 
 HOPS = [(journey, hop) for journey in JOURNEY.findall(PAGE) for hop in HOP.findall(journey)]
 
@@ -51,3 +54,11 @@ def test_a_folder_or_file_that_the_page_names_exists(place: str) -> None:
     base = CHECKOUT if place.startswith("deploy/") else CHECKOUT / "sessions_app"
     path = base / place
     assert path.exists() or path.with_suffix(".py").exists()
+
+
+@pytest.mark.parametrize(("package", "lines"), BOX.findall(PAGE))
+def test_the_picture_has_the_importing_packages_above_the_imported_ones(package: str, lines: str) -> None:
+    entries = [name for line in lines.splitlines() for name in ENTRY.findall(line[:48])]
+    places = [ORDERS[package].index(name) for name in entries]
+    assert len(places) > 10
+    assert places == sorted(places, reverse=True)
