@@ -156,7 +156,7 @@ class ModelAnswersContract:
         assert response.error_code == "SAFETY"
         assert response.error_message is not None and response.error_message.startswith("The model ")
 
-    async def test_m2_a_stream_yields_fragments_and_then_the_whole_answer(
+    async def test_m2_a_stream_yields_partial_responses_and_then_the_whole_answer(
         self, server: ModelServer, llm: BaseLlm
     ) -> None:
         server.play(Turn(text=["Hel", "lo ", "world"]))
@@ -168,7 +168,7 @@ class ModelAnswersContract:
         assert final.finish_reason is types.FinishReason.STOP
         assert final.usage_metadata is not None and final.usage_metadata.total_token_count == 12
 
-    async def test_m2_a_fragment_is_yielded_before_the_next_one_is_sent(
+    async def test_m2_a_partial_response_is_yielded_before_the_next_piece_is_sent(
         self, server: ModelServer, llm: BaseLlm
     ) -> None:
         server.play(Turn(text=["first", "second"], hold_before=[1]))

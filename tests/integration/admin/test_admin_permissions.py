@@ -23,25 +23,6 @@ def admin_urls(session: Session) -> list[str]:
     ]
 
 
-def test_users_who_are_not_staff_are_redirected_to_the_login(
-    client: Client, session: Session, person: User
-) -> None:
-    append_event(session, {"text": "Hello"})
-    for user in (None, person):
-        if user:
-            client.force_login(user)
-        for url in admin_urls(session):
-            response = client.get(url)
-            assert response.status_code == 302, url
-            assert "/admin/login/" in response["Location"]
-
-
-def test_staff_without_the_permission_gets_403_at_every_address(client: Client, session: Session) -> None:
-    append_event(session, {"text": "Hello"})
-    sign_in(client)
-    assert {client.get(url).status_code for url in admin_urls(session)} == {403}
-
-
 def test_the_view_permission_is_enough(client: Client, session: Session) -> None:
     append_event(session, {"text": "Hello"})
     sign_in(client, *MODELS)

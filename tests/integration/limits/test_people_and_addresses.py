@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,7 +18,6 @@ from uuid import uuid4
 import pytest
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
-from django.conf import settings as site
 from django.contrib.auth.models import User
 from redis import Redis
 
@@ -270,24 +266,6 @@ async def test_a_redis_that_hangs_delays_few_sockets_and_no_frame(settings: Any,
             counted += 1
         assert counted > 100  # None of them waited for Redis.
         assert frames.count(quota) is not None
-
-
-def test_two_processes_share_their_counts(redis: Redis) -> None:
-    """A process and its fork try 10 things each; together they may do 10."""
-    program = (
-        "import os, django; django.setup()\n"
-        "from sessions_app.limits.quotas import Quota\n"
-        "from sessions_app.limits.rates import Rates\n"
-        "child = os.fork()\n"
-        "process, quota = Rates(), [Quota('sessions:person:1', 10, 3600)]\n"
-        "print(sum(process.count_now(quota) is None for _ in range(10)), flush=True)\n"
-        "if child: os.waitpid(child, 0)"
-    )
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "adk_site.settings", "REDIS_URL": site.REDIS_URL}
-    command = [sys.executable, "-W", "ignore", "-c", program]
-    both = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
-    counts = [int(line) for line in both.stdout.splitlines()]
-    assert (len(counts), sum(counts)) == (2, 10)
 
 
 async def test_a_process_limits_its_own_sockets_while_redis_is_away(redis_away: Callable[[], None]) -> None:

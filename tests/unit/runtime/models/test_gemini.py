@@ -1,32 +1,21 @@
-"""Answers of `Gemini`, through google-genai's real client and a local HTTP server (contract M2, E7)."""
+"""`Gemini` beyond the contract of models: parts, metadata, reasons and delays of Gemini's API (contract M2, E7)."""
 
 from __future__ import annotations
 
 import base64
+import time
 
 import pytest
 
 from runtime import types
+from runtime.errors import ModelError
 from runtime.models import Gemini
 from runtime.models.streaming import StreamedAnswer
 from tests.contracts.model_calls import answer, ask, question, texts
-from tests.model_server import Call, ModelServer, Turn
+from tests.model_server import Call, Failure, ModelServer, Turn
 
 
-async def test_m2_an_unstreamed_answer_has_content_usage_and_finish_reason(
-    server: ModelServer, gemini: Gemini
-) -> None:
-    server.play(Turn(text=["Hello ", "world"]))
-    [response] = await ask(gemini, question())
-    assert texts(response) == ["Hello ", "world"]
-    assert response.partial is None
-    assert response.finish_reason is types.FinishReason.STOP
-    assert response.usage_metadata is not None and response.usage_metadata.total_token_count == 12
-    assert response.model_version == "gemini-test-001"
-    assert response.error_code is None
-
-
-def test_m2_a_fragment_has_the_usage_so_far() -> None:
+def test_m2_a_partial_response_has_the_usage_so_far() -> None:
     streamed = StreamedAnswer()
     partials = [
         streamed.add(_chunk("Hel", 7)),
@@ -111,12 +100,18 @@ async def test_e7_an_answer_without_content_is_an_error_response_with_its_reason
     assert final.error_message == f"The model stopped its answer: {reason}."
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_e7_a_refused_prompt_is_an_error_response(
-    server: ModelServer, gemini: Gemini, stream: bool
+async def test_m2_a_retry_waits_for_the_delay_in_the_error(server: ModelServer, gemini: Gemini) -> None:
+    server.play(Turn(failure=Failure(http_status=429, retry_delay="0.2s")), Turn(text=["Now."]))
+    started = time.monotonic()
+    assert texts(await answer(gemini)) == ["Now."]
+    assert time.monotonic() - started >= 0.2
+
+
+async def test_m2_a_delay_in_the_error_above_the_limit_ends_the_retries(
+    server: ModelServer, gemini: Gemini
 ) -> None:
-    server.play(Turn(block_reason="PROHIBITED_CONTENT"))
-    [response] = await ask(gemini, question(), stream=stream)
-    assert response.content is None
-    assert response.error_code == "PROHIBITED_CONTENT"
-    assert response.error_message == "The model refused the request: PROHIBITED_CONTENT."
+    failure = Failure(http_status=429, status="RESOURCE_EXHAUSTED", retry_delay="3600s")
+    server.play(Turn(failure=failure), Turn(text=["Never requested."]))
+    with pytest.raises(ModelError, match="RESOURCE_EXHAUSTED"):
+        await ask(gemini, question())
+    assert len(server.requests) == 1

@@ -10,7 +10,7 @@ import pytest
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.models import Gemini, LlmRequest
-from tests.contracts.model_calls import answer, ask, model_says, question, texts, user_says
+from tests.contracts.model_calls import answer, ask, question, texts, user_says
 from tests.model_server import ModelServer, Turn
 
 
@@ -57,12 +57,6 @@ async def test_m2_key_and_url_are_read_from_the_environment(
     server.play(Turn(text=["Yes."]))
     assert texts(await answer(Gemini(model="gemini-test"))) == ["Yes."]
     assert server.requests[0].headers["x-goog-api-key"] == "key-from-environment"
-
-
-def test_m2_the_key_is_not_in_repr_and_json() -> None:
-    gemini = Gemini(model="gemini-test", api_key="very-secret")
-    assert "very-secret" not in repr(gemini)
-    assert "very-secret" not in gemini.model_dump_json()
 
 
 EXPECTED_BODY: dict[str, Any] = {
@@ -127,27 +121,12 @@ async def test_q13_the_request_arrives_in_the_json_of_the_api(
     assert request.config.http_options == types.HttpOptions(headers={"x-own": "1"})
 
 
-async def test_q13_an_output_schema_arrives_at_the_server(server: ModelServer, gemini: Gemini) -> None:
-    server.play(Turn(text=['["Kyiv"]']))
-    request = question()
-    request.set_output_schema(list[str])
-    await answer(gemini, request)
-    config = server.requests[0].body["generationConfig"]
-    assert config["responseMimeType"] == "application/json"
-    assert config["responseSchema"]["type"] == "ARRAY"
-    assert config["responseSchema"]["items"] == {"type": "STRING"}
-
-
-async def test_m2_contents_that_end_with_the_model_are_followed_by_a_user_message(
+async def test_m2_a_request_without_contents_is_sent_with_a_user_message(
     server: ModelServer, gemini: Gemini
 ) -> None:
-    server.play(Turn(text=["Done."]), Turn(text=["Begun."]))
-    request = LlmRequest(contents=[user_says("Write."), model_says("A draft.")])
-    await answer(gemini, request)
+    server.play(Turn(text=["Begun."]))
     await answer(gemini, LlmRequest())
-    roles = [[content["role"] for content in sent.body["contents"]] for sent in server.requests]
-    assert roles == [["user", "model", "user"], ["user"]]
-    assert len(request.contents) == 2
+    assert [content["role"] for content in server.requests[0].body["contents"]] == ["user"]
 
 
 async def test_m2_a_request_of_5000_contents_arrives_complete(server: ModelServer, gemini: Gemini) -> None:

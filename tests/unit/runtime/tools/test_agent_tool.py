@@ -85,12 +85,6 @@ async def test_the_agent_gets_the_request_and_the_callers_state_and_its_last_tex
     assert run.closed
 
 
-async def test_thoughts_are_left_out_of_the_result(context: Context) -> None:
-    thought, answer = types.Part(text="Hm. ", thought=True), types.Part(text="Sunny.")
-    FakeRun(context, Event(author="expert", content=types.Content(role="model", parts=[thought, answer])))
-    assert await call(expert(), context, request="?") == "Sunny."
-
-
 async def test_an_agent_without_events_returns_an_empty_text(context: Context) -> None:
     FakeRun(context)
     assert await call(expert(), context, request="?") == ""
