@@ -50,7 +50,7 @@ def long_chat(chat: ChatPage, model: Model) -> ChatPage:
     return chat
 
 
-def fold_nothing_is_lost(page: Page) -> bool:
+def are_rows_in_view_shown(page: Page) -> bool:
     """True when all rows in view are shown."""
     return bool(page.evaluate(ROWS_IN_VIEW))
 
@@ -68,5 +68,5 @@ def test_scrolling_up_neither_jumps_nor_grows_the_page_and_loses_nothing(
     long_chat.box.press("Enter")
     long_chat.wait_for_answer("And again.")
     expect(long_chat.answers.filter(has_text="Done.")).to_be_visible()
-    assert fold_nothing_is_lost(page)
+    assert are_rows_in_view_shown(page)
     assert page.evaluate("document.getElementsByTagName('*').length") <= MAX_NODES

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 from celery import current_app
+from channels.layers import channel_layers
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.test import AsyncClient
@@ -50,6 +51,14 @@ def background_end(transactional_db: None) -> Iterator[None]:
     """Shut down the process's background loop, which synchronous tests use, after the test."""
     yield
     threads.run(shut_down())
+
+
+@pytest.fixture
+def own_layer(servers: None) -> Iterator[None]:
+    """Use a channel layer without connections of earlier event loops."""
+    channel_layers.backends.clear()
+    yield
+    channel_layers.backends.clear()
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Agents that a test has the site serve instead of its own."""
+"""Agents that a test has the site serve instead of its own, and their models."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,3 +21,9 @@ def serve(
     app = App(name=app_name, root_agent=LlmAgent(name=app_name, model=model, tools=list(tools)))
     monkeypatch.setattr(agent_registry, "apps", lambda: {app_name: app})
     return model
+
+
+async def wait_for_requests(model: ScriptedModel, times: int) -> None:
+    """Wait until the model was asked so many times."""
+    while len(model.requests) < times:
+        await asyncio.sleep(0.01)

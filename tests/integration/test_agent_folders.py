@@ -18,15 +18,12 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry
 from tests.integration.conftest import WriteFolder
+from tests.integration.reported_problems import problems
 
 AGENT = """
 from google.adk.agents import Agent
 root_agent = Agent(name="forecaster", model="demo")
 """
-
-
-def problems() -> list[str]:
-    return [f"{message.id} {message.msg}" for message in run_checks(tags=["agents"])]
 
 
 def root_of(app_name: str) -> LlmAgent:

@@ -18,6 +18,7 @@ from sessions_app.db import invocation_queue
 from sessions_app.invocations.background import _runs, run_in_background
 from sessions_app.models import Invocation
 from tests.fakes import ScriptedModel, say
+from tests.integration.served_agents import wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -50,11 +51,6 @@ async def queue_session(person: User) -> UUID:
 
 async def wait_for_status(session_id: UUID, status: str) -> None:
     while not await Invocation.objects.filter(session_id=session_id, status=status).aexists():
-        await asyncio.sleep(0.01)
-
-
-async def wait_for_requests(model: ScriptedModel, times: int) -> None:
-    while len(model.requests) < times:
         await asyncio.sleep(0.01)
 
 

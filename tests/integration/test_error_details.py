@@ -25,6 +25,7 @@ from sessions_app.jobs import JobError, job_tool
 from sessions_app.models import CallError, Event, Invocation, Session, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_queue, run_task, talk
+from tests.integration.pages.page_helpers import shown_to
 
 QUOTA = "Quota exceeded for project 12345"
 HOST = "db-7.internal:5432"
@@ -74,15 +75,9 @@ async def test_what_a_provider_says_is_kept_for_staff_alone(
     assert invocation.error_message == last.body["errorMessage"]
     assert "12345" not in json.dumps(last.body)
     assert invocation.error_detail == QUOTA
-    owner_page = await sync_to_async(chat_page)(person, session)
+    owner_page = await sync_to_async(shown_to)(person, session)
     assert "12345" not in owner_page
     assert f"<summary>Reference</summary>{invocation.invocation_id}" in owner_page
-
-
-def chat_page(person: User, session: Session) -> str:
-    client = Client()
-    client.force_login(person)
-    return client.get(reverse("chat:session", args=[session.pk])).content.decode()
 
 
 @pytest.mark.usefixtures("loop_end")
@@ -125,7 +120,7 @@ class TestJobs:
         assert "The job failed." in sent and HOST not in sent
         for event in Event.objects.all():
             assert HOST not in json.dumps(event.body)
-        assert HOST not in chat_page(person, job.session)
+        assert HOST not in shown_to(person, job.session)
 
     def test_the_sentence_of_a_job_error_reaches_both(
         self, person: User, monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]]
@@ -226,7 +221,7 @@ async def test_staff_with_the_permission_reach_the_traceback_of_a_tool_from_its_
     assert link not in await sync_to_async(session_page)(plain, session)
     detail = await sync_to_async(page)(trusted, "callerror", error.pk)
     assert "Traceback" in detail and "<script>" not in detail and PASSWORD not in detail
-    assert HOST not in await sync_to_async(chat_page)(person, session)
+    assert HOST not in await sync_to_async(shown_to)(person, session)
 
 
 @pytest.mark.usefixtures("loop_end")

@@ -204,7 +204,7 @@ def test_an_odd_event_holds_up_no_other(session: Session, person: User, body: di
     assert SessionFigures.objects.filter(is_settled=True).count() == 2
 
 
-def test_no_error_is_an_error_that_a_person_or_a_tool_did_not_mean(session: Session) -> None:
+def test_an_empty_error_and_a_cancelled_call_are_no_failures(session: Session) -> None:
     for response in (
         {"error": None},
         {"error": ""},

@@ -75,7 +75,7 @@ async def person() -> User:
 
 
 @pytest.mark.parametrize("is_staff", [False, True])
-async def test_whoever_expects_a_chat_that_somebody_else_begins_sees_nothing_of_it(
+async def test_a_tab_that_expects_a_chat_which_another_person_begins_sees_nothing_of_it(
     person: User, is_staff: bool
 ) -> None:
     session_id = uuid4()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from channels.layers import channel_layers
 from pytest_django import Settings
 from redis.asyncio import Redis
 
@@ -68,12 +67,9 @@ class Process:
 
 
 @pytest.fixture(autouse=True)
-def own_layer(servers: None, settings: Settings) -> Iterator[None]:
-    """Use a channel layer without connections of earlier event loops, and processes that soon know each other."""
+def short_heartbeat(own_layer: None, settings: Settings) -> None:
+    """Let processes know each other soon."""
     settings.ADK = {"heartbeat_seconds": HEARTBEAT}
-    channel_layers.backends.clear()
-    yield
-    channel_layers.backends.clear()
 
 
 @asynccontextmanager

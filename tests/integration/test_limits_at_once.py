@@ -25,6 +25,7 @@ from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, say, text_content
 from tests.integration.locks import blocked, held
+from tests.integration.served_agents import wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -78,11 +79,6 @@ async def last_text(session: Session) -> str:
 async def wait_until_settled(session: Session) -> None:
     """Wait until no invocation of the session runs or is queued."""
     while set(await statuses(session)) & {"queued", "running"}:
-        await asyncio.sleep(0.01)
-
-
-async def wait_for_requests(model: ScriptedModel, times: int) -> None:
-    while len(model.requests) < times:
         await asyncio.sleep(0.01)
 
 

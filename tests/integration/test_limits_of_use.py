@@ -19,6 +19,7 @@ from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call, text_content
+from tests.integration.served_agents import wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -69,11 +70,6 @@ async def outcome(session: Session) -> tuple[str, str]:
 async def log_of(session: Session) -> list[str]:
     events = Event.objects.filter(session=session).order_by("seq")
     return [event.text or event.body.get("errorMessage") or event.kind async for event in events]
-
-
-async def wait_for_requests(model: ScriptedModel, times: int) -> None:
-    while len(model.requests) < times:
-        await asyncio.sleep(0.01)
 
 
 async def test_an_invocation_above_its_token_limit_fails_with_a_sentence_and_keeps_the_message(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from channels.layers import channel_layers, get_channel_layer
+from channels.layers import get_channel_layer
 from pytest_django import Settings
 
 from sessions_app.db.event_log import SessionStatus
@@ -22,6 +22,7 @@ from sessions_app.live.relay import GROUP, Relay
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.rendering.session_view import SITE_READER
 
+pytestmark = pytest.mark.usefixtures("own_layer")
 AN_HOUR = 3_600.0
 NOTICES: list[Notice] = [
     InvocationFrame("e-1", "m1", "failed", "It broke."),
@@ -65,14 +66,6 @@ class Listener(Hub):
 
     def receive_notice(self, session_id: UUID, notice: Notice) -> None:
         self.notices.put_nowait((session_id, notice))
-
-
-@pytest.fixture(autouse=True)
-def own_layer(servers: None) -> Iterator[None]:
-    """Use a channel layer without connections of earlier event loops."""
-    channel_layers.backends.clear()
-    yield
-    channel_layers.backends.clear()
 
 
 @pytest.fixture

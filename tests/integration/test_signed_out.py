@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from channels.layers import channel_layers
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as SignInRow
 from django.test import AsyncClient
@@ -23,17 +22,9 @@ from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel
 from tests.integration.socket_tab import OWN, SiteTab
 
-pytestmark = pytest.mark.usefixtures("loop_end")
+pytestmark = pytest.mark.usefixtures("own_layer", "loop_end")
 NO_TICK = {"heartbeat_seconds": 20.0, "lease_seconds": 120.0}
 """No tick during a test: a tab waits five seconds for a frame."""
-
-
-@pytest.fixture(autouse=True)
-def own_layer(servers: None) -> Iterator[None]:
-    """Use a channel layer without connections of earlier event loops."""
-    channel_layers.backends.clear()
-    yield
-    channel_layers.backends.clear()
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from sessions_app.models import AnswerRequest, Event, Invocation, ScheduledTask,
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE, make_scheduled_task
 from tests.integration.job_helpers import run_queue, run_task
+from tests.integration.pages.page_helpers import shown_to
 
 pytestmark = pytest.mark.usefixtures("background_end", "broker")
 DELETED: list[str] = []
@@ -88,12 +89,6 @@ def stop(client: Client, row: Any, reason: str = "") -> None:
     row.refresh_from_db()
 
 
-def chat_page(person: User, session: Session) -> str:
-    client = Client()
-    client.force_login(person)
-    return client.get(reverse("chat:session", args=[session.pk])).content.decode()
-
-
 @pytest.mark.parametrize(
     ("actor", "sentence"),
     [(actors.person, "Stopped"), (lambda user: actors.staff(user, ""), "Stopped by staff")],
@@ -145,7 +140,7 @@ def test_an_invocation_that_waits_is_stopped_and_its_question_is_closed(
     assert not AnswerRequest.objects.exists()
     with pytest.raises((ConflictError, PermissionDeniedError)):
         threads.run(use_cases.answer_long_running_call(row.session, call_id, {"confirmed": True}))
-    page = chat_page(person, row.session)
+    page = shown_to(person, row.session)
     assert "Stopped by staff" in page and HOSTILE not in page and "Rejected by you" not in page
     model.turns = ["Yes?"]
     threads.run(say_more(person, row.session))

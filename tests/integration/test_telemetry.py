@@ -135,14 +135,14 @@ async def metrics_text() -> str:
     return response.content.decode()
 
 
-async def test_without_a_token_a_request_without_one_is_refused(
+async def test_an_empty_token_opens_nothing_when_the_settings_have_none(
     configure: Callable[..., None], person: User
 ) -> None:
     configure()
     assert (await AsyncClient().get("/metrics", headers={"authorization": "Bearer "})).status_code == 403
 
 
-async def test_a_user_of_a_model_without_staff_is_refused(
+async def test_a_user_whose_model_has_no_staff_is_refused_the_metrics(
     configure: Callable[..., None], rf: RequestFactory
 ) -> None:
     configure()

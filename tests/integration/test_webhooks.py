@@ -19,9 +19,7 @@ from django.db.models import F
 from django.test import AsyncClient
 from django.utils import timezone
 
-from runtime.agents import LlmAgent
-from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery
@@ -31,6 +29,7 @@ from sessions_app.webhooks.targets import check_url, is_public
 from tests.fakes import ScriptedModel
 from tests.integration.access import make_job, make_request, make_session
 from tests.integration.api.conftest import make_key
+from tests.integration.served_agents import serve
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 HOOKS = "/api/v1/webhooks"
@@ -69,10 +68,7 @@ async def receiver(configure: Callable[..., None]) -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    scripted = ScriptedModel()
-    app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
-    return scripted
+    return serve(monkeypatch, "words", ScriptedModel())
 
 
 @pytest.fixture
@@ -81,9 +77,9 @@ async def key(person: User) -> dict[str, str]:
     return {"authorization": f"Bearer {await sync_to_async(make_key)(person)}"}
 
 
-async def make_hook(key: dict[str, str], port: int, **wish: Any) -> dict[str, Any]:
+async def make_hook(key: dict[str, str], port: int, **fields: Any) -> dict[str, Any]:
     """Make a webhook by the API, as the response tells it."""
-    body = {"url": f"http://localhost:{port}/hook", "events": EVENTS, **wish}
+    body = {"url": f"http://localhost:{port}/hook", "events": EVENTS, **fields}
     response = await AsyncClient().post(HOOKS, body, content_type="application/json", headers=key)
     assert response.status_code == 201, response.content
     told: dict[str, Any] = response.json()
@@ -156,8 +152,8 @@ async def test_the_webhook_of_a_group_is_told_of_all_people_for_whom_the_key_act
     assert json.loads(body)["data"]["user_id"] == str(people["eve"].pk)
     ended = await WebhookDelivery.objects.exclude(error="").aget()
     assert (ended.payload["data"]["user_id"], ended.next_at) == (str(people["left"].pk), None)
-    for headers, wish in ((key, {}), (service, {"user_id": "eve"})):
-        asked = {"url": "https://example.org/", "events": EVENTS, "is_of_group": True, **wish}
+    for headers, fields in ((key, {}), (service, {"user_id": "eve"})):
+        asked = {"url": "https://example.org/", "events": EVENTS, "is_of_group": True, **fields}
         refused = await AsyncClient().post(HOOKS, asked, content_type="application/json", headers=headers)
         assert refused.status_code == 400, refused.content
 
@@ -269,8 +265,8 @@ async def test_the_key_of_a_service_makes_webhooks_about_its_people_only(
     await bob.groups.aadd(group)
     key = {"authorization": f"Bearer {await sync_to_async(make_key)(person, people=group)}"}
     assert (await make_hook(key, receiver.port, user_id="bob"))["user_id"] == str(bob.pk)
-    wish = {"url": "https://example.org", "events": EVENTS, "user_id": "eve"}
-    refused = await AsyncClient().post(HOOKS, wish, content_type="application/json", headers=key)
+    fields = {"url": "https://example.org", "events": EVENTS, "user_id": "eve"}
+    refused = await AsyncClient().post(HOOKS, fields, content_type="application/json", headers=key)
     assert refused.status_code == 404
     assert len((await AsyncClient().get(HOOKS, headers=key)).json()) == 1
     await bob.groups.aremove(group)
@@ -295,8 +291,8 @@ async def test_the_number_of_webhooks_is_limited(
 ) -> None:
     monkeypatch.setattr(changes, "MAX_WEBHOOKS", 1)
     await make_hook(key, receiver.port)
-    wish = {"url": "https://example.org", "events": EVENTS}
-    refused = await AsyncClient().post(HOOKS, wish, content_type="application/json", headers=key)
+    fields = {"url": "https://example.org", "events": EVENTS}
+    refused = await AsyncClient().post(HOOKS, fields, content_type="application/json", headers=key)
     assert (refused.status_code, refused.json()["code"]) == (429, "limit")
     assert refused.json()["detail"] == "There are 1 webhooks already. Delete one that is not used."
 
@@ -362,8 +358,8 @@ async def test_a_name_that_leads_to_a_private_address_is_not_reached(
         kind = socket.SOCK_STREAM
         return [(socket.AF_INET, kind, 6, "", (address, port)) for address in ("93.184.216.34", "127.0.0.1")]
 
-    wish = {"url": f"https://rebound.example:{receiver.port}/", "events": EVENTS}
-    made = await AsyncClient().post(HOOKS, wish, content_type="application/json", headers=key)
+    fields = {"url": f"https://rebound.example:{receiver.port}/", "events": EVENTS}
+    made = await AsyncClient().post(HOOKS, fields, content_type="application/json", headers=key)
     await AsyncClient().post(f"{HOOKS}/{made.json()['id']}/test", headers=key)
     monkeypatch.setattr(type(asyncio.get_running_loop()), "getaddrinfo", rebound)
     await deliver_due()
@@ -373,7 +369,7 @@ async def test_a_name_that_leads_to_a_private_address_is_not_reached(
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "fields",
     [
         {"url": 7},
         {"url": "http://example.org"},
@@ -386,10 +382,10 @@ async def test_a_name_that_leads_to_a_private_address_is_not_reached(
     ],
     ids=str,
 )
-async def test_a_wish_that_cannot_be_used_is_refused(
-    person: User, key: dict[str, str], wish: dict[str, Any]
+async def test_invalid_fields_of_a_new_webhook_are_refused(
+    person: User, key: dict[str, str], fields: dict[str, Any]
 ) -> None:
-    body = {"url": "https://example.org/hook", "events": ["run.ended"], **wish}
+    body = {"url": "https://example.org/hook", "events": ["run.ended"], **fields}
     response = await AsyncClient().post(HOOKS, body, content_type="application/json", headers=key)
     assert response.status_code in (400, 404, 422)
     assert response["Content-Type"] == "application/problem+json"

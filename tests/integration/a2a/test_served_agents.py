@@ -39,7 +39,7 @@ async def test_a_message_is_answered(program: Client, model: ScriptedModel, pers
     assert (row.session.user, row.session.app_name) == (person, "desk")
 
 
-async def test_the_same_without_streaming(person: User, site: str, model: ScriptedModel) -> None:
+async def test_a_message_is_answered_without_streaming(person: User, site: str, model: ScriptedModel) -> None:
     model.turns.append("Good day.")
     async with program_of(person, site, streaming=False) as program:
         [item] = await items(program, message("Hello"))

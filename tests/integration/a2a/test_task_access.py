@@ -208,7 +208,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(program: Client, waiting: W
     await worker().wait_until_idle()
 
 
-async def test_who_waits_for_a_task_gets_nothing_of_it_when_the_key_is_revoked(
+async def test_a_request_that_waits_for_a_task_gets_nothing_of_it_when_the_key_is_revoked(
     person: User, site: str, waiting: Waits
 ) -> None:
     async with program_of(person, site, streaming=False) as program:

@@ -51,6 +51,20 @@ def sign_in(client: Client, *models: str, rights: Iterable[str] = ("view_text",)
     return client
 
 
+def list_url(model: str, query: str = "") -> str:
+    return reverse(f"admin:sessions_app_{model}_changelist") + query
+
+
+def tool_url(session: Session, name: str) -> str:
+    """Return the address of a tool of the session's page, such as its export."""
+    return reverse(f"admin:sessions_app_session_{name}", args=[session.pk])
+
+
+def told(response: Any) -> str:
+    """Return the messages that the page shows about what was done."""
+    return " ".join(str(message) for message in response.context["messages"])
+
+
 def append_event(
     session: Session,
     *parts: dict[str, Any],

@@ -24,6 +24,7 @@ from tests.integration.admin.audit_rows import (
     page_of,
     read,
     sign_in,
+    tool_url,
 )
 
 pytestmark = pytest.mark.django_db
@@ -34,10 +35,6 @@ KEY = "hunter2-and-more"
 @pytest.fixture(autouse=True)
 def address(client: Client) -> None:
     client.defaults["REMOTE_ADDR"] = ADDRESS
-
-
-def tool(session: Session, name: str) -> str:
-    return reverse(f"admin:sessions_app_session_{name}", args=[session.pk])
 
 
 def make_request(session: Session) -> AnswerRequest:
@@ -62,9 +59,9 @@ def test_18_each_way_to_read_leaves_a_row(client: Client, session: Session, pers
     sign_in(client, *MODELS, "answerrequest", rights=rights)
     urls: list[tuple[str, tuple[str, str, str]]] = [
         (page_of(session), ("open", "session", str(session.pk))),
-        (tool(session, "trace") + "?invocation=e-1", ("open", "session", str(session.pk))),
-        (tool(session, "state"), ("open", "session", str(session.pk))),
-        (tool(session, "state") + "?key=total", ("open", "session", str(session.pk))),
+        (tool_url(session, "trace") + "?invocation=e-1", ("open", "session", str(session.pk))),
+        (tool_url(session, "state"), ("open", "session", str(session.pk))),
+        (tool_url(session, "state") + "?key=total", ("open", "session", str(session.pk))),
         (reverse(f"{inbox}_change", args=[asked.pk]), ("open", "session", str(session.pk))),
         (
             reverse("admin:sessions_app_session_event_raw", args=[session.pk, 1]),
@@ -98,7 +95,7 @@ def test_18_each_way_to_read_leaves_a_row(client: Client, session: Session, pers
     assert (row.actor_kind, row.actor_name, row.address, row.detail) == ("staff", "staff", ADDRESS, "lamp")
     assert timezone.now() - row.at < timedelta(minutes=1)
     StaffAccess.objects.all().delete()
-    for url in (reverse(f"{inbox}_answer", args=[asked.pk]), tool(session, "state") + "?key=total"):
+    for url in (reverse(f"{inbox}_answer", args=[asked.pk]), tool_url(session, "state") + "?key=total"):
         assert client.post(url, {"answer": "perhaps", "key": "total"}).status_code == 200
     assert list(StaffAccess.objects.order_by("pk").values_list("subject_id", "detail")) == [
         (str(session.pk), "inbox"),
@@ -117,7 +114,7 @@ def test_what_is_refused_or_has_no_words_leaves_no_row(
     client.get(reverse("admin:sessions_app_session_changelist"))
     client.force_login(User.objects.create_superuser("root"))
     for name in ("news", "integrity"):
-        assert client.get(tool(rows["session"], name)).status_code == 200
+        assert client.get(tool_url(rows["session"], name)).status_code == 200
     for model in ("tooljob", "invocation"):
         assert (
             client.get(reverse(f"admin:sessions_app_{model}_live", args=[rows[model].pk])).status_code == 200
@@ -175,9 +172,9 @@ def test_masked_values_are_shown_for_a_reason_for_one_session_and_one_sign_in(
     job_page = reverse("admin:sessions_app_tooljob_change", args=[job.pk])
     sign_in(client, "session", "tooljob", rights=("view_text", "unmask_data"))
     assert KEY not in read(client, page_of(session))
-    assert client.post(tool(session, "unmask"), {"reason": ""}).status_code == 200
+    assert client.post(tool_url(session, "unmask"), {"reason": ""}).status_code == 200
     assert KEY not in read(client, page_of(session)), "A reason is demanded."
-    assert client.post(tool(session, "unmask"), {"reason": "Case 7"}).status_code == 302
+    assert client.post(tool_url(session, "unmask"), {"reason": "Case 7"}).status_code == 302
     for url in (
         page_of(session),
         reverse("admin:sessions_app_session_event_raw", args=[session.pk, 1]),
@@ -189,7 +186,7 @@ def test_masked_values_are_shown_for_a_reason_for_one_session_and_one_sign_in(
     row = StaffAccess.objects.get(kind="unmask")
     assert (row.reason, row.subject_id, row.actor_name) == ("Case 7", str(session.pk), "staff")
     assert StaffAccess.objects.filter(detail="change unmasked").exists()
-    client.post(tool(session, "mask"))
+    client.post(tool_url(session, "mask"))
     assert KEY not in read(client, page_of(session))
 
 
@@ -198,12 +195,12 @@ def test_a_grant_to_unmask_ends_by_itself_and_with_the_right(
 ) -> None:
     append_event(session, {"text": f"password={KEY}"}, author="user")
     sign_in(client, "session", rights=("view_text", "unmask_data"))
-    client.post(tool(session, "unmask"), {"reason": "Case 7"})
+    client.post(tool_url(session, "unmask"), {"reason": "Case 7"})
     User.objects.get(username="staff").user_permissions.remove(
         *User.objects.get(username="staff").user_permissions.filter(codename="unmask_data")
     )
     assert KEY not in read(client, page_of(session))
     client.force_login(User.objects.create_superuser("root"))
     settings.ADK = {**settings.ADK, "unmask_seconds": 0.000001}
-    client.post(tool(session, "unmask"), {"reason": "Case 8"})
+    client.post(tool_url(session, "unmask"), {"reason": "Case 8"})
     assert KEY not in read(client, page_of(session))

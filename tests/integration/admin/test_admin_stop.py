@@ -13,14 +13,10 @@ from django.urls import reverse
 
 from sessions_app.jobs import response as job_response
 from sessions_app.models import Invocation, Session, ToolJob
+from tests.integration.admin.audit_rows import told
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOSTILE = "<script>alert(1)</script>\"'>"
-
-
-@pytest.fixture
-def session(person: User) -> Session:
-    return Session.objects.create(app_name="help_desk", user=person, key="s-1", title="Broken lamp")
 
 
 @pytest.fixture
@@ -52,10 +48,6 @@ def sign_in(client: Client, *permissions: str, is_superuser: bool = False) -> Us
     return staff
 
 
-def messages_in(response: Any) -> str:
-    return " ".join(str(message) for message in response.context["messages"])
-
-
 def test_a_stop_records_user_time_and_reason_and_returns_to_the_page_with_the_link(
     client: Client, row: Any
 ) -> None:
@@ -67,7 +59,7 @@ def test_a_stop_records_user_time_and_reason_and_returns_to_the_page_with_the_li
     assert client.get(stop_url(row), {"next": session_page}).status_code == 200
     response = client.post(stop_url(row), {"reason": HOSTILE, "next": session_page}, follow=True)
     assert response.redirect_chain == [(session_page, 302)]
-    assert "is being stopped" in messages_in(response)
+    assert "is being stopped" in told(response)
     row.refresh_from_db()
     assert (row.status, row.cancelled_by, row.cancel_reason) == ("cancelled", staff, HOSTILE)
     assert row.cancel_requested_at is not None and row.finished_at is not None
@@ -149,7 +141,7 @@ def test_a_row_that_has_ended_is_unchanged(client: Client, row: Any) -> None:
     type(row).objects.update(status="failed")
     sign_in(client, is_superuser=True)
     response = client.post(stop_url(row), follow=True)
-    assert "nothing to stop" in messages_in(response) and "failed" in messages_in(response)
+    assert "nothing to stop" in told(response) and "failed" in told(response)
     row.refresh_from_db()
     assert (row.status, row.cancelled_by) == ("failed", None)
 

@@ -17,8 +17,7 @@ from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import load_eval_set
 from sessions_app.evaluation.sources import marked_set
 from sessions_app.models import Annotation, Event, Feedback, Remit, Session, StaffAccess, StaffAct
-from tests.integration.admin.audit_rows import HOSTILE, append_event, page_of, read, sign_in
-from tests.integration.admin.test_large_lists import list_url
+from tests.integration.admin.audit_rows import HOSTILE, append_event, list_url, page_of, read, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADD = "/admin/sessions_app/annotation/add/"

@@ -22,7 +22,7 @@ def key(person: User) -> ApiKey:
     return ApiKey.objects.all().make(user=person, name="Laptop", scopes=["read"])[0]
 
 
-def wish(user: User, **fields: object) -> dict[str, object]:
+def new_key(user: User, **fields: object) -> dict[str, object]:
     limits = {"requests_per_minute": 60, "tokens_per_day": 1000}
     return {"name": "Robot", "user": user.pk, "scopes": ["run"], **limits, **fields}
 
@@ -50,7 +50,7 @@ def test_the_key_of_a_service_is_shown_once_and_acts_for_its_people(client: Clie
     robot = User.objects.create_user("robot")
     customers = Group.objects.create(name="customers")
     add = reverse("admin:sessions_app_apikey_add")
-    response = client.post(add, wish(robot, people=customers.pk))
+    response = client.post(add, new_key(robot, people=customers.pk))
     found = re.search(r"<code>(adk_[\w-]{43})</code>", response.content.decode())
     assert found, response.content.decode()
     assert "no-store" in response["Cache-Control"]
@@ -68,8 +68,8 @@ def test_the_page_tells_that_a_service_has_as_many_keys_as_are_allowed(
     sign_in(client, "apikey", rights=["add_apikey"])
     robot = User.objects.create_user("robot")
     add = reverse("admin:sessions_app_apikey_add")
-    client.post(add, wish(robot))
-    assert "There are 1 keys already." in client.post(add, wish(robot)).content.decode()
+    client.post(add, new_key(robot))
+    assert "There are 1 keys already." in client.post(add, new_key(robot)).content.decode()
     assert ApiKey.objects.count() == 1
 
 
@@ -77,16 +77,16 @@ def test_nobody_makes_a_key_of_staff_or_outside_of_the_remit(client: Client) -> 
     sign_in(client, "apikey", rights=["add_apikey"])
     add = reverse("admin:sessions_app_apikey_add")
     root = User.objects.create_superuser("root")
-    assert "Select a valid choice" in client.post(add, wish(root)).content.decode()
+    assert "Select a valid choice" in client.post(add, new_key(root)).content.decode()
     clerks, customers, others = (
         Group.objects.create(name=name) for name in ("clerks", "customers", "others")
     )
     User.objects.get(username="staff").groups.add(clerks)
     Remit.objects.create(group=clerks, people=customers)
     robot = User.objects.create_user("robot")
-    assert "Select a valid choice" in client.post(add, wish(robot)).content.decode()
+    assert "Select a valid choice" in client.post(add, new_key(robot)).content.decode()
     robot.groups.add(customers)
-    assert "Select a valid choice" in client.post(add, wish(robot, people=others.pk)).content.decode()
+    assert "Select a valid choice" in client.post(add, new_key(robot, people=others.pk)).content.decode()
     assert not ApiKey.objects.exists()
-    client.post(add, wish(robot, people=customers.pk))
+    client.post(add, new_key(robot, people=customers.pk))
     assert ApiKey.objects.get().people == customers

@@ -12,8 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from sessions_app.models import EvaluatedCase, Evaluation, Remit, Session, StaffAccess, StaffAct
-from tests.integration.admin.audit_rows import HOSTILE, page_of, read, sign_in
-from tests.integration.admin.test_large_lists import list_url
+from tests.integration.admin.audit_rows import HOSTILE, list_url, page_of, read, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 migration = import_module("sessions_app.migrations.0043_evaluations")

@@ -33,7 +33,7 @@ from sessions_app.models import AnswerRequest, Event, Invocation, Session, Sessi
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
-from tests.integration.admin.audit_rows import HOSTILE
+from tests.integration.admin.audit_rows import HOSTILE, told
 from tests.integration.job_helpers import run_task, talk
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -123,10 +123,6 @@ async def idle() -> None:
     await worker().wait_until_idle()
 
 
-def told(response: Any) -> str:
-    return " ".join(str(message) for message in response.context["messages"])
-
-
 def chat_of(row: AnswerRequest) -> str:
     """Return the answer to the call as the chat page shows it."""
     event = Event.objects.filter(session=row.session_id, author="user", kind="response").latest("seq")
@@ -172,7 +168,7 @@ def test_a_rejection_tells_the_model_and_the_person_the_reason(
     assert "This call was rejected: it did not run. The reason: <script>" in heard
 
 
-def test_who_may_not_answer_reads_why_and_a_forged_answer_is_refused(
+def test_staff_who_may_not_answer_read_why_and_a_forged_answer_is_refused(
     client: Client, person: User, model: ScriptedModel
 ) -> None:
     row = wait(person, model, call("refund", euros=7), "Refunded.")
@@ -222,7 +218,7 @@ def test_staff_with_the_general_permission_answer_choices_jobs_and_long_running_
     assert list(acts.values_list("reason", flat=True)) == ["It is fair"] * 3
 
 
-def test_of_the_person_two_members_of_staff_and_a_rule_one_decides_and_the_others_are_told_who(
+def test_one_of_four_answers_at_once_decides_and_the_others_are_told_who(
     person: User, model: ScriptedModel, background_end: None
 ) -> None:
     row = wait(person, model, call("pay", euros=9), "Paid.")

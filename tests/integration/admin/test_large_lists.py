@@ -21,6 +21,7 @@ from sessions_app.models import Event, Invocation, Session
 from tests.integration.admin.audit_rows import (
     append_event,
     create_one_of_each,
+    list_url,
     make_job,
     page_of,
     read,
@@ -41,10 +42,6 @@ def staff(client: Client) -> Client:
 @pytest.fixture
 def sample() -> None:
     call_command("adk_sample_data", events=400, stdout=StringIO())
-
-
-def list_url(model: str, query: str = "") -> str:
-    return reverse(f"admin:sessions_app_{model}_changelist") + query
 
 
 def statements_of(client: Client, url: str) -> list[str]:

@@ -23,8 +23,16 @@ from sessions_app.models import (
     SessionFigures,
 )
 from sessions_app.rendering.plots import stacked_bars
-from tests.integration.admin.audit_rows import HOSTILE, append_event, make_job, page_of, read, sign_in
-from tests.integration.admin.test_large_lists import list_url, statements_of
+from tests.integration.admin.audit_rows import (
+    HOSTILE,
+    append_event,
+    list_url,
+    make_job,
+    page_of,
+    read,
+    sign_in,
+)
+from tests.integration.admin.test_large_lists import statements_of
 
 pytestmark = pytest.mark.django_db
 TODAY = timezone.localdate

@@ -17,6 +17,7 @@ from tests.integration.admin.audit_rows import (
     MODELS,
     append_event,
     create_one_of_each,
+    list_url,
     page_of,
     read,
     sign_in,
@@ -41,10 +42,6 @@ def other_session(person: User) -> Session:
     return Session.objects.create(app_name="shop", user=person, key="s-2", title="Red boots")
 
 
-def list_of(model: str, query: str = "") -> str:
-    return reverse(f"admin:sessions_app_{model}_changelist") + query
-
-
 def page(model: str, row: Any, name: str = "change") -> str:
     return reverse(f"admin:sessions_app_{model}_{name}", args=[row.pk])
 
@@ -64,26 +61,26 @@ def test_17_without_the_right_no_page_has_words_of_a_conversation(
 ) -> None:
     sign_in(client, *MODELS, rights=())
     for model in MODELS:
-        for url in (list_of(model), page(model, rows[model])):
+        for url in (list_url(model), page(model, rows[model])):
             response = client.get(url)
             is_refused = response.status_code == 403
             assert is_refused or (response.status_code == 200 and "model-session" not in url), url
             html = response.content.decode()
             assert not any(word in html for word in WORDS), url
-    assert "help_desk s-1" in read(client, list_of("tooljob"))
+    assert "help_desk s-1" in read(client, list_url("tooljob"))
 
 
 def test_without_the_right_nobody_searches(client: Client, rows: dict[str, Any]) -> None:
     sign_in(client, *MODELS, rights=())
     for model in ("session", "invocation", "tooljob", "scheduledtask", "feedback"):
-        assert client.get(list_of(model, "?q=lamp")).status_code == 403
-        assert 'name="q"' not in read(client, list_of(model))
+        assert client.get(list_url(model, "?q=lamp")).status_code == 403
+        assert 'name="q"' not in read(client, list_url(model))
 
 
 def test_the_right_alone_opens_nothing(client: Client, rows: dict[str, Any]) -> None:
     sign_in(client, rights=("view_text", "approve_answerrequest", "export_data", "unmask_data", "erase_data"))
     for model in MODELS:
-        assert client.get(list_of(model)).status_code == 403
+        assert client.get(list_url(model)).status_code == 403
         assert client.get(page(model, rows[model])).status_code == 403
 
 
@@ -92,12 +89,12 @@ def test_staff_see_the_apps_of_their_remit_only(client: Client, rows: dict[str, 
     shop = other_session(person)
     append_event(shop, {"text": "Boots"})
     for model in MODELS:
-        html = read(client, list_of(model))
+        html = read(client, list_url(model))
         assert "help_desk" not in html and "Broken lamp" not in html, model
         assert client.get(page(model, rows[model]), follow=False).status_code in (302, 404), model
-    assert "Red boots" in read(client, list_of("session"))
+    assert "Red boots" in read(client, list_url("session"))
     assert "Boots" in read(client, page_of(shop))
-    assert "Broken lamp" not in read(client, list_of("session", "?q=lamp"))
+    assert "Broken lamp" not in read(client, list_url("session", "?q=lamp"))
     assert client.get(page_of(rows["session"])).status_code == 404
     for url in (
         reverse("admin:sessions_app_session_event_raw", args=[rows["session"].pk, 1]),
@@ -112,7 +109,7 @@ def test_a_remit_names_the_people_whose_sessions_are_seen(client: Client, sessio
     eve.groups.add(customers)
     mine = Session.objects.create(app_name="help_desk", user=eve, key="s-9", title="Green lamp")
     with_remit(client, "session", people=customers)
-    html = read(client, list_of("session"))
+    html = read(client, list_url("session"))
     assert "Green lamp" in html and "Broken lamp" not in html
     assert client.get(page_of(session)).status_code == 404
     assert client.get(page_of(mine)).status_code == 200
@@ -124,11 +121,11 @@ def test_several_remits_add_up_and_a_superuser_has_none(
     other_session(person)
     with_remit(client, "session", app_name="shop")
     Remit.objects.create(group=Group.objects.get(name="clerks"), app_name="help_desk")
-    html = read(client, list_of("session"))
+    html = read(client, list_url("session"))
     assert "Red boots" in html and "Broken lamp" in html
     User.objects.update(is_superuser=True)
     Remit.objects.filter(app_name="help_desk").delete()
-    assert "Broken lamp" in read(client, list_of("session"))
+    assert "Broken lamp" in read(client, list_url("session"))
 
 
 def test_staff_act_within_their_remit_only(client: Client, rows: dict[str, Any], person: User) -> None:
@@ -165,10 +162,10 @@ def test_labels_are_offered_with_the_right_to_read_them_and_within_the_remit(
     Annotation.objects.create(session=session, label="fraud", by_name="root")
     Annotation.objects.create(session=other_session(person), label="refunds", by_name="root")
     with_remit(client, "session", rights=("view_text",), app_name="shop")
-    assert "?label=" not in read(client, list_of("session"))
+    assert "?label=" not in read(client, list_url("session"))
     staff = User.objects.get(username="staff")
     staff.user_permissions.add(Permission.objects.get(codename="view_annotation"))
-    html = read(client, list_of("session"))
+    html = read(client, list_url("session"))
     assert "?label=refunds" in html and "fraud" not in html
 
 

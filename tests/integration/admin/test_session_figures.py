@@ -17,8 +17,8 @@ from django.utils import timezone
 from sessions_app.admin import keyset_list, session_export
 from sessions_app.figures.batches import count_figures
 from sessions_app.models import Invocation, Session
-from tests.integration.admin.audit_rows import append_event, read
-from tests.integration.admin.test_large_lists import list_url, statements_of
+from tests.integration.admin.audit_rows import append_event, list_url, read
+from tests.integration.admin.test_large_lists import statements_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 USAGE = {"promptTokenCount": 1200, "candidatesTokenCount": 34}

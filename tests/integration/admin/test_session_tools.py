@@ -34,6 +34,7 @@ from tests.integration.admin.audit_rows import (
     page_of,
     read,
     sign_in,
+    tool_url,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
@@ -47,16 +48,12 @@ def session(person: User) -> Session:
     return session
 
 
-def tool(session: Session, name: str) -> str:
-    return reverse(f"admin:sessions_app_session_{name}", args=[session.pk])
-
-
 def test_an_archive_has_all_of_the_session_and_is_recorded(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "export_data"))
-    assert "1 events" in read(client, tool(session, "export"))
-    assert client.post(tool(session, "export"), {"form": "archive", "reason": ""}).status_code == 200
+    assert "1 events" in read(client, tool_url(session, "export"))
+    assert client.post(tool_url(session, "export"), {"form": "archive", "reason": ""}).status_code == 200
     assert not StaffAccess.objects.filter(kind="export").exists()
-    response = client.post(tool(session, "export"), {"form": "archive", "reason": "A court asked."})
+    response = client.post(tool_url(session, "export"), {"form": "archive", "reason": "A court asked."})
     with ZipFile(BytesIO(response.getvalue())) as archive:
         names = set(archive.namelist())
         document = json.loads(archive.read(f"sessions/{session.pk}.json"))
@@ -68,7 +65,7 @@ def test_an_archive_has_all_of_the_session_and_is_recorded(client: Client, sessi
 
 def test_a_record_is_one_inert_page_whose_name_has_its_hash(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "export_data"))
-    response = client.post(tool(session, "export"), {"form": "record", "reason": "A court asked."})
+    response = client.post(tool_url(session, "export"), {"form": "record", "reason": "A court asked."})
     content = response.getvalue()
     html = content.decode()
     sha256 = hashlib.sha256(content).hexdigest()
@@ -90,17 +87,17 @@ def test_a_record_shows_no_part_of_a_secret_where_it_shortens_a_text(
     append_cut_secrets(session, length)
     sign_in(client, "session", rights=("view_text", "export_data"))
     form = {"form": "record", "reason": "A court asked."}
-    html = client.post(tool(session, "export"), form).getvalue().decode()
+    html = client.post(tool_url(session, "export"), form).getvalue().decode()
     assert "zzz" in html and not any(part in html for part in ("q7q7", *PARTS_OF_SECRETS))
 
 
 def test_25_an_erasure_shows_counts_asks_why_and_leaves_a_tombstone(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "erase_data"))
-    html = read(client, tool(session, "erase"))
+    html = read(client, tool_url(session, "erase"))
     assert "1 sessions, 1 events" in html and "1 artifacts" in html
-    assert client.post(tool(session, "erase"), {"reason": ""}).status_code == 200
+    assert client.post(tool_url(session, "erase"), {"reason": ""}).status_code == 200
     assert Session.objects.filter(pk=session.pk).exists()
-    response = client.post(tool(session, "erase"), {"reason": "Asked for."}, follow=True)
+    response = client.post(tool_url(session, "erase"), {"reason": "Asked for."}, follow=True)
     assert "Erased: 1 sessions, 1 events" in response.content.decode()
     assert not Event.objects.filter(session=session.pk).exists()
     tombstone = Tombstone.objects.get()
@@ -115,9 +112,9 @@ def test_25_an_erasure_shows_counts_asks_why_and_leaves_a_tombstone(client: Clie
 def test_a_hold_blocks_an_erasure_in_the_admin(client: Client, session: Session) -> None:
     hold = LegalHold.objects.create(user=session.user, reason="A court asked.")
     sign_in(client, "session", rights=("view_text", "erase_data"))
-    html = read(client, tool(session, "erase"))
+    html = read(client, tool_url(session, "erase"))
     assert str(hold) in html and 'name="reason"' not in html
-    client.post(tool(session, "erase"), {"reason": "Asked for."})
+    client.post(tool_url(session, "erase"), {"reason": "Asked for."})
     assert Session.objects.filter(pk=session.pk).exists()
     assert not StaffAct.objects.exists() and not Tombstone.objects.exists()
 
@@ -126,16 +123,16 @@ def test_each_tool_needs_its_own_right_and_is_offered_with_it(client: Client, se
     sign_in(client, "session", rights=("view_text",))
     html = read(client, page_of(session))
     for name in ("export", "unmask", "erase"):
-        assert tool(session, name) not in html
-        assert client.get(tool(session, name)).status_code == 403
-        assert client.post(tool(session, name), {"reason": "x", "form": "archive"}).status_code == 403
+        assert tool_url(session, name) not in html
+        assert client.get(tool_url(session, name)).status_code == 403
+        assert client.post(tool_url(session, name), {"reason": "x", "form": "archive"}).status_code == 403
     lists = [reverse("admin:sessions_app_session_changelist") + query for query in ("", "?q=hello")]
-    assert not any(tool(session, "export") in read(client, url) for url in lists)
+    assert not any(tool_url(session, "export") in read(client, url) for url in lists)
     User.objects.update(is_superuser=True)
     html = read(client, page_of(session))
-    assert all(tool(session, name) in html for name in ("export", "unmask", "erase"))
+    assert all(tool_url(session, name) in html for name in ("export", "unmask", "erase"))
     for html in (read(client, url) for url in lists):
-        assert tool(session, "export") in html and tool(session, "erase") in html
+        assert tool_url(session, "export") in html and tool_url(session, "erase") in html
 
 
 def test_the_data_of_a_person_are_exported_and_erased_from_the_list_of_users(

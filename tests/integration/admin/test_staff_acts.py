@@ -40,11 +40,6 @@ def root(client: Client) -> User:
     return user
 
 
-@pytest.fixture
-def session(person: User) -> Session:
-    return Session.objects.create(app_name="help_desk", user=person, key="s-1", title="Broken lamp")
-
-
 @pytest.fixture(params=["invocation", "job"])
 def row(request: pytest.FixtureRequest, session: Session) -> Any:
     if request.param == "job":

@@ -26,7 +26,7 @@ from sessions_app.models import (
     UserState,
 )
 from tests.fakes import ScriptedModel
-from tests.integration.admin.audit_rows import HOSTILE
+from tests.integration.admin.audit_rows import HOSTILE, told
 from tests.integration.job_helpers import talk
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,10 +76,6 @@ def state_of(session: Session) -> tuple[Any, Any, Any]:
     session.refresh_from_db()
     user = UserState.objects.get(user=session.user_id, app_name="desk")
     return session.state, user.state, AppState.objects.get(app_name="desk").state
-
-
-def told(response: Any) -> str:
-    return " ".join(str(message) for message in response.context["messages"])
 
 
 def test_a_correction_of_all_scopes_is_one_event_with_the_changed_keys_which_agents_read(

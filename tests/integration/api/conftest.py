@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
-from django.test import AsyncClient
+from django.test import AsyncClient, Client
 
 from sessions_app.models import ApiKey, Scope
 
@@ -16,6 +16,10 @@ def make_key(user: User, *scopes: str, **fields: Any) -> str:
     """Store a key of the user, with all scopes unless some are named; return it."""
     _, key = ApiKey.objects.all().make(user=user, name="test", scopes=[*(scopes or Scope.values)], **fields)
     return key
+
+
+def with_key(key: str) -> Client:
+    return Client(headers={"authorization": f"Bearer {key}"}, raise_request_exception=False)
 
 
 class Program(AsyncClient):

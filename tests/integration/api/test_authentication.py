@@ -20,15 +20,11 @@ from sessions_app.errors import NotFoundError
 from sessions_app.models import ApiKey, Session, Webhook
 from sessions_app.programs.callers import Caller
 from sessions_app.programs.known_keys import key_in_force
-from tests.integration.api.conftest import make_key
+from tests.integration.api.conftest import make_key, with_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ME = "/api/v1/me"
 TOKEN = {"X-CSRFToken": "a" * 32}
-
-
-def with_key(key: str) -> Client:
-    return Client(headers={"authorization": f"Bearer {key}"}, raise_request_exception=False)
 
 
 def test_a_key_tells_its_person_and_its_scopes(person: User) -> None:

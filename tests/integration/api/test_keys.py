@@ -22,16 +22,12 @@ from sessions_app.errors import PermissionDeniedError
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
 from sessions_app.models import AccountAct, ApiKey, Scope
-from tests.integration.api.conftest import make_key
+from tests.integration.api.conftest import make_key, with_key
 from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("background_end")
 KEYS = "/api/v1/keys"
 READ = {"name": "Laptop", "scopes": ["read"]}
-
-
-def with_key(key: str) -> Client:
-    return Client(headers={"authorization": f"Bearer {key}"}, raise_request_exception=False)
 
 
 def made(client: Client, **fields: Any) -> Any:
@@ -151,7 +147,9 @@ async def test_no_key_outlives_a_maker_that_is_revoked_meanwhile(person: User, f
     ],
     ids=str,
 )
-def test_a_wish_that_cannot_be_used_is_refused_with_a_sentence(person: User, fields: dict[str, Any]) -> None:
+def test_invalid_fields_of_a_new_key_are_refused_with_a_sentence(
+    person: User, fields: dict[str, Any]
+) -> None:
     response = made(with_key(make_key(person)), **fields)
     assert response.status_code in (400, 422)
     assert response.json()["detail"]

@@ -374,7 +374,7 @@ async def test_a_bad_message_is_refused_with_a_sentence(
     assert not await Invocation.objects.aexists()
 
 
-async def test_a_session_of_nobody_has_no_runs(key: dict[str, str]) -> None:
+async def test_a_message_to_an_unknown_session_is_not_found(key: dict[str, str]) -> None:
     response = await AsyncClient().post(
         f"/api/v1/sessions/{uuid4()}/runs", {"text": "hi"}, content_type="application/json", headers=key
     )

@@ -1,7 +1,7 @@
 """Run `manage.py` in forks of a process that has imported the site: importing it anew takes seconds of CPU time.
 
 `python -m tests.integration.commands.fork_server FD` takes requests from a socket until it is closed: a message with
-arguments, environment and the wish for a controlling terminal; and the files for input, output, errors and the answer.
+arguments, environment and a flag for a controlling terminal; and the files for input, output, errors and the answer.
 The answer is the process id, and, after the end, the exit code.
 """
 

@@ -100,7 +100,7 @@ def test_an_interrupt_between_two_prompts_leaves_as_at_the_prompt(chat: Chat, pe
         assert terminal.end() == 0
 
 
-def test_who_is_told_to_end_hands_the_answer_over(chat: Chat, person: User) -> None:
+def test_a_command_that_gets_sigterm_hands_its_answer_over(chat: Chat, person: User) -> None:
     with chat() as terminal:
         terminal.expect("you>")
         terminal.type("long\r")

@@ -153,7 +153,7 @@ def test_cases_whose_conversations_were_erased_are_counted(
     assert "left out because their conversations were erased: 1." in capsys.readouterr().err
 
 
-def test_who_detaches_gets_the_address_of_the_page(sent: list[int], tmp_path: Path) -> None:
+def test_a_detached_evaluation_prints_the_address_of_its_page(sent: list[int], tmp_path: Path) -> None:
     said = evaluate(write_set(tmp_path, RIGHT), "--detach")
     page = f"/admin/sessions_app/evaluation/{Evaluation.objects.get().pk}/change/"
     assert said == f"Evaluation of 1 case: {page}\n" and len(sent) == 1
@@ -161,7 +161,7 @@ def test_who_detaches_gets_the_address_of_the_page(sent: list[int], tmp_path: Pa
     assert begun["page"].startswith("/admin/")
 
 
-def test_a_site_without_workers_is_told_and_who_interrupts_cancels(
+def test_without_workers_the_command_says_so_and_ctrl_c_cancels(
     sent: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(adk_eval, "LOOK_SECONDS", 0.05)

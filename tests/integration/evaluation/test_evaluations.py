@@ -216,7 +216,7 @@ def test_two_cases_that_end_at_once_end_the_evaluation(sent: list[int]) -> None:
     assert (found.passed, found.failed, found.broken) == (1, 2, 1)
 
 
-def test_who_waits_hears_of_each_end(sent: list[int]) -> None:
+def test_the_end_is_told_to_a_waiting_process_at_once(sent: list[int]) -> None:
     evaluation = begin(RIGHT, WRONG_CALL)
     looks = wait_for_end(evaluation.pk, look_seconds=60)
     assert next(looks).finished_at is None

@@ -8,13 +8,11 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from runtime.agents import LlmAgent
-from runtime.apps import App
-from sessions_app import agent_registry
 from sessions_app.limits import shared_redis
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.limits.rates import rates
 from tests.fakes import ScriptedModel
+from tests.integration.served_agents import serve
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +31,4 @@ def redis(servers: None) -> Iterator[Redis]:
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     """The model of `words`, the only app."""
-    scripted = ScriptedModel()
-    app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
-    return scripted
+    return serve(monkeypatch, "words", ScriptedModel())

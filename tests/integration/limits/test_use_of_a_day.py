@@ -107,7 +107,7 @@ async def test_the_cost_of_a_day_is_limited(person: User, model: ScriptedModel, 
 
 
 @pytest.mark.parametrize("client_id", ["job:1", "schedule:1:1", "answer:1"])
-async def test_what_must_not_be_lost_is_limited_too_and_kept(
+async def test_results_of_jobs_scheduled_tasks_and_answers_are_limited_too_and_kept(
     person: User, model: ScriptedModel, configure: Configure, client_id: str
 ) -> None:
     configure(tokens_per_person=1000)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
+from django.test import Client
 from django.urls import reverse
 
 from sessions_app.models import Artifact, Event, Session
@@ -42,6 +44,13 @@ def save_artifact(session: Session, filename: str, content: bytes = b"a,b", /, *
 
 def page(session: Session) -> str:
     return reverse("chat:session", args=[session.id])
+
+
+def shown_to(person: User, session: Session) -> str:
+    """Return the page of the session as a new browser of the person gets it."""
+    client = Client()
+    client.force_login(person)
+    return client.get(page(session)).content.decode()
 
 
 def file_url(session: Session, filename: str) -> str:

@@ -185,7 +185,7 @@ def test_the_activity_needs_six_queries_however_much_there_is(
     assert f"Each list ends after {MAX_ROWS} entries." in html
 
 
-def test_a_list_of_the_most_rows_is_whole(browser_of_person: Client, session: Session) -> None:
+def test_only_a_list_that_is_cut_says_so(browser_of_person: Client, session: Session) -> None:
     for number in range(MAX_ROWS):
         add_task(session, number=number)
     assert "Each list ends" not in activity(browser_of_person)

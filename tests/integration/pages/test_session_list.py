@@ -246,7 +246,7 @@ def test_a_search_finds_titles_by_any_part_and_texts_by_the_beginnings_of_words(
     assert sorted(listed(browser_of_person, q=query)) == expected
 
 
-def test_a_hit_shows_its_place(browser_of_person: Client, person: User) -> None:
+def test_a_hit_is_shown_with_the_words_around_it(browser_of_person: Client, person: User) -> None:
     add_event(make(person, "Other"), "before " * 20 + "the <i>Lamp</i> " + "after " * 20)
     html = browser_of_person.get("/chats/", {"q": "lam"}).content.decode()
     assert "before the &lt;i&gt;<mark>Lam</mark>p&lt;/i&gt; after" in html

@@ -205,7 +205,7 @@ class TestTransfer:
         request.append_tools([TransferToAgentTool(["help_desk"])])
         assert await call_of(request) == ("transfer_to_agent", {"agent_name": "help_desk"})
 
-    async def test_happens_once_a_message(self) -> None:
+    async def test_hands_a_message_over_once(self) -> None:
         context = types.Content(
             role="user",
             parts=[

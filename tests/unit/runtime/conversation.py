@@ -93,3 +93,10 @@ def _part_text(event: Event) -> str:
     answers = [f"={answer.name}" for answer in event.get_function_responses()]
     failure = [f"!{event.error_code}"] if event.error_code and not event.content else []
     return " ".join([*calls, *answers, *([event.text()] if event.text() else []), *failure])
+
+
+def answer_to(event: Event, response: dict[str, Any]) -> types.Content:
+    """Return the person's answer to the only call of an event."""
+    [call] = event.get_function_calls()
+    part = types.FunctionResponse(id=call.id, name=call.name, response=response)
+    return types.Content(role="user", parts=[types.Part(function_response=part)])

@@ -10,7 +10,7 @@ export class LiveText {
   #finished = new Set();
   #lease = 0;
 
-  /** @param onGap - Callback when text before a received fragment is missing. */
+  /** @param onGap - Callback when text before a received chunk is missing. */
   constructor(region, { onGap }) {
     this.region = region;
     this.onGap = onGap;

@@ -17,15 +17,9 @@ from runtime.events import Event
 from runtime.events.calls import REMOTE_INPUT, REQUEST_CONFIRMATION
 from tests.a2a_server import Turn, remote_agent
 from tests.fakes import parts_of
-from tests.unit.runtime.conversation import Conversation
+from tests.unit.runtime.conversation import Conversation, answer_to
 
 REFUND = {"id": "call-1", "name": "refund", "args": {"amount": 5}}
-
-
-def answer_to(event: Event, response: dict[str, object]) -> types.Content:
-    [call] = event.get_function_calls()
-    part = types.FunctionResponse(id=call.id, name=call.name, response=response)
-    return types.Content(role="user", parts=[types.Part(function_response=part)])
 
 
 async def test_a_confirmation_is_asked_as_one_and_its_answer_names_the_remote_call() -> None:

@@ -16,22 +16,15 @@ from runtime.apps import App, ResumabilityConfig
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from runtime.errors import ConfigurationError
-from runtime.events import Event
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, pending_calls
 from runtime.runners import InMemoryRunner
 from tests.a2a_server import Turn, card_of, remote_agent, text_of
 from tests.fakes import ScriptedModel, parts_of, say
-from tests.unit.runtime.conversation import Conversation
+from tests.unit.runtime.conversation import Conversation, answer_to
 
 
 def oracle(card: object, **fields: object) -> RemoteA2aAgent:
     return RemoteA2aAgent("oracle", card, **{"timeout": 20.0, **fields})  # type: ignore[arg-type]
-
-
-def answer_to(event: Event, response: dict[str, object]) -> types.Content:
-    [call] = event.get_function_calls()
-    part = types.FunctionResponse(id=call.id, name=call.name, response=response)
-    return types.Content(role="user", parts=[types.Part(function_response=part)])
 
 
 async def in_pieces(turn: Turn) -> None:

@@ -48,7 +48,7 @@ async def test_m4_an_unknown_key_is_an_error_with_the_keys(models: dict[str, Bas
         await ask(llm, question())
 
 
-def test_m4_a_router_has_the_names_the_problems_and_the_least_of_all_models(
+def test_m4_a_router_joins_the_names_and_problems_and_can_do_what_all_its_models_can(
     models: dict[str, BaseLlm | str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):

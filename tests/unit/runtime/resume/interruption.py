@@ -9,13 +9,14 @@ from typing import Any
 
 from runtime import types
 from runtime.agents import BaseAgent, LlmAgent
+from runtime.agents.callback_context import CallbackContext
 from runtime.apps import App, ResumabilityConfig
 from runtime.events import Event
 from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop, get_user_choice
-from tests.fakes import ScriptedModel, Turn, say
+from tests.fakes import ScriptedModel, Turn, call, say
 from tests.unit.runtime.conversation import outline
 
 Message = Callable[[Sequence[Event]], types.Content]
@@ -150,6 +151,14 @@ def confirm(log: Sequence[Event]) -> types.Content:
         call for event in reversed(log) for call in event.get_function_calls() if call.name in FRAMEWORK_CALLS
     )
     return _response(request.id, request.name, {"confirmed": True})
+
+
+def transfer(name: str, call_id: str) -> types.Part:
+    return call("transfer_to_agent", call_id, agent_name=name)
+
+
+def bow(callback_context: CallbackContext) -> types.Content:
+    return types.Content(role="user", parts=[types.Part(text="a bow")])
 
 
 def is_model_event(event: Event) -> bool:

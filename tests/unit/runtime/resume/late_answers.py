@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from runtime import types
 from runtime.agents import LoopAgent, ParallelAgent, SequentialAgent
-from runtime.agents.callback_context import CallbackContext
 from tests.fakes import call
-from tests.unit.runtime.resume.interruption import Scenario, answer, confirm, report
-
-
-def transfer(name: str, call_id: str) -> types.Part:
-    return call("transfer_to_agent", call_id, agent_name=name)
+from tests.unit.runtime.resume.interruption import Scenario, answer, bow, confirm, report, transfer
 
 
 def choose(call_id: str) -> types.Part:
     return call("get_user_choice", call_id, options=["red", "blue"])
-
-
-def bow(callback_context: CallbackContext) -> types.Content:
-    return types.Content(role="user", parts=[types.Part(text="a bow")])
 
 
 SCENARIOS = {

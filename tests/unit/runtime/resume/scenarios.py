@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from runtime import types
 from runtime.agents import BaseAgent, InvocationContext, LoopAgent, ParallelAgent, SequentialAgent
 from runtime.agents.agent_state import BaseAgentState
-from runtime.agents.callback_context import CallbackContext
 from runtime.events import Event
 from tests.fakes import call
-from tests.unit.runtime.resume.interruption import Scenario, answer, confirm
+from tests.unit.runtime.resume.interruption import Scenario, answer, bow, confirm, transfer
 
 
 class RotaState(BaseAgentState):
@@ -33,14 +31,6 @@ class Rota(BaseAgent):
                 yield event
             if ctx.is_paused(agent):
                 return
-
-
-def bow(callback_context: CallbackContext) -> types.Content:
-    return types.Content(role="user", parts=[types.Part(text="a bow")])
-
-
-def transfer(name: str, call_id: str) -> types.Part:
-    return call("transfer_to_agent", call_id, agent_name=name)
 
 
 SCENARIOS = {

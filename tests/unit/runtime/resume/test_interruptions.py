@@ -25,7 +25,7 @@ SCENARIOS = scenarios.SCENARIOS | late_answers.SCENARIOS
 
 @pytest.mark.parametrize("is_noted", [False, True])
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
-async def test_it_ends_as_without_interruption_wherever_it_is_interrupted(
+async def test_an_invocation_ends_as_without_interruption_wherever_it_is_interrupted(
     scenario: Scenario, is_noted: bool
 ) -> None:
     """No workflow step is skipped or repeated, no finished call is rerun, no unfinished call is lost."""
