@@ -54,7 +54,7 @@ const composer = new Composer(byId("composer"), newChat?.storage ?? storage, {
 });
 const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
 
-// Loaded with the first answer that is awaited, failure, job, scheduled task, edit, and when the tab is hidden.
+// Modules that are loaded when they are first needed.
 let waiting = null;
 const loadWaiting = once(async () => {
   const { Waiting } = await import("./waiting.js");
