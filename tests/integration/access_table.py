@@ -7,10 +7,11 @@ from functools import lru_cache
 
 from django.contrib import admin
 
-# Expected statuses; `login` is a redirect to a sign-in page. "staff" has no permission that opens the address: neither
-# none, nor one, nor all others. "opened by" has the permissions (+), or their alternatives (|), that give staff what a
-# superuser gets; READ and STOP are below. `*` is each model that the admin shows; a row with a model's name goes first.
-# A person whose account was deactivated gets what the anonymous get, for their own rows too.
+# Expected statuses; `login` is a redirect to a sign-in page.
+# "staff" are members of staff whose permissions do not open the address: none at all, or all of them but one of each set
+# that opens it. "opened by" names these sets: permissions together (+), or alternatives (|), that give staff what a
+# superuser gets. WORDS below explains its words, such as `read`. `*` is each model that the admin shows; a row with a
+# model's name goes first. A person whose account was deactivated gets what the anonymous get, also for their own rows.
 TABLE = """
 method anonymous person owner staff superuser opened by  address
 
