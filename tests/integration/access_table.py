@@ -8,8 +8,8 @@ from functools import lru_cache
 from django.contrib import admin
 
 # Expected statuses; `login` is a redirect to a sign-in page.
-# "staff" are members of staff whose permissions do not open the address: none at all, or all of them but one of each set
-# that opens it. "opened by" names these sets: permissions together (+), or alternatives (|), that give staff what a
+# "staff" are members of staff whose permissions do not open the address: none at all, or all of them but one of each
+# set that opens it. "opened by" names these sets: permissions together (+), or alternatives (|), that give staff what a
 # superuser gets. WORDS below explains its words, such as `read`. `*` is each model that the admin shows; a row with a
 # model's name goes first. A person whose account was deactivated gets what the anonymous get, also for their own rows.
 TABLE = """

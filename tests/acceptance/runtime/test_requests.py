@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -18,13 +17,6 @@ from runtime.runners import InMemoryRunner
 from runtime.tools import google_search
 from tests.fakes import ScriptedModel, call, requests_of, say
 from tests.unit.runtime.conversation import Conversation, outline
-
-
-class Order(BaseModel):
-    """An item and its quantity."""
-
-    item: str
-    count: int = 1
 
 
 def agent(*turns: Any, **fields: Any) -> LlmAgent:
@@ -127,13 +119,6 @@ async def test_each_model_call_has_a_new_request_and_the_agents_config_is_not_ch
     assert config == types.GenerateContentConfig(temperature=0.5, labels={"team": "tea"})
 
 
-async def test_an_output_schema_without_tools_requests_json() -> None:
-    """Contract Q13."""
-    request = await request_of(agent('{"item": "tea"}', output_schema=Order))
-    assert request.config.response_schema is Order
-    assert request.config.response_mime_type == "application/json"
-
-
 async def test_the_texts_of_an_agent_call_are_stored_under_the_output_key_with_their_events() -> None:
     """Contract A4: thoughts and partial events are left out."""
     thought = types.Part(text="hm", thought=True)
@@ -179,13 +164,6 @@ async def test_partial_events_write_no_output() -> None:
     events = await conversation.say("go", RunConfig(streaming_mode=StreamingMode.SSE))
     assert events[-1].actions.state_delta == {"user:answer": "one two"}
     assert (await conversation.session()).state == {"user:answer": "one two"}
-
-
-async def test_structured_output_is_stored_as_an_object() -> None:
-    """Contract A4."""
-    conversation = Conversation(agent('{"item": "tea", "count": 2}', output_schema=Order, output_key="order"))
-    await conversation.say("go")
-    assert (await conversation.session()).state == {"order": {"item": "tea", "count": 2}}
 
 
 async def test_an_empty_text_is_stored() -> None:
