@@ -5,8 +5,8 @@ wait for twenty commits, one after the other. Therefore the appends that come wh
 group: one transaction in one round trip. An append that finds no other is executed immediately.
 
 A group waits for the row of the app's state and for no other row. A group that waited for a session while it holds
-others could be part of a deadlock, and would make all writers of the app wait for one locked session. It does not wait
-long, either: a member that is cancelled waits for the end of its group.
+others could be part of a deadlock, and would make all writers of the app wait for one locked session. Its wait for the
+app's row is short, because a member that is cancelled waits for the end of its group.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _lines: LoopLocal[dict[str, list[_Member]]] = LoopLocal(dict)
 async def fetch_in_turn(app_name: str, query: str, params: dict[str, Any]) -> TupleRow | None:
     """Run a statement that changes the app's state, and return its first row.
 
-    None means that nothing is written: the statement has returned no row, or its group was rolled back. Its append is
-    then to be executed without a group.
+    None means that nothing is written: the statement has returned no row, or its group was rolled back. The caller then
+    executes its append without a group.
 
-    A task that is cancelled while it waits for a group writes nothing. One that is cancelled later ends with its group,
-    as with a statement of its own: callers read afterwards what was committed.
+    A task that is cancelled while it waits for a group writes nothing. A task that is cancelled later ends with its
+    group, whose statement may be committed, as a statement of the task's own may be: callers read what was committed.
 
     Args:
         query: a statement that returns no row when its session or user is locked, in place of waiting.

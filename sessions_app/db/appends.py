@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -64,28 +65,7 @@ async def append(event: Append) -> Committed | None:
     Returns None, with nothing written, when the session does not exist, the fencing token is stale, or a value is not
     the expected one.
     """
-    app_name, user_id, key = event.key
-    delta = event.delta
-    params = {
-        "app": app_name,
-        "user": user_id,
-        "key": key,
-        "token": event.lease_token,
-        "needs_lease": event.needs_lease,
-        "at": event.timestamp,
-        "body": event.body,
-        "session_delta": Jsonb(delta.session),
-        "user_delta": Jsonb(delta.user),
-        "app_delta": Jsonb(delta.app),
-        "jobs": jobs_parameter(event.jobs),
-        "model_call": event.model_call.body if event.model_call else None,
-        **texts_parameters(event.model_call),
-        "act": act_parameter(event.act) if event.act else None,
-    }
-    if event.errors:
-        params["errors"] = errors_parameter(event.errors)
-    if event.expected is not None:
-        params["expected"] = Jsonb(dict(event.expected))
+    delta, params = event.delta, _parameters(event)
     has_texts = event.model_call is not None and bool(event.model_call.texts)
     statement = partial(
         _append_statement,
@@ -96,8 +76,9 @@ async def append(event: Append) -> Committed | None:
         has_errors=bool(event.errors),
         has_texts=has_texts,
     )
+    # A group waits for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
     if delta.app and event.expected is None and not has_texts:
-        row = await fetch_in_turn(app_name, statement(waits=False), params)
+        row = await fetch_in_turn(event.key[0], statement(waits=False), params)
         # Without a row, a statement that waits for locked rows decides.
         row = row or await fetch_one(statement(), params)
     elif delta.app and delta.user and event.expected is not None:
@@ -105,6 +86,32 @@ async def append(event: Append) -> Committed | None:
     else:
         row = await fetch_one(statement(), params)
     return Committed(*row) if row else None
+
+
+def _parameters(event: Append) -> dict[str, Any]:
+    """Return the parameters of `_append_statement`."""
+    app_name, user_id, key = event.key
+    params = {
+        "app": app_name,
+        "user": user_id,
+        "key": key,
+        "token": event.lease_token,
+        "needs_lease": event.needs_lease,
+        "at": event.timestamp,
+        "body": event.body,
+        "session_delta": Jsonb(event.delta.session),
+        "user_delta": Jsonb(event.delta.user),
+        "app_delta": Jsonb(event.delta.app),
+        "jobs": jobs_parameter(event.jobs),
+        "model_call": event.model_call.body if event.model_call else None,
+        **texts_parameters(event.model_call),
+        "act": act_parameter(event.act) if event.act else None,
+    }
+    if event.errors:
+        params["errors"] = errors_parameter(event.errors)
+    if event.expected is not None:
+        params["expected"] = Jsonb(dict(event.expected))
+    return params
 
 
 @lru_cache(maxsize=32)
@@ -123,14 +130,15 @@ def _append_statement(
     Args:
         waits: false for a statement that writes nothing when its session or user is locked (see `append_groups`).
     """
+    parts = [_BODY]
     if changes_state and is_conditional:
-        parts = [_BODY, _LOCK_SESSION, _COMPARE, _NEXT_SEQ_AND_STATE_IF, _STORE_USER_STATE, _STORE_APP_STATE]
-    elif changes_state and waits:
-        parts = [_BODY, _LOCK_SESSION, _NEXT_SEQ_AND_STATE, _LOCK_USER_STATE, _STORE_USER_STATE, _APP_STATE]
+        parts += [_LOCK_SESSION, _COMPARE, _NEXT_SEQ_AND_STATE_IF_EQUAL, _STORE_USER_STATE, _STORE_APP_STATE]
     elif changes_state:
-        parts = [_BODY, _LOCK_FREE_ROWS, _NEXT_SEQ_AND_STATE, _STORE_USER_STATE, _APP_STATE]
+        locked = [_LOCK_SESSION, _NEXT_SEQ_AND_STATE, _LOCK_USER_STATE]
+        parts += locked if waits else [_LOCK_FREE_ROWS, _NEXT_SEQ_AND_STATE]
+        parts += [_STORE_USER_STATE, _LOCK_APP_STATE, _STORE_APP_STATE]
     else:
-        parts = [_BODY, _NEXT_SEQ]
+        parts += [_NEXT_SEQ]
     if creates_jobs:
         parts.append(INSERT_JOBS)
     if is_recorded:
@@ -180,7 +188,7 @@ s AS (
     FROM old, given WHERE t.id = old.id
     RETURNING t.id, t.last_seq, t.log_hash, given.body, old.state AS before
 )"""  # noqa: S608
-_NEXT_SEQ_AND_STATE_IF = _NEXT_SEQ_AND_STATE.replace("FROM old,", "FROM equal AS old,")
+_NEXT_SEQ_AND_STATE_IF_EQUAL = _NEXT_SEQ_AND_STATE.replace("FROM old,", "FROM equal AS old,")
 
 # Lock order: session row, then user state, then app state, also when a row is new. Every writer keeps to it.
 _STORE_USER_STATE = """
@@ -204,19 +212,21 @@ old_user AS (
     WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{}' FOR UPDATE
 )"""
 
-# A user without state is not free: the insert would wait for another one that is not committed.
+# A user without state is not free: its insert would wait for an uncommitted insert of the same row.
 _LOCK_FREE_ROWS = f"""
 {_LOCK_USER_STATE.replace("FOR UPDATE", "FOR UPDATE SKIP LOCKED")}, old AS (
     SELECT id, state FROM sessions_app_session
     WHERE {_MAY_WRITE} AND (%(user_delta)s = '{{}}' OR EXISTS (SELECT FROM old_user)) FOR UPDATE SKIP LOCKED
 )"""  # noqa: S608
 
-_APP_STATE = f"""
+# The count keeps the lock order: PostgreSQL writes the user's row, which is counted, before it locks the app's.
+_LOCK_APP_STATE = """
 old_app AS (
     SELECT state FROM sessions_app_appstate
-    WHERE app_name = %(app)s AND %(app_delta)s <> '{{}}' AND (SELECT count(*) FROM user_state) >= 0 FOR UPDATE
-), {_STORE_APP_STATE}"""  # noqa: S608
+    WHERE app_name = %(app)s AND %(app_delta)s <> '{}' AND (SELECT count(*) FROM user_state) >= 0 FOR UPDATE
+)"""
 
+# Values that the keys of the delta had before, in all scopes; keys without a value are absent.
 _BEFORE = """
     adk_before(%(session_delta)s, s.before, '')
     || adk_before(%(user_delta)s, coalesce((SELECT state FROM old_user), '{}'), 'user:')

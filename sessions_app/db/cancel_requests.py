@@ -84,7 +84,10 @@ WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS
 
 
 async def is_stopped_by_staff(claim: Claim) -> bool:
-    """True when staff requested the cancellation in the admin, in a chat of their own too; survives their account."""
+    """True when staff requested the cancellation in the admin.
+
+    The record of the act tells, not the row: staff may stop a session of their own, and their account may be gone.
+    """
     # A retry withdraws the request but keeps its act, which is older than a later request.
     query = """
         SELECT FROM sessions_app_invocation i JOIN sessions_app_sessionact a ON a.session_id = i.session_id

@@ -49,23 +49,25 @@ async def load(
     since: float | None = None,
     without_summed_up: bool = False,
 ) -> Loaded | None:
-    """Load a session; None when there is no such session. `pages` reads what is missing of a long history.
+    """Load a session with the first page of its events, of which `pages` yields all; None without such a session.
 
     Args:
         after: load only events with a larger `seq`.
         recent: load at most this many events, the newest.
         since: load only events with this timestamp or a later one.
-        without_summed_up: instead of `after`, load the events from the last one on that the latest summary of the
-            whole session covers (contract R4), even if the summary was rewound later.
+        without_summed_up: leave out the events that the latest summary of the whole session covers, except the last
+            of them (contract R4). A summary that was rewound counts, too. `after` is not used.
     """
     app_name, user_id, session_key = key
     params = {"app": app_name, "user": user_id, "key": session_key, "after": after, "recent": recent}
     params |= {"since": since, "page": PAGE_EVENTS if since is None else None}
-    row = await fetch_one(_LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD, params)
+    row = await fetch_one(_LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD_AFTER, params)
     if row is None:
         return None
     session_id, last_seq, last_event_at, session_state, user_state, app_state, skipped, events = row
-    if since is not None:  # All are in one page, and earlier ones may be among them.
+    if (
+        since is not None
+    ):  # All are in one page. Timestamps need not grow with `seq`: others may lie between them.
         skipped = last_seq - len(events)
     scoped = ScopedState(app=app_state, user=user_state, session=session_state)
     return Loaded(session_id, last_seq, last_event_at, scoped, skipped, events)
@@ -91,7 +93,12 @@ async def pages(loaded: Loaded) -> AsyncGenerator[list[str]]:
         yield page
 
 
-def _load_statement(after: str) -> str:
+def _load_statement(skipped: str) -> str:
+    """Return the statement that loads a session without its first events.
+
+    Args:
+        skipped: SQL expression of the number of events to skip.
+    """
     return f"""
 SELECT s.id, s.last_seq, extract(epoch FROM s.last_event_at)::float8, s.state,
     coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}'), skipped.seq,
@@ -104,12 +111,13 @@ SELECT s.id, s.last_seq, extract(epoch FROM s.last_event_at)::float8, s.state,
 FROM sessions_app_session s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-CROSS JOIN LATERAL (SELECT greatest({after}, s.last_seq - %(recent)s::bigint) AS seq OFFSET 0) skipped
+CROSS JOIN LATERAL (SELECT greatest({skipped}, s.last_seq - %(recent)s::bigint) AS seq OFFSET 0) skipped
 WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""  # noqa: S608
 
 
-# Both rows are found by scanning backwards from the end of the log. A summary names its last event by timestamp.
-_SUMMED_UP = f"""
+# The number of events to skip. The summary and the last event that it covers, which it names by timestamp, are found by
+# scanning backwards from the end of the log.
+_SKIPPED_BY_SUMMARY = f"""
 coalesce((
     SELECT last.seq - 1 FROM (
         SELECT c.seq, (c.body #>> '{{actions,compaction,endTimestamp}}')::float8 AS ends
@@ -123,8 +131,8 @@ coalesce((
     ) last
 ), 0)"""  # noqa: S608
 
-_LOAD = _load_statement("%(after)s::bigint")
-_LOAD_WITHOUT_SUMMED_UP = _load_statement(_SUMMED_UP)
+_LOAD_AFTER = _load_statement("%(after)s::bigint")
+_LOAD_WITHOUT_SUMMED_UP = _load_statement(_SKIPPED_BY_SUMMARY)
 
 
 async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[int, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Required, TypedDict
 from uuid import UUID
 
@@ -123,7 +123,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
         "policies": Jsonb(dict(rules.policies)),
     }
     row = await fetch_one_counted(_ENQUEUE, params, limits)
-    # After waiting for a statement with the same client id, the first one does not see its row; the second one does.
+    # A statement that has waited for another with the same client id does not see the other's row; a repetition does.
     row = row or await fetch_one_counted(_ENQUEUE, params, limits)
     if row is None:
         return None
@@ -131,12 +131,24 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     if lease_token is None:
         return Queued(stored_id, status, None, is_repeated, interrupts)
     last_seq, at, of_session, of_user, of_app = state
-    preloaded = Loaded(session_id, last_seq, at, ScopedState(of_app, of_user, of_session), last_seq, [])
-    names = session_id, app_name, user_id, session_key
-    claim = Claim(*names, stored_id, client_id, message, lease_token, excess=excess, preloaded=preloaded)
-    claim = replace(claim, state_delta=dict(state_delta or {}), credentials=credentials)
-    actor: dict[str, Any] = {"actor_kind": by.kind, "actor_name": by.name, "actor_id": by.key}
-    return Queued(stored_id, status, replace(claim, **actor))
+    claim = Claim(
+        session_id,
+        app_name,
+        user_id,
+        session_key,
+        stored_id,
+        client_id,
+        message,
+        lease_token,
+        credentials=credentials,
+        excess=excess,
+        actor_kind=by.kind,
+        actor_name=by.name,
+        actor_id=by.key,
+        state_delta=dict(state_delta or {}),
+        preloaded=Loaded(session_id, last_seq, at, ScopedState(of_app, of_user, of_session), last_seq, []),
+    )
+    return Queued(stored_id, status, claim)
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.

@@ -61,7 +61,7 @@ def waiting_statements() -> int:
 
 
 def short(statement: str) -> str:
-    """Return the statement without indentation: psycopg reads one of more than 4,096 characters at each execution."""
+    """Return the statement without indentation: psycopg parses more than 4,096 characters anew at each execution."""
     return " ".join(statement.split())
 
 
@@ -126,7 +126,7 @@ async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
 async def _take(pool: Pool) -> AsyncConnection[TupleRow]:
     """Take a connection. The caller's cancellation is raised also when it comes together with a new connection.
 
-    The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: a person's Stop was lost.
+    The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: a person's Stop is lost.
     """
     task = asyncio.current_task()
     count_before = task.cancelling() if task else 0
@@ -168,7 +168,7 @@ async def _open() -> Pool:
     prepare_after = 1 if conf().prepared_statements else None
     pool: Pool = AsyncConnectionPool(
         kwargs={**_connection_parameters(), "autocommit": True, "prepare_threshold": prepare_after},
-        min_size=0,  # with one that is being opened, the first statement would open a second
+        min_size=0,  # While the pool opens a first connection, the first statement would open another.
         max_size=conf().pool_size,
         check=None,
         timeout=WAIT_SECONDS,

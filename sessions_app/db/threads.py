@@ -72,7 +72,7 @@ def _close_old_connections() -> None:
 def _caller_has_thread() -> bool:
     """True within an HTTP request and within `async_to_sync`.
 
-    Their thread may hold a connection. With a second one they could wait for each other.
+    Their thread may hold a connection with locks. The same code on a second connection could wait for them for ever.
     """
     in_request = SyncToAsync.thread_sensitive_context.get(None) is not None
     return in_request or getattr(AsyncToSync.executors, "current", None) is not None
