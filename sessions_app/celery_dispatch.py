@@ -8,7 +8,7 @@ from uuid import UUID
 
 from celery import current_app
 
-from sessions_app.db import leases
+from sessions_app.db.sent_jobs import mark_sent
 from sessions_app.thread_pools import broker_threads
 
 logger = logging.getLogger(__name__)
@@ -85,6 +85,6 @@ def send_job_soon(job_id: str | UUID, task_name: str) -> None:
 async def _send_job(job_id: UUID, task_name: str) -> None:
     try:
         await broker_threads.run(send_job, job_id, task_name)
-        await leases.mark_sent(job_id)
+        await mark_sent(job_id)
     except Exception:  # the broker may be unavailable: the sweep sends jobs without `sent_at`
         logger.warning("Job %s could not be sent; the sweep sends it", job_id, exc_info=True)

@@ -15,13 +15,13 @@ from sessions_app.db.concurrency_limits import (
     EXCESS,
     EXCESS_OF_DAY,
     NO_LIMITS,
-    TODAY,
     ConcurrencyLimits,
     fetch_one_counted,
     key_has_spent,
 )
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.pool import fetch_all, fetch_one
+from sessions_app.db.usage import ADD_USED, ADD_USED_OF_KEY, NOTHING, Used
 
 BATCH_SIZE = 100
 
@@ -135,14 +135,6 @@ RETURNING s.id, (
 )"""
 
 
-@dataclass(frozen=True)
-class Used:
-    """Tokens and cost of an invocation, or of one model call."""
-
-    tokens: int = 0
-    cost: float = 0.0
-
-
 async def finish(
     claim: Claim,
     *,
@@ -150,7 +142,7 @@ async def finish(
     error_code: str = "",
     error_message: str = "",
     error_detail: str = "",
-    used: Used = Used(),
+    used: Used = NOTHING,
 ) -> Finished | None:
     """End the invocation, count what it used, and release the lease.
 
@@ -168,12 +160,10 @@ async def finish(
         "cost": used.cost,
         "time_zone": settings.TIME_ZONE,
     }
-    is_of_key = claim.actor_kind == ActorKind.KEY
-    row = (
-        await fetch_one(_FINISH_OF_KEY, {**params, "key": claim.actor_id})
-        if is_of_key
-        else await fetch_one(_FINISH, params)
-    )
+    if claim.actor_kind == ActorKind.KEY:
+        row = await fetch_one(_FINISH_OF_KEY, {**params, "key": claim.actor_id})
+    else:
+        row = await fetch_one(_FINISH, params)
     return Finished(*row) if row else None
 
 
@@ -190,25 +180,6 @@ class Finished:
     more_is_queued: bool
 
 
-# `lease` is the row of a session, whose person is charged.
-_ADD_USED = f"""
-    INSERT INTO sessions_app_personusage AS u (user_id, day, tokens, cost)
-    SELECT lease.user_id, {TODAY}, %(tokens)s::bigint, %(cost)s::float8 FROM lease
-    WHERE %(tokens)s::bigint > 0 OR %(cost)s::float8 > 0
-    ON CONFLICT (user_id) DO UPDATE SET day = EXCLUDED.day,
-        tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END,
-        cost = EXCLUDED.cost + CASE WHEN u.day = EXCLUDED.day THEN u.cost ELSE 0 END
-    RETURNING u.user_id"""  # noqa: S608
-
-_ADD_USED_OF_KEY = f"""
-    INSERT INTO sessions_app_keyusage AS u (key_id, day, tokens)
-    SELECT k.id, {TODAY}, %(tokens)s::bigint FROM lease JOIN sessions_app_apikey k ON k.id = %(key)s::uuid
-    WHERE %(tokens)s::bigint > 0
-    ON CONFLICT (key_id) DO UPDATE SET day = EXCLUDED.day,
-        tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END
-    RETURNING u.key_id"""  # noqa: S608
-
-
 def _finish_query(more: str = "") -> str:
     """Return the statement that ends an invocation.
 
@@ -223,7 +194,7 @@ WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lea
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL, updated_at = last_event_at
     WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM asynchronous)
     RETURNING id, user_id
-), used AS ({_ADD_USED}){more}
+), used AS ({ADD_USED}){more}
 UPDATE sessions_app_invocation i
 SET status = CASE WHEN %(status)s = 'waiting' AND i.cancel_requested_at IS NOT NULL THEN 'queued' ELSE %(status)s END,
     error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
@@ -233,19 +204,7 @@ RETURNING i.status, i.status = 'queued' OR adk_has_queued(i.session_id)"""  # no
 
 
 _FINISH = _finish_query()
-_FINISH_OF_KEY = _finish_query(f", used_of_key AS ({_ADD_USED_OF_KEY})")
-
-
-async def add_used(session_id: UUID, used: Used) -> None:
-    """Count what a model call beside the invocations has used; nothing when the session is erased."""
-    query = f"WITH lease AS (SELECT user_id FROM sessions_app_session WHERE id = %(session)s) {_ADD_USED}"  # noqa: S608
-    params = {
-        "session": session_id,
-        "tokens": used.tokens,
-        "cost": used.cost,
-        "time_zone": settings.TIME_ZONE,
-    }
-    await fetch_one(query, params)
+_FINISH_OF_KEY = _finish_query(f", used_of_key AS ({ADD_USED_OF_KEY})")
 
 
 async def hand_over(claim: Claim) -> bool:
@@ -316,15 +275,3 @@ async def complete_waiting(session_id: UUID, still_waiting: Sequence[str]) -> No
         WHERE session_id = %(session)s AND status = 'waiting' AND invocation_id <> ALL(%(waiting)s)
         RETURNING id"""
     await fetch_all(query, {"session": session_id, "waiting": list(still_waiting)})
-
-
-async def mark_sent(job_id: UUID) -> None:
-    """Store that the broker has accepted the job.
-
-    A later `sent_at` stays: the job may have run meanwhile and be scheduled for its next attempt.
-    """
-    query = (
-        "UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()), sends = sends + 1 "
-        "WHERE id = %(job)s RETURNING id"
-    )
-    await fetch_one(query, {"job": job_id})

@@ -29,7 +29,8 @@ from sessions_app.answer_requests import keep_in_line
 from sessions_app.codec import storable
 from sessions_app.conf import conf
 from sessions_app.db import leases
-from sessions_app.db.leases import Claim, Used
+from sessions_app.db.leases import Claim
+from sessions_app.db.usage import Used
 from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.invocations import used_up

@@ -13,8 +13,9 @@ from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
 from sessions_app.codec import storable
 from sessions_app.conf import conf
-from sessions_app.db.leases import Claim, Used, add_used
+from sessions_app.db.leases import Claim
 from sessions_app.db.threads import in_thread
+from sessions_app.db.usage import Used, add_used
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.live.process import live
 from sessions_app.masking import beginning_of

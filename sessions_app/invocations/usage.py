@@ -9,7 +9,7 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.events.event import Event
 from sessions_app.conf import Conf
-from sessions_app.db.leases import Used
+from sessions_app.db.usage import Used
 from sessions_app.errors import LimitExceededError
 from sessions_app.history.costs import cost_of, tokens_of
 

@@ -11,7 +11,7 @@ from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app.db import leases, threads
+from sessions_app.db import sent_jobs, threads
 from sessions_app.jobs import job_tool
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
@@ -85,7 +85,7 @@ def test_a_late_mark_as_sent_does_not_shorten_the_delay(job: ToolJob) -> None:
     due = job.sent_at
 
     async def mark(job_id: UUID) -> None:
-        await leases.mark_sent(job_id)
+        await sent_jobs.mark_sent(job_id)
 
     threads.run(mark(job.pk))
     job.refresh_from_db()
