@@ -29,7 +29,10 @@ async def new_session(request: HttpRequest, app_name: str) -> HttpResponseBase:
 
 @require_GET
 async def session_page(request: HttpRequest, app_name: str, session_id: UUID) -> HttpResponseBase:
-    """Return the person's session with the app, which need not exist yet; redirect to a new one from any other."""
+    """Return the page of the person's session with the app; redirect to a new session from any other.
+
+    The session need not exist yet: its first message creates it.
+    """
     if page := await _page_without_chat(request, app_name):
         return page
     person = await request.auser()
@@ -53,7 +56,7 @@ async def _own_session_with(app_name: str, person: User, session_id: UUID) -> Se
 
 
 async def _page_without_chat(request: HttpRequest, app_name: str) -> HttpResponseBase | None:
-    """Return the page for a person who is not signed in, or of an app that the site has not; None otherwise."""
+    """Return the page that takes the place of a chat; None for a person who is signed in and an app that exists."""
     if not (await request.auser()).is_authenticated:
         return _render_framed(request, "chat/embedded_sign_in.html", {"address": _sign_in_address(request)})
     if app_name not in agent_registry.apps():

@@ -27,8 +27,8 @@ from sessions_app.services.file_types import INLINE_IMAGES
 from sessions_app.serving.artifact_files import find_artifact
 from sessions_app.thread_pools import download_threads
 
-LISTED_FILES = 200
-"""Number of the newest versions that the list has."""
+MAX_LISTED_FILES = 200
+"""Versions of files that the list has: the newest."""
 
 
 @require_http_methods(["GET", "POST"])
@@ -69,7 +69,7 @@ async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
     owned = Artifact.objects.filter(
         Q(session=session) | Q(session=None), app_name=session.app_name, user_id=session.user_id
     )
-    rows = await fetch_rows(owned.order_by("-pk")[:LISTED_FILES])
+    rows = await fetch_rows(owned.order_by("-pk")[:MAX_LISTED_FILES])
     return HttpResponse(await download_threads.run(_render_list, session.pk, rows))
 
 

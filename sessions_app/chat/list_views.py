@@ -29,14 +29,14 @@ async def session_list(request: HttpRequest) -> HttpResponse:
     """Return a page of the person's list, `?before=<cursor>`, `?archived`, `?rows=`; or a search's, `?q=<words>`."""
     person = await request.auser()
     try:
-        page = await session_page_of(person, request)
+        page = await list_page_of(person, request)
     except InvalidInputError as error:
         return error_response(error)
     context = {"list": page, "is_archive": "archived" in request.GET}
     return render(request, "chat/session_list.html", context)
 
 
-async def session_page_of(person: User, request: HttpRequest) -> SessionListPage:
+async def list_page_of(person: User, request: HttpRequest) -> SessionListPage:
     """Return the part of the person's list that the address asks for.
 
     Raises:

@@ -122,7 +122,7 @@ async def _log_page(session: Session, reader: User, newest_first: list[Event], o
     readable = [event_to_show(event.body) for event in events]
     jobs = await _jobs(session, readable)
     shown = _invocation_ids(events)
-    # In a thread, as the query of a session with very many versions takes long to build.
+    # In a thread, because the query of a session with very many alternatives takes long to build.
     found = await in_thread(session.invocations.filter, Q(invocation_id__in=shown) | others)
     rows = await fetch_rows(found.order_by("id"))
     return LogPage(

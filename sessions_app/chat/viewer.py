@@ -81,7 +81,7 @@ class Viewer:
         self._greeting_turn = asyncio.Lock()
         # News before the first status would be of a session that may not be the user's.
         self._is_greeted = False
-        self._meanwhile: list[tuple[Notice, str]] | None = None  # Notices during a greeting.
+        self._notices_meanwhile: list[tuple[Notice, str]] | None = None  # None except during a greeting.
 
     async def on_hello(self, after: int) -> None:
         """Greet the browser, which has the events up to `after`; events that this socket has sent are not sent again.
@@ -109,14 +109,14 @@ class Viewer:
         async with self._greeting_turn:
             if self._is_paused:  # Another greeting follows when the queue is drained.
                 return
-            self._meanwhile = []
+            self._notices_meanwhile = []
             if not self.is_new and not self._is_greeted:
                 self._hub.watch(self._session_id, self)
                 self._hub.stop_expecting(self._session_id, self._on_created)
             try:
                 await self._greet(after)
             finally:
-                self._meanwhile = None
+                self._notices_meanwhile = None
 
     async def _greet(self, after: int) -> None:
         hub = self._hub
@@ -135,17 +135,17 @@ class Viewer:
         # Events that were sent while the status was read are not sent again.
         self._seq = max(self._seq, min(after, session_status.last_seq))
         self._view = replace(self._view, app_name=session_status.app_name)
-        self._known_work.read(session_status)
+        self._known_work.replace(session_status)
         invocation = session_status.invocation
         ready = ReadyFrame(
             self._session_id, session_status.last_seq, invocation, jobs, schedules, self.encoder.reader
         )
         if not self.post(ready.json()):
             return
-        meanwhile, self._meanwhile = self._meanwhile or [], None
+        notices, self._notices_meanwhile = self._notices_meanwhile or [], None
         self._is_greeted = True
         hub.watch(self._session_id, self)  # Sends the text streamed so far.
-        for notice, frame in meanwhile:
+        for notice, frame in notices:
             self.on_notice(notice, frame)
         self.on_log_position(session_status.last_seq)
 
@@ -252,8 +252,8 @@ class Viewer:
 
     def on_notice(self, notice: Notice, frame: str) -> None:
         """Send a notice, during a greeting also at its end."""
-        if self._meanwhile is not None:
-            self._meanwhile.append((notice, frame))
+        if self._notices_meanwhile is not None:
+            self._notices_meanwhile.append((notice, frame))
         if self._is_greeted:
             self._known_work.note(notice)
             self.post(frame)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from sessions_app import agent_registry
-from sessions_app.chat.list_views import session_page_of
+from sessions_app.chat.list_views import list_page_of
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
 from sessions_app.conf import conf
 from sessions_app.db.threads import in_thread
@@ -40,7 +40,7 @@ async def home(request: HttpRequest) -> HttpResponse:
     """Return the apps of the site and a page of the person's list of sessions."""
     person = await request.auser()
     try:
-        page = await session_page_of(person, request)
+        page = await list_page_of(person, request)
     except InvalidInputError as error:
         return HttpResponseBadRequest(in_language(str(error)))
     apps = list(agent_registry.apps().values())

@@ -122,23 +122,33 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
         "ttl": lease.seconds if lease else 0.0,
         "policies": Jsonb(dict(rules.policies)),
     }
+    row = await fetch_one_counted(_ENQUEUE, params, limits)
     # A statement that has waited for another with the same client id does not see the other's row; a repetition does.
-    row = await fetch_one_counted(_ENQUEUE, params, limits) or await fetch_one_counted(
-        _ENQUEUE, params, limits
-    )
+    row = row or await fetch_one_counted(_ENQUEUE, params, limits)
     if row is None:
         return None
     stored_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
     if lease_token is None:
         return Queued(stored_id, status, None, is_repeated, interrupts)
-    last_seq, at, of_session, of_user, of_app = state
-    preloaded = Loaded(session_id, last_seq, at, ScopedState(of_app, of_user, of_session), last_seq, [])
     claim = Claim(
         session_id, app_name, user_id, session_key, stored_id, client_id, message, lease_token,
-        credentials=credentials, excess=excess, state_delta=dict(state_delta or {}), preloaded=preloaded,
-        actor_kind=by.kind, actor_name=by.name, actor_id=by.key,
+        credentials=credentials, excess=excess, state_delta=dict(state_delta or {}),
+        actor_kind=by.kind, actor_name=by.name, actor_id=by.key, preloaded=_preloaded(session_id, *state),
     )  # fmt: skip
     return Queued(stored_id, status, claim)
+
+
+def _preloaded(
+    session_id: UUID,
+    last_seq: int,
+    last_event_at: float,
+    of_session: dict[str, Any],
+    of_user: dict[str, Any],
+    of_app: dict[str, Any],
+) -> Loaded:
+    """Return the session as it is at the claim, without its events."""
+    state = ScopedState(app=of_app, user=of_user, session=of_session)
+    return Loaded(session_id, last_seq, last_event_at, state, last_seq, [])
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.

@@ -9,16 +9,16 @@ from django.db.models import F
 from sessions_app.db.threads import fetch_rows
 from sessions_app.models import ToolJob
 
-LISTED_JOBS = 50
+MAX_LISTED_JOBS = 50
 
 
 async def open_and_recent_jobs(session_id: UUID) -> list[ToolJob]:
-    """Return at most `LISTED_JOBS` jobs without their results: the open ones, then those that ended last.
+    """Return at most `MAX_LISTED_JOBS` jobs without their results: the open ones, then those that ended last.
 
-    The HTML of the page has the cards of all others.
+    The page has the cards of all other jobs in its HTML.
     """
     newest = F("finished_at").desc(nulls_first=True)
     jobs = (
         ToolJob.objects.filter(session_id=session_id).defer("result", "args").order_by(newest, "-created_at")
     )
-    return await fetch_rows(jobs[:LISTED_JOBS])
+    return await fetch_rows(jobs[:MAX_LISTED_JOBS])

@@ -102,8 +102,7 @@ class Hub:
 
     Attributes:
         on_notice: called with each notice of this process, whether or not its session has watchers.
-        lateness: seconds between the time for which the last flush was planned and its start. The event loop is
-            that busy.
+        lateness: seconds by which the last flush began later than planned: a measure of how busy the event loop is.
     """
 
     def __init__(self, outbox: Outbox) -> None:
@@ -181,11 +180,6 @@ class Hub:
         for watcher in self.watchers(session_id):
             groups[watcher.encoder].append(watcher)
         return groups.items()
-
-    def _request_text(self, session_id: UUID) -> None:
-        """Ask other processes for the session's text, unless this process has text of it."""
-        if session_id not in self._texts:
-            self._outbox.follow(session_id)
 
     # News of this process
 
@@ -289,27 +283,25 @@ class Hub:
     def receive_status(self, session_id: UUID, session_status: SessionStatus) -> None:
         """Compare with PostgreSQL on the slow tick.
 
-        An invocation that runs may stream text in a process that does not know of the watchers here.
+        Text of an invocation may grow in a process that does not know of the watchers here: without any text of the
+        session, the other processes are asked for it.
         """
         self._note_existence(session_id)
-        self._drop_text_of_older_leases(session_id, session_status)
-        if session_status.invocation:
-            self._request_text(session_id)
+        if session_status.invocation and session_id not in self._texts:
+            self._outbox.follow(session_id)
         for watcher in self.watchers(session_id):
             watcher.on_status(session_status)
 
     def drop_ended_text(self, session_id: UUID, streaming: set[str], session_status: SessionStatus) -> None:
-        """Drop text of invocations that have ended, and of processes that have lost the session.
+        """Drop text of invocations that have ended, and text under an older lease.
+
+        A process that has lost the session streamed that text; its successor may have streamed nothing yet.
 
         Args:
             streaming: `streaming_invocations` before the status was read: a later one is not in the status.
         """
         for invocation_id in streaming - session_status.active:
             self.drop_text(session_id, invocation_id)
-        self._drop_text_of_older_leases(session_id, session_status)
-
-    def _drop_text_of_older_leases(self, session_id: UUID, session_status: SessionStatus) -> None:
-        """Drop text of a process that has lost the session, though its successor has streamed nothing yet."""
         self._keep_texts(session_id, lambda stream: stream.lease_token >= session_status.lease_token)
 
     def receive_deletion(self, session_id: UUID) -> None:

@@ -13,11 +13,11 @@ class KnownWork:
     def __init__(self) -> None:
         self._active = self._waiting = NO_IDS
         self._last_status: SessionStatus | None = None
-        self._has_noted = False
+        self._has_noted = False  # True when a notice has come since the last status.
         self._noted_seq = 0  # Length of the log when the reader was last told anything.
 
-    def read(self, status: SessionStatus) -> None:
-        """Replace the known work by that of a status, which the reader gets."""
+    def replace(self, status: SessionStatus) -> None:
+        """Replace the known work by the work of a status, which the reader gets."""
         self._active, self._waiting = status.active, status.waiting
         self._noted_seq = status.last_seq
 

@@ -92,7 +92,9 @@ class ListNews:
             try:
                 for user_id in await owners(changed):
                     self.publish(user_id)
-            except Exception:  # PostgreSQL may be away; the next change, or loading a page, corrects the list
+            except (
+                Exception
+            ):  # PostgreSQL may be away. The next change, or loading a page, corrects the list.
                 logger.warning("People could not be told that their lists have changed", exc_info=True)
 
 

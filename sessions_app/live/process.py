@@ -16,7 +16,8 @@ from sessions_app.live.status_checks import StatusChecks
 from sessions_app.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
-RETRY_SECONDS = 0.1
+RECANCEL_SECONDS = 0.1
+"""Pause after which a task that has not ended is cancelled again."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,17 @@ _lives = LoopLocal(_start)
 
 
 def live() -> Live:
-    """Return the running loop's hub and relay; the first call starts them."""
+    """Return what the running loop has of the live view; the first call starts it."""
     return _lives.get()
 
 
 async def close_live() -> None:
-    """Stop the running loop's hub and relay after the unsent news is sent."""
+    """Stop the running loop's live view, after the unsent news is sent."""
     closing = _lives.pop()
     if closing is None:
         return
-    listening, *ticking = closing.tasks
-    await _cancel(ticking)
+    listening, *others = closing.tasks
+    await _cancel(others)
     await closing.list_news.stop()
     try:
         async with asyncio.timeout(conf().heartbeat_seconds):
@@ -82,7 +83,7 @@ async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
     while pending:
         for task in pending:
             task.cancel()
-        _, pending = await asyncio.wait(pending, timeout=RETRY_SECONDS)
+        _, pending = await asyncio.wait(pending, timeout=RECANCEL_SECONDS)
 
 
 async def _check_sign_ins(sign_ins: SignIns) -> None:

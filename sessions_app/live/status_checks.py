@@ -57,6 +57,5 @@ class StatusChecks:
                 if session_id not in expected:
                     hub.receive_deletion(session_id)
                 continue
-            for invocation_id in invocation_ids - statuses[session_id].active:
-                hub.drop_text(session_id, invocation_id)
+            hub.drop_ended_text(session_id, invocation_ids, statuses[session_id])
             hub.receive_status(session_id, statuses[session_id])

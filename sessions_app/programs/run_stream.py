@@ -179,7 +179,7 @@ class RunStream:
             self.end("deleted")
             return
         hub.drop_ended_text(session_id, streaming, session_status)
-        self._known_work.read(session_status)
+        self._known_work.replace(session_status)
         self._seq = min(self._seq, session_status.last_seq)
         run, last_seq = await self._find_end(session_status)
         if run is None:

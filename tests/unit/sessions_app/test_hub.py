@@ -102,12 +102,12 @@ async def test_text_of_a_dead_process_is_void_when_postgresql_has_a_newer_lease(
     hub = Hub(OtherProcesses())
     hub.watch(SESSION, SilentWatcher())
     hub.receive_text(SESSION, OF_A_DEAD_PROCESS)
-    hub.receive_status(
-        SESSION, SessionStatus("help_desk", 1, 1, ("invocation", "running"), frozenset({"invocation"}))
+    hub.drop_ended_text(
+        SESSION, set(), SessionStatus("help_desk", 1, 1, ("invocation", "running"), frozenset({"invocation"}))
     )
     assert texts(hub) == ["of a dead process"]
-    hub.receive_status(
-        SESSION, SessionStatus("help_desk", 1, 2, ("invocation", "running"), frozenset({"invocation"}))
+    hub.drop_ended_text(
+        SESSION, set(), SessionStatus("help_desk", 1, 2, ("invocation", "running"), frozenset({"invocation"}))
     )
     assert texts(hub) == []
 
