@@ -1,4 +1,4 @@
-"""Answers to long-running calls: the check of who may give one, and the invocation that it continues."""
+"""Answers to long-running calls: permission to give one, and the invocation that continues with it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def check_may_answer(
         for_site: the answer comes from a system that the site trusts, which answers the site's calls as well.
 
     Raises:
-        PermissionDeniedError: it does not.
+        PermissionDeniedError: somebody else answers the call.
     """
     staff_decide = call.answered_by.startswith(STAFF)
     if user.pk == session.user_id:

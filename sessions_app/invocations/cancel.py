@@ -36,7 +36,7 @@ async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, 
     if request.status == InvocationStatus.RUNNING:
         await worker().cancel(invocation_id)
     elif request.status == InvocationStatus.QUEUED and by.kind == ActorKind.STAFF:
-        # It may have waited for an answer: then the next claim ends it.
+        # An invocation that waited for an answer is queued now. Its claim ends it.
         await worker().start_next(session.pk)
     elif request.status == InvocationStatus.CANCELLED:
         notice = invocation_notice(invocation_id, request.client_id, request.status, request.error)

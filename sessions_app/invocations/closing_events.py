@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runtime import types
@@ -23,14 +23,14 @@ from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
 
 
-def answers_calls(claim: Claim) -> bool:
-    """True when the message of the invocation is a function response."""
-    return any("functionResponse" in part for part in claim.message.get("parts", []))
+def answers_calls(message: Mapping[str, Any]) -> bool:
+    """True when the message of an invocation is a function response."""
+    return any("functionResponse" in part for part in message.get("parts", []))
 
 
 def marks_of(claim: Claim) -> dict[str, Any] | None:
-    """Return the marks for the events of an invocation; None without one."""
-    if answers_calls(claim):
+    """Return the marks for the events of an invocation; None for an invocation that needs none."""
+    if answers_calls(claim.message):
         return answer_mark(claim.invocation_id, claim.actor_kind, claim.actor_name)
     return scheduled_mark(claim.client_id)
 

@@ -25,7 +25,7 @@ CHANGED = (
 async def correct_state(
     session: Session, changes: Mapping[str, Any], seen: Mapping[str, str], *, by: Actor, reason: str
 ) -> int:
-    """Append the event and return its number. Agents read the new values with their next invocation.
+    """Append the event and return its `seq`. Agents read the new values with their next invocation.
 
     Args:
         changes: new values by key with its scope; None deletes a value, as far as state can be deleted.
@@ -40,10 +40,10 @@ async def correct_state(
     for key in changes:
         if not key.strip() or len(key) > MAX_KEY_LENGTH or key.startswith(State.TEMP_PREFIX):
             raise InvalidInputError(UNSTORABLE_KEY)
-    numbers: list[int] = []
+    seqs: list[int] = []
 
     def publish(committed: CommittedEvent) -> None:
-        numbers.append(committed.seq)
+        seqs.append(committed.seq)
         publish_committed(live().hub, committed)
 
     async with hold_lease(session.pk) as lease_token:
@@ -53,4 +53,4 @@ async def correct_state(
             await append_change(service, session, changes)
         except StaleLeaseError as error:
             raise ConflictError(CHANGED) from error
-    return numbers[0]
+    return seqs[0]

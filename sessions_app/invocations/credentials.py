@@ -17,14 +17,14 @@ from sessions_app.models import Invocation
 
 def decrypt(encrypted: str) -> dict[str, AuthCredential]:
     """Return the credentials of an invocation; none when they are too old, or encrypted with an unknown key."""
-    return credential_encryption.decrypt(encrypted, _longest())
+    return credential_encryption.decrypt(encrypted, _max_age())
 
 
 def delete_expired_credentials() -> None:
     """Delete credentials that have been kept for too long; a tool that still needs one asks for it again."""
-    oldest = timezone.now() - _longest()
+    oldest = timezone.now() - _max_age()
     Invocation.objects.exclude(credentials="").filter(created_at__lt=oldest).update(credentials="")
 
 
-def _longest() -> timedelta:
+def _max_age() -> timedelta:
     return timedelta(seconds=conf().credential_seconds)

@@ -46,7 +46,7 @@ from sessions_app.invocations.closing_events import (
 from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import InvocationUsage, model_calls
-from sessions_app.jobs.staging import created_job, staged_jobs, staging
+from sessions_app.jobs.staging import created_job, staging, take_staged_jobs
 from sessions_app.jobs.stopped_calls import end_jobs_of_calls
 from sessions_app.json_logs import logs_of_invocation
 from sessions_app.live.hub import Hub
@@ -96,7 +96,7 @@ class Execution:
         self._sessions = DjangoSessionService(
             lease_token=claim.lease_token,
             on_commit=self._publish,
-            staged_jobs=staged_jobs,
+            staged_jobs=take_staged_jobs,
             staged_errors=self._call_errors.take,
             preloaded=claim.preloaded,
             view=self._without_failures if self._may_resume else None,
@@ -230,7 +230,7 @@ class Execution:
 
     async def settle_calls(self, outcome: Outcome) -> None:
         """Complete the waiting invocations whose calls this one has answered, and note which calls wait now."""
-        may_end_waits = answers_calls(self.claim) or self._ends_earlier_waits()
+        may_end_waits = answers_calls(self.claim.message) or self._ends_earlier_waits()
         if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
         claim, events = self.claim, (await self._load_session()).events

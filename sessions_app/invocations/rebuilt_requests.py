@@ -28,7 +28,7 @@ _ID = re.compile("[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Bounds:
-    """Part of the log that a page reads: the newest events, up to a number and a stored size."""
+    """Part of the log that a page reads: the newest events, at most so many and of so many stored bytes."""
 
     events: int
     bytes: int
@@ -95,7 +95,7 @@ def _text_ids(record: Mapping[str, Any]) -> list[str]:
 
 
 def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[list[RuntimeEvent], bool]:
-    """Return the events up to a number, oldest first, and True when these are all."""
+    """Return the newest events up to the `seq` of the last one, oldest first; True when no earlier one is left out."""
     rows = Event.objects.filter(session=session_id, seq__lte=last).order_by("-seq")
     first = 1
     if bounds:

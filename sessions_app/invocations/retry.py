@@ -17,7 +17,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.invocations.closing_events import find_message_event, without_failures
+from sessions_app.invocations.closing_events import answers_calls, find_message_event, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session, SessionAct
 from sessions_app.models.past_attempts import MAX_ATTEMPTS
 
@@ -32,10 +32,10 @@ async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
     return await in_thread(_failed_row, session, invocation_id)
 
 
-async def queued_by(session: Session, invocation_id: str, retry_id: UUID) -> Invocation | None:
-    """Return the invocation that a retry has begun, also if it has failed again since; None without one.
+async def invocation_of_retry(session: Session, invocation_id: str, retry_id: UUID) -> Invocation | None:
+    """Return the invocation that a retry has begun, even if it has failed again since; None without one.
 
-    It is the same invocation if `queue_again` has queued it under this id, or the new one that has its message.
+    This is the failed invocation, queued again under the id of the retry, or a new one with the same message.
     """
     same = Q(invocation_id=invocation_id, past_attempts__contains=[{"retry_id": str(retry_id)}])
     new = Q(client_id=client_ids.of_retry(invocation_id))
@@ -48,14 +48,14 @@ async def queue_again(
     """Queue the failed invocation again, once for concurrent requests. Raises as `failed_invocation` does.
 
     Args:
-        retry_id: id under which `queued_by` finds it.
+        retry_id: id under which `invocation_of_retry` finds it.
     """
     return await in_thread(_queue_again, session, invocation_id, by, retry_id)
 
 
 async def must_restart(session: Session, row: Invocation) -> bool:
     """True when the agents cannot resume, so that the person's message must be sent again."""
-    if any("functionResponse" in part for part in row.message["parts"]):
+    if answers_calls(row.message):
         return False
     events = await effective_events(session)
     kept = without_failures(find_message_event(row.invocation_id, row.message, events), events)

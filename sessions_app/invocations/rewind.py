@@ -70,7 +70,11 @@ async def switch_to(session: Session, seq: int, by: Actor) -> None:
 
 
 def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
-    """Return the last rewind that put the event out of effect; None when it is in effect."""
+    """Return the last rewind that put the event out of effect; None when the event is in effect.
+
+    Raises:
+        NotFoundError: the session has no such event.
+    """
     path = find_rewinds(session.pk).path
     left_by = path.undone_by(seq)
     if left_by is None and not (seq in path and session.events.filter(seq=seq).exists()):

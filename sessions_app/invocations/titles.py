@@ -23,9 +23,9 @@ from sessions_app.models import Event, Session
 from sessions_app.models.session import TITLE_LENGTH, TitleSource
 
 logger = logging.getLogger(__name__)
-LAST_SEQ = 30
-"""Length of a log up to which the model is asked for a title; longer chats keep that of their first message."""
-TEXT_LENGTH = 1_000
+MAX_LOG_LENGTH = 30
+"""Events of a chat for which the model is asked for a title; longer chats keep the title of their first message."""
+MAX_TEXT_LENGTH = 1_000
 """Characters of a text that the model sees."""
 INSTRUCTION = (
     "Give the conversation below a title for a list of conversations: two to six words in the language of the user, "
@@ -52,15 +52,15 @@ async def give_title(claim: Claim) -> None:
 
 
 def _first_texts(claim: Claim) -> str:
-    """Return the first message and answer; empty when the title is chosen, or the chat too long."""
+    """Return the first message and answer; empty when the person has chosen a title, or the chat is too long."""
     untitled = Session.objects.filter(
-        pk=claim.session_id, title_source=TitleSource.MESSAGE, last_seq__lte=LAST_SEQ
+        pk=claim.session_id, title_source=TitleSource.MESSAGE, last_seq__lte=MAX_LOG_LENGTH
     )
     if not untitled.exists():
         return ""
     events = Event.objects.filter(session=claim.session_id, invocation_id=claim.invocation_id)
     texts = events.exclude(text=None).exclude(text="").order_by("seq").values_list("author", "text")
-    return "\n".join(f"{author}: {text[:TEXT_LENGTH]}" for author, text in texts[:4])
+    return "\n".join(f"{author}: {text[:MAX_TEXT_LENGTH]}" for author, text in texts[:4])
 
 
 async def _ask(conversation: str) -> list[LlmResponse]:

@@ -82,7 +82,7 @@ def model_calls(root: BaseAgent, events: Iterable[Event]) -> int:
 
 
 def _is_model_response(event: Event) -> bool:
-    """True for an answer or error of a model; tool results and the framework's own calls are neither."""
+    """True for an answer or error of a model; function responses and the framework's own calls are neither."""
     if event.content is None:
         return event.error_code is not None
     called = {call.name for call in event.get_function_calls()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 from uuid import UUID
 
 from celery import current_app
@@ -36,7 +35,7 @@ def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
     elif job.filter(status=JobStatus.RUNNING).exists():
         try:
             current_app.control.revoke(str(job_id), terminate=True, signal="SIGUSR1")
-        except Exception:  # the broker may be down; `progress` still interrupts the function
+        except Exception:  # The broker may be down. `progress` still interrupts the function.
             logger.warning("The worker of job %s could not be signalled", job_id, exc_info=True)
 
 
@@ -56,18 +55,23 @@ def _store_request(job: ToolJobQuerySet, by: Actor, reason: str) -> None:
 
 def end_cancelled_job(job_id: UUID) -> bool:
     """End the job if its cancellation was requested and it is not running. Return True when it was ended."""
-    job = ToolJob.objects.idle().filter(pk=job_id)
     error = cancellation_error(job_id)
-    values: dict[str, Any] = {
-        "status": JobStatus.CANCELLED,
-        "question": None,
-        "finished_at": Now(),
-        "past_attempts": with_failed_attempt("heartbeat_at"),
-    }
-    if error is None or not job.update(error=error, **values):
+    if error is None:
         return False
-    publish_job(ToolJob.objects.get(pk=job_id))
-    return True
+    is_ended = (
+        ToolJob.objects.idle()
+        .filter(pk=job_id)
+        .update(
+            status=JobStatus.CANCELLED,
+            error=error,
+            question=None,
+            finished_at=Now(),
+            past_attempts=with_failed_attempt("heartbeat_at"),
+        )
+    )
+    if is_ended:
+        publish_job(ToolJob.objects.get(pk=job_id))
+    return bool(is_ended)
 
 
 def cancellation_error(job_id: UUID) -> str | None:

@@ -37,8 +37,8 @@ class JobReporter:
         self._job = job
         self._unused_answers = list(job.answers)
         self._lock = threading.Lock()
-        self._changed = False
-        self._cancelled = False
+        self._has_changed = False
+        self._is_cancelled = False
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._report_until_stopped, name=f"report job {job.id}", daemon=True
@@ -58,14 +58,14 @@ class JobReporter:
 
     def progress(self, done: float, total: float, message: str) -> None:
         """Record the progress for the next write. Numbers that are not finite mean that it is unknown."""
-        if self._cancelled:
+        if self._is_cancelled:
             raise JobCancelled
         amounts = (float(done), float(total)) if isfinite(done) and isfinite(total) else (0.0, 0.0)
         text = beginning_of(storable(message), 500)
         with self._lock:
             self._job.progress_done, self._job.progress_total = amounts
             self._job.progress_message = text
-            self._changed = True
+            self._has_changed = True
 
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
         """Save a file in the session of the job and record its version in the job."""
@@ -86,11 +86,11 @@ class JobReporter:
         """Record a file that the job's code has saved."""
         with self._lock:
             self._job.artifacts = {**self._job.artifacts, filename: version}
-            self._changed = True
+            self._has_changed = True
 
     def ask(self, question: JobQuestion) -> JobAnswer:
         """Return the first unused answer to this question."""
-        if self._cancelled:
+        if self._is_cancelled:
             raise JobCancelled
         for index, answered in enumerate(self._unused_answers):
             if question.equals(answered):
@@ -102,26 +102,26 @@ class JobReporter:
         last_heartbeat = time.monotonic()
         while not self._stop.wait(TICK_SECONDS):
             is_due = time.monotonic() - last_heartbeat > HEARTBEAT_SECONDS
-            if (self._changed or is_due) and self._try_write():
+            if (self._has_changed or is_due) and self._try_write():
                 last_heartbeat = time.monotonic()
-        if self._changed:
+        if self._has_changed:
             self._try_write()
         connection.close()
 
     def _try_write(self) -> bool:
         try:
             self._write()
-        except Exception:  # PostgreSQL may be down for a moment; the next tick retries
+        except Exception:  # PostgreSQL may be away for a moment. The next tick tries again.
             logger.warning("The progress of job %s could not be written", self._job.pk, exc_info=True)
             connection.close()
-            self._changed = True
+            self._has_changed = True
             return False
         return True
 
     def _write(self) -> None:
         job = self._job
         with self._lock:
-            self._changed = False
+            self._has_changed = False
             values = {
                 "progress_done": job.progress_done,
                 "progress_total": job.progress_total,
@@ -131,7 +131,7 @@ class JobReporter:
         attempt = ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
         is_current = attempt.update(heartbeat_at=Now(), **values)
         row = ToolJob.objects.filter(pk=job.pk).values_list("cancel_requested_at", "attempts").first()
-        self._cancelled = row is None or row[0] is not None or row[1] != job.attempts
+        self._is_cancelled = row is None or row[0] is not None or row[1] != job.attempts
         if is_current:
             publish_job(job)
 

@@ -161,10 +161,10 @@ def _call_function(
         return JobOutcome(JobStatus.FAILED, error=TIMED_OUT)
     if is_failure(result):
         return JobOutcome(JobStatus.FAILED, response, error=str(response.get("error", "")))
-    return JobOutcome(JobStatus.SUCCEEDED, _limit_result(response, job))
+    return JobOutcome(JobStatus.SUCCEEDED, _shorten_result(response, job))
 
 
-def _limit_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
+def _shorten_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
     """Return the result, or save one that is too large for an event as an artifact and return a reference."""
     text = json.dumps(response, ensure_ascii=False)
     if len(text) <= conf().job_result_limit:
@@ -217,16 +217,16 @@ def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
 
 def _finish(job: ToolJob, outcome: JobOutcome) -> None:
     """Write the outcome, unless a later attempt has claimed the job."""
-    progress = {"progress_done": job.progress_done, "progress_total": job.progress_total}
     is_written = _this_attempt(job).update(
         status=outcome.status,
         result=storable_values(outcome.result),
         error=storable(outcome.error),
         error_detail=outcome.error_detail,
         artifacts=job.artifacts,
+        progress_done=job.progress_done,
+        progress_total=job.progress_total,
         progress_message=job.progress_message,
         finished_at=Now(),
-        **progress,
     )
     if is_written:
         job.refresh_from_db()

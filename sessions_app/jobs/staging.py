@@ -22,14 +22,13 @@ from sessions_app.codec import storable_values
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.models import JobStatus, ToolJob
 
-Staged = dict[tuple[str, str], StagedJob]
-
-_staged: ContextVar[Staged | None] = ContextVar("staged jobs", default=None)
+_staged: ContextVar[dict[tuple[str, str], StagedJob] | None] = ContextVar("staged jobs", default=None)
+"""Jobs of the run by the ids of their invocation and call."""
 
 
 @contextmanager
 def staging() -> Iterator[None]:
-    """Lets tools that run within stage jobs. Jobs that no event has taken at the end are dropped."""
+    """Within the block, let tools stage jobs. Jobs that no event has taken at its end are dropped."""
     token = _staged.set({})
     try:
         yield
@@ -73,7 +72,7 @@ def stage_call(
     return {"status": "queued", "job_id": str(job.id)}
 
 
-def staged_jobs(event: Event) -> list[StagedJob]:
+def take_staged_jobs(event: Event) -> list[StagedJob]:
     """Take the jobs whose calls the event answers."""
     staged = _staged.get()
     if not staged:

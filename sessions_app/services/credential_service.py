@@ -48,7 +48,7 @@ class DjangoCredentialService(BaseCredentialService):
 
 def delete_old_credentials() -> int:
     """Delete credentials that were saved too long ago; return their number."""
-    deleted, _ = SavedCredential.objects.filter(saved_at__lt=timezone.now() - _longest()).delete()
+    deleted, _ = SavedCredential.objects.filter(saved_at__lt=timezone.now() - _max_age()).delete()
     return deleted
 
 
@@ -63,7 +63,7 @@ def _rows_of(owner: Owner) -> QuerySet[SavedCredential]:
 
 def _load(owner: Owner) -> AuthCredential | None:
     encrypted = _rows_of(owner).values_list("encrypted", flat=True).first() or ""
-    return decrypt(encrypted, _longest()).get(_sealed_name(owner))
+    return decrypt(encrypted, _max_age()).get(_sealed_name(owner))
 
 
 def _save(owner: Owner, credential: AuthCredential) -> None:
@@ -86,5 +86,5 @@ def _digest(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _longest() -> timedelta:
+def _max_age() -> timedelta:
     return timedelta(days=conf().saved_credential_days)

@@ -16,7 +16,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, LimitExceededError, NotFoundError
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.message_text import validated_text
-from sessions_app.invocations.retry import failed_invocation, must_restart, queue_again, queued_by
+from sessions_app.invocations.retry import failed_invocation, invocation_of_retry, must_restart, queue_again
 from sessions_app.invocations.rewind import rewind_before, switch_to
 from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.invocations.worker import worker
@@ -164,7 +164,7 @@ async def retry(
         LimitExceededError: too many messages of the user wait for their turn.
     """
     session = await own_session(user, session_id)
-    if retry_id and (queued := await queued_by(session, invocation_id, retry_id)):
+    if retry_id and (queued := await invocation_of_retry(session, invocation_id, retry_id)):
         return queued.invocation_id, queued.status
     failed = await failed_invocation(session, invocation_id)
     if await must_restart(session, failed):

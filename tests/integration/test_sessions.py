@@ -22,7 +22,7 @@ from sessions_app.db import event_log
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
-from sessions_app.jobs.staging import stage_job, staged_jobs, staging
+from sessions_app.jobs.staging import stage_job, staging, take_staged_jobs
 from sessions_app.services import DjangoArtifactService, DjangoSessionService, history_cache
 from sessions_app.services.history_cache import CachedEvent, History, HistoryCache
 from sessions_app.services.session_service import CommittedEvent
@@ -237,7 +237,7 @@ class TestCommits:
 
     async def test_a_staged_job_is_created_with_the_event_that_answers_its_call(self, person: User) -> None:
         session = await create_session(person)
-        service = DjangoSessionService(staged_jobs=staged_jobs)
+        service = DjangoSessionService(staged_jobs=take_staged_jobs)
         with staging():
             stage_job(_job("c1"))
             stage_job(_job("c2"))
