@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import RemitPaths
+from sessions_app.admin.permissions import OF_USER
 from sessions_app.admin.session_acts import actor_in_words
 from sessions_app.models import AccountAct
 
@@ -16,7 +16,7 @@ from sessions_app.models import AccountAct
 class AccountActAdmin(KeysetAdmin):
     """Acts, newest first."""
 
-    remit_paths = (RemitPaths("", "user"),)
+    remit_paths = (OF_USER,)
     list_display = ("at", "action", "actor", "subject_kind", "subject_id", "user", "reason")
     list_filter = ("action", "actor_kind", "subject_kind", "at")
     list_select_related = ("user",)

@@ -16,7 +16,6 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.urls import URLPattern, path
-from django.utils.html import format_html
 from django.utils.http import content_disposition_header
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
@@ -26,7 +25,7 @@ from runtime.evaluation.json_files import MAX_CASES
 from sessions_app.admin.app_filter import AppFilter, distinct_values
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import event_link, session_url
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OF_SESSION, OWN, Right, may, remits_of, require, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
@@ -177,6 +176,4 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Event"))
     def event(self, row: Annotation) -> SafeString | None:
-        if row.seq is None:
-            return None
-        return format_html('<a href="{}">#{}</a>', session_url(row.session_id, seq=row.seq), row.seq)
+        return None if row.seq is None else event_link(row.session_id, row.seq)

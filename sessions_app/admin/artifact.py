@@ -17,7 +17,7 @@ from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.file_contents import file_changes, file_text
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import download_url, session_url
+from sessions_app.admin.links import download_url, event_link
 from sessions_app.admin.permissions import OWN
 from sessions_app.models import AccessKind, Artifact
 from sessions_app.rendering.audit_values import NOTHING
@@ -82,9 +82,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         saved = {artifact.filename: artifact.version}
         events = artifact.session.events.filter(body__actions__artifactDelta__contains=saved).order_by("seq")
         seq = events.values_list("seq", flat=True).first()
-        if seq is None:
-            return NOTHING
-        return format_html('<a href="{}">#{}</a>', session_url(artifact.session.pk, seq=seq), seq)
+        return NOTHING if seq is None else event_link(artifact.session.pk, seq)
 
     @admin.display(description=_("Content"))
     def download(self, artifact: Artifact) -> SafeString:

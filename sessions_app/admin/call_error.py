@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import call_link, session_url
+from sessions_app.admin.links import call_link, event_link
 from sessions_app.admin.permissions import Right, may
 from sessions_app.models import CallError
 
@@ -33,7 +33,7 @@ class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Event"))
     def event(self, row: CallError) -> SafeString:
-        return format_html('<a href="{}">#{}</a>', session_url(row.session_id, seq=row.seq), row.seq)
+        return event_link(row.session_id, row.seq)
 
     @admin.display(description=_("Response of the call"))
     def response(self, row: CallError) -> SafeString | str:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import event_link, session_url
 from sessions_app.admin.search import cleaned, find_events, hits_in
 from sessions_app.admin.session_page.event_links import EventLinks
 from sessions_app.admin.session_page.event_rows import build_row_or_none, read_stored_or_none
@@ -86,8 +86,7 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Event"), ordering="id")
     def number(self, event: Event) -> SafeString:
-        url = session_url(event.session_id, seq=event.seq)
-        return format_html('<a href="{}">#{}</a>', url, event.seq)
+        return event_link(event.session_id, event.seq)
 
     @admin.display(description=_("Kind"))
     def event_kind(self, event: Event) -> SafeString:

@@ -10,7 +10,6 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.utils.formats import date_format
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -18,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.figure_filters import FailedToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import event_link
 from sessions_app.admin.overview.links import list_url
 from sessions_app.figures.days import local_day
 from sessions_app.models import Failure
@@ -97,9 +96,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Event"))
     def event(self, failure: Failure) -> SafeString:
-        return format_html(
-            '<a href="{}">#{}</a>', session_url(failure.session_id, seq=failure.seq), failure.seq
-        )
+        return event_link(failure.session_id, failure.seq)
 
     @admin.display(description=_("Tool"))
     def tool(self, failure: Failure) -> str:

@@ -10,14 +10,13 @@ from django.contrib import admin
 from django.db.models import Q
 from django.db.models.functions import Left
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import event_link
 from sessions_app.models import Event, Feedback
 from sessions_app.rendering.audit_values import excerpt, status_badge
 
@@ -68,4 +67,4 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Answer"))
     def answer(self, row: Feedback) -> SafeString:
-        return format_html('<a href="{}">#{}</a>', session_url(row.session_id, seq=row.seq), row.seq)
+        return event_link(row.session_id, row.seq)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from sessions_app.actors import Actor
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OF_SESSION, OWN, RemitPaths, Right, may, within_remits
+from sessions_app.admin.permissions import OF_PERSON, OF_SESSION, OF_USER, OWN, Right, may, within_remits
 from sessions_app.admin.staff_acts import staff_of
 from sessions_app.data_protection.holds import lift_hold, set_hold
 from sessions_app.models import ActionKind, LegalHold
@@ -33,7 +33,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         refrain=gettext_lazy("No, keep it"),
         done=gettext_lazy("The legal hold is lifted."),
     )
-    remit_paths = (OF_SESSION, RemitPaths("", "user"))
+    remit_paths = (OF_SESSION, OF_USER)
     list_display = ("id", "session", "user", "set_at", "set_by_name", "lifted_at", "lifted_by_name")
     list_filter = (("lifted_at", admin.EmptyFieldListFilter), "set_at")
     list_select_related = ("session", "user")
@@ -53,7 +53,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Take the sessions and people within the remits of the user only."""
         field = super().formfield_for_foreignkey(db_field, request, **kwargs)
-        paths = {"session": OWN, "user": RemitPaths("", "pk")}.get(db_field.name)
+        paths = {"session": OWN, "user": OF_PERSON}.get(db_field.name)
         if field is not None and field.queryset is not None and paths:
             field.queryset = within_remits(request, field.queryset, paths)
         return field

@@ -50,11 +50,16 @@ def session_link(session: Session) -> SafeString:
     return format_html('<a href="{}"><bdi>{}</bdi></a>', session_url(session.id), session.title or session)
 
 
+def event_link(session_id: UUID, seq: int) -> SafeString:
+    """Return a link to an event on the page of its session."""
+    return format_html('<a href="{}">#{}</a>', session_url(session_id, seq=seq), seq)
+
+
 def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | str:
     """Return a link to the event with the call; the bare call id when `seq` is None."""
     if seq is None:
         return call_id
-    return format_html('<a href="{}">#{}</a> <bdi>{}</bdi>', session_url(session_id, seq=seq), seq, call_id)
+    return format_html("{} <bdi>{}</bdi>", event_link(session_id, seq), call_id)
 
 
 def row_links(links: Sequence[tuple[str, str | Promise]]) -> RowLinks:

@@ -62,7 +62,9 @@ class RemitPaths(NamedTuple):
 OWN = RemitPaths("app_name", "user")
 OF_APP = RemitPaths("app_name", "")
 OF_SESSION = RemitPaths("session__app_name", "session__user")
+OF_USER = RemitPaths("", "user")
 OF_PERSON = RemitPaths("", "pk")
+"""Paths of the account itself."""
 
 
 def remits_of(request: HttpRequest) -> list[Remit]:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from sessions_app.actors import ActorKind
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
+from sessions_app.admin.links import event_link
 from sessions_app.models import SessionAct
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import NOTHING, excerpt
@@ -75,8 +75,7 @@ class SessionActAdmin(SessionRowAdmin, KeysetAdmin):
 
     @admin.display(description=gettext_lazy("Event"))
     def event(self, act: SessionAct) -> str:
-        url = session_url(act.session_id, seq=act.seq)
-        return NOTHING if act.seq is None else format_html('<a href="{}">#{}</a>', url, act.seq)
+        return NOTHING if act.seq is None else event_link(act.session_id, act.seq)
 
     @admin.display(description=gettext_lazy("Reason"))
     def short_reason(self, act: SessionAct) -> str:

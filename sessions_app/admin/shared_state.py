@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OWN, RemitPaths
+from sessions_app.admin.permissions import OF_APP, OWN
 from sessions_app.models import AppState, UserState
 from sessions_app.rendering.audit_values import json_block
 
@@ -32,7 +32,7 @@ class SharedStateAdmin(ReadOnlyAdmin):
 class AppStateAdmin(SharedStateAdmin):
     """State under the `app:` prefix."""
 
-    remit_paths = (RemitPaths("app_name", ""),)
+    remit_paths = (OF_APP,)
     list_display = ("app_name", "keys")
     fields = ("app_name", "values")
     search_fields = ("app_name",)

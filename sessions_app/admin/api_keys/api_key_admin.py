@@ -19,7 +19,7 @@ from sessions_app.actors import Actor
 from sessions_app.admin.api_keys.service_key_form import ServiceKeyForm
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
-from sessions_app.admin.permissions import RemitPaths, Right, may
+from sessions_app.admin.permissions import OF_USER, Right, may
 from sessions_app.admin.staff_acts import staff_of
 from sessions_app.errors import InvalidInputError, LimitExceededError
 from sessions_app.keys import make_key, revoke_key
@@ -52,7 +52,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         gettext_lazy("Revoke the API key?"),
         gettext_lazy("The API key is revoked, with those that it has made."),
     )
-    remit_paths = (RemitPaths("", "user"),)
+    remit_paths = (OF_USER,)
     list_display = (
         "prefix", "name", "user", "people", "may_do", "in_force", "last_used_at", "expires_at", "created_at",
     )  # fmt: skip

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from sessions_app.admin.overview.costly_sessions import load_costly_sessions
 from sessions_app.admin.overview.links import invocations_of, list_url, sessions_of
 from sessions_app.admin.overview.now import Tile, load_tiles
-from sessions_app.admin.permissions import OF_APP, RemitPaths, remits_of, within_remits
+from sessions_app.admin.permissions import OF_APP, OF_USER, remits_of, within_remits
 from sessions_app.conf import conf
 from sessions_app.figures.buckets import percentile
 from sessions_app.figures.days import DayAmounts, load_days, local_day
@@ -132,7 +132,7 @@ def _people(request: HttpRequest, day: date) -> list[dict[str, Any]]:
     order = "-cost" if budgets.cost_per_person else "-tokens"
     if not (budgets.tokens_per_person or budgets.cost_per_person):
         return []
-    used = within_remits(request, PersonUsage.objects.filter(day=day), RemitPaths("", "user"))
+    used = within_remits(request, PersonUsage.objects.filter(day=day), OF_USER)
     return [
         {
             "name": row.user.get_username(), "tokens": _number(row.tokens), "cost": format_cost(row.cost),
