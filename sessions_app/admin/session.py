@@ -52,8 +52,9 @@ SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "even
 
 @admin.register(Session)
 class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, KeysetAdmin):
-    """Sessions of all users. A session's page needs the right to read texts,
-    and includes the events, invocations and jobs.
+    """Sessions of all users.
+
+    The page of a session has its events, invocations and jobs. It needs the right to read texts.
     """
 
     remit_paths = (OWN,)
@@ -170,9 +171,11 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return TemplateResponse(request, "admin/sessions_app/session/_integrity.html", context)
 
     def news_view(self, request: HttpRequest, session_id: UUID) -> JsonResponse:
-        """Return how far the log reaches, and the status of what is open, for a page that follows the session."""
+        """Return the last `seq` and the status of the open invocation, for a page that follows the session."""
         require_read_request(request)
-        session = self.get_session(request, session_id)  # A page that follows asks every few seconds.
+        session = self.get_session(
+            request, session_id
+        )  # Not an access: a page that follows asks again and again.
         return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
 
     def model_request_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:

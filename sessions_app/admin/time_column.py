@@ -1,4 +1,4 @@
-"""Column of a list with the times of a field, as short as they are clear."""
+"""Column of a list with the times of a field in short form."""
 
 from __future__ import annotations
 

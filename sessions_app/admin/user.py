@@ -46,7 +46,10 @@ EXPORT = Wording(
 
 
 class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
-    """The site's admin of users, with a deletion that erases. Staff bound to one app see none: users have all apps."""
+    """The site's admin of users, with a deletion that erases.
+
+    Staff whose remits name apps see no users: an account belongs to no app.
+    """
 
     delete_confirmation_template = "admin/sessions_app/user/delete.html"
 

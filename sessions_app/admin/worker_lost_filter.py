@@ -1,4 +1,4 @@
-"""Filter of jobs by whether a worker died while it ran them."""
+"""Filter of the jobs during which a worker died."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class StoredCall:
     """The stored call of a request.
 
     Attributes:
-        seq: number of its event; None when the event is not found.
+        seq: None when the event of the call is not found.
         args: its arguments, with secrets masked; empty when the event is too large for the page.
         shown: names and values that staff read, as JSON.
         hint: the question of the tool; empty for a tool that asks none of its own.

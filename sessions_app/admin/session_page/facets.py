@@ -19,7 +19,7 @@ class Facets:
     """Tools and branches of a session, in alphabetical order.
 
     Attributes:
-        files: number of the event that saved a file, by its name and version.
+        files: `seq` of the event that saved a file, by its name and version.
     """
 
     tools: list[str] = field(default_factory=list)

@@ -37,12 +37,12 @@ class SessionPage:
     """Template context of the page.
 
     Attributes:
-        is_dense: True when the events are numbered from 1 to the session's last number without a gap.
+        is_dense: True when the events have each `seq` from 1 to the last one of the session.
         groups: the events of the page by invocation, in the view of events.
         entries: the events one by one, in the raw view.
         seen: the events as the person saw them, in that view.
-        highlighted: number of the event that the URL names.
-        at: number of the event whose state is shown; None for the current state.
+        highlighted: `seq` of the event that the URL names.
+        at: `seq` of the event whose state is shown; None for the current state.
     """
 
     session: Session
@@ -69,7 +69,7 @@ class SessionPage:
 
     @property
     def views(self) -> list[tuple[str, object, bool]]:
-        """Query string, name and whether it is shown, for each view."""
+        """Query string and name of each view, and True for the shown one."""
         here = f"event={self.highlighted}" if self.highlighted else ""
         return [
             (f"view={view}&{here}" if view else here, name, view == self.query.shown_view)
@@ -86,8 +86,8 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
     """Load the page that the query string asks for."""
     parsed = SessionPageQuery.of(query)
     events: EventQuerySet = Event.objects.filter(session=session).order_by("seq")
-    at = parsed.event_number("at", session.last_seq)
-    highlighted = parsed.event_number("event", session.last_seq) or at
+    at = parsed.event_seq("at", session.last_seq)
+    highlighted = parsed.event_seq("event", session.last_seq) or at
     shown = parsed.apply(events)
     if parsed.shown_view == "person":
         shown = without_rewound(shown, find_rewinds(session.pk))

@@ -37,9 +37,9 @@ class SessionPageQuery(forms.Form):
 
     Fields:
         failed: True for errors and failed tool responses only.
-        q: Text that the event's JSON contains.
-        at: Number of an event; the page that contains it is shown, with the state after it.
-        event: Number of an event; the page that contains it is shown.
+        q: text that the event's JSON contains.
+        at: `seq` of an event; the page that contains it is shown, with the state after it.
+        event: `seq` of an event; the page that contains it is shown.
     """
 
     view = forms.ChoiceField(required=False, choices=VIEWS)
@@ -87,8 +87,8 @@ class SessionPageQuery(forms.Form):
     def requested_page(self) -> str:
         return self.cleaned_data.get("page") or ""
 
-    def event_number(self, name: str, limit: int) -> int | None:
-        """Return the event number in field `name`, at most `limit`; None when the field is empty."""
+    def event_seq(self, name: str, limit: int) -> int | None:
+        """Return the `seq` in the field `name`, at most `limit`; None when the field is empty."""
         value = self.cleaned_data.get(name)
         return None if value is None else min(value, limit)
 

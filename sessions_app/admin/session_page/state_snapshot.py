@@ -37,7 +37,7 @@ class StateSnapshot:
     """State after event `seq`, or the current state.
 
     Attributes:
-        seq: number of the event; 0 is the initial state of the session, None the current state.
+        seq: 0 is the initial state of the session, None the current state.
         lines: the keys by scope.
         left_out: number of keys that are not shown.
         equals_live: at the last event, True when the replay equals the stored state; None at earlier events.
@@ -67,7 +67,7 @@ class StateSnapshot:
 
 
 def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
-    """Return the state of the session after an event, by a replay of its log; without one, the current state."""
+    """Return the state of the session after an event, by a replay of its log; the current state without a `seq`."""
     rows = _fetch(_CURRENT if seq is None else _REPLAY, session, seq)
     lines = {
         key: _line(key, value, length, written)

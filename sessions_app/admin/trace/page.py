@@ -88,7 +88,7 @@ class TracePage:
     Attributes:
         duration: time from the message to the last event, waits included.
         is_cut: True when the invocation has more events than the page reads.
-        steps: numbers of the events whose model requests are recorded.
+        steps: `seq` of each event whose model request is recorded.
         step: the model call that the URL names.
     """
 

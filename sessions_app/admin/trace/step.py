@@ -40,7 +40,7 @@ class StepView:
     Attributes:
         contents: the newest contents of the request, oldest first.
         left_out: True when the request has earlier contents.
-        compared_with: number of the event of the step that the instruction is compared with.
+        compared_with: `seq` of the event of the step that the instruction is compared with.
         changes: the changes of the system instruction since that step; None without such a step.
         child: place of a model call of an agent that ran as a tool, in the record of the event; None for all others.
     """
