@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,12 +117,9 @@ async def run_function_calls(
     Asynchronous tools run concurrently, synchronous ones one after another in call order.
     After a failure, results with flow control (transfer, escalate) are dropped: the failure ends the invocation.
     """
-    running = [(call, run_call(agent, ctx, call, tools, confirmations or {})) for call in calls]
+    run = _run_measured_call if len(calls) > 1 and ctx.run_config.on_call_end else run_call
     with one_after_another():
-        settled = await settle(
-            _measured(ctx, call, tools, run) if len(calls) > 1 and ctx.run_config.on_call_end else run
-            for call, run in running
-        )
+        settled = await settle(run(agent, ctx, call, tools, confirmations or {}) for call in calls)
     results = [value for value in settled if isinstance(value, CallResult)]
     failure = first_failure(settled) or _stray_cancellation(calls, settled)
     if failure:
@@ -130,12 +127,16 @@ async def run_function_calls(
     return Batch(results, failure)
 
 
-async def _measured(
-    ctx: InvocationContext, call: types.FunctionCall, tools: Tools, running: Coroutine[Any, Any, CallResult]
+async def _run_measured_call(
+    agent: LlmAgentProtocol,
+    ctx: InvocationContext,
+    call: types.FunctionCall,
+    tools: Tools,
+    confirmations: Confirmations,
 ) -> CallResult:
     """Run a call; measure it and report its end, unless it still waits for a person or for a later response."""
     clock = CallClock()
-    result = await running
+    result = await run_call(agent, ctx, call, tools, confirmations)
     if result.response is None or result.waits_for_person or is_long_running(call, tools):
         return result
     end = CallEnd(call, result.response, clock.seconds)

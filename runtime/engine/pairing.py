@@ -9,6 +9,9 @@ from runtime._pydantic_models import construct
 from runtime.events.calls import MadeCall, made_calls, response_ids
 from runtime.events.event import Event
 
+CallsByEvent = Mapping[int, Sequence[MadeCall]]
+"""Calls by the `id()` of the event that makes them."""
+
 
 def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
     """When the last event answers an earlier call, drop the text between the two (contract Q10).
@@ -26,10 +29,6 @@ def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
     index = next(i for i, event in enumerate(events) if event is call_event)
     earlier_responses = [event for event in events[index + 1 : -1] if id(event) in answers]
     return [*events[: index + 1], *earlier_responses, events[-1]]
-
-
-CallsByEvent = Mapping[int, Sequence[MadeCall]]
-"""Calls by the `id()` of the event that makes them."""
 
 
 def calls_by_event(made: Iterable[MadeCall]) -> CallsByEvent:

@@ -26,7 +26,7 @@ class BuiltRequest(NamedTuple):
 
     Attributes:
         derived: the contents as the log gives them, with their files, before anything was added.
-        last_seq: number of the last event that they were built from.
+        last_seq: `seq` of the last event that the contents were built from.
     """
 
     request: LlmRequest

@@ -8,7 +8,8 @@ from contextlib import aclosing
 from runtime import types
 from runtime.events.event import Event
 
-MAX_VALUE_LENGTH = 100  # characters of arguments, results and outputs that are printed
+MAX_VALUE_LENGTH = 100
+"""Characters of arguments, results and outputs that are printed."""
 Run = Callable[..., AsyncGenerator[Event, None]]
 
 

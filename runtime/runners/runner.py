@@ -60,7 +60,7 @@ class Runner:
 
     Raises:
         ConfigurationError: neither or both of `app` and `agent` are given, two plugins share a name, or two agents of
-                a resumable app do.
+            a resumable app do.
     """
 
     def __init__(  # noqa: PLR0913  # the parameters of google-adk

@@ -1,4 +1,4 @@
-"""Public path; defined in `runtime.context`."""
+"""Public import path of the contexts; defined in `runtime.context`."""
 
 from runtime.auth.auth_tool import AuthConfig
 from runtime.context import Context as CallbackContext

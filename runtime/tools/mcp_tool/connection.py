@@ -67,7 +67,7 @@ class McpConnection:
         self._client = Client(transport, read_timeout_seconds=read_timeout)
         self._timeout = timeout
         self._idle_seconds = idle_seconds
-        self._requests = 0
+        self._pending_requests = 0
         self._last_use = loop.time()
         self._stop = asyncio.Event()
         self._opened: asyncio.Future[Client] = loop.create_future()
@@ -90,7 +90,7 @@ class McpConnection:
             ConnectionLostError: the connection was lost before an answer came.
             MCPError: the server answered with an error, or did not answer in time.
         """
-        self._requests += 1
+        self._pending_requests += 1
         try:
             client = await asyncio.shield(self._opened)
             return await send(client)
@@ -105,7 +105,7 @@ class McpConnection:
                 ) from error
             raise
         finally:
-            self._requests -= 1
+            self._pending_requests -= 1
             self._last_use = asyncio.get_running_loop().time()
 
     async def close(self) -> None:
@@ -138,7 +138,7 @@ class McpConnection:
                 await asyncio.wait_for(self._stop.wait(), self._idle_seconds)
             except TimeoutError:
                 idle = asyncio.get_running_loop().time() - self._last_use
-                if not self._requests and self._idle_seconds and idle >= self._idle_seconds:
+                if not self._pending_requests and self._idle_seconds and idle >= self._idle_seconds:
                     self._stop.set()
 
     def _report_failure(self, error: Exception) -> None:

@@ -90,7 +90,7 @@ class McpServer:
         await release(self)
 
     async def _list(self, context: ReadonlyContext | None, send: Send[T]) -> T:
-        """Send a request that may be repeated: a server that was restarted has lost the connection."""
+        """Send a request that changes nothing, and whose answer must come within the timeout of the connection."""
 
         async def send_in_time(client: Client) -> T:
             async with asyncio.timeout(self.params.timeout):
@@ -105,6 +105,7 @@ class McpServer:
             ) from error
 
     async def _repeat_when_lost(self, context: ReadonlyContext | None, send: Send[T]) -> T:
+        """Send a request that changes nothing; repeat it once when the connection was lost, as by a restart."""
         try:
             return await self.request(context, send)
         except UnreachableError:
