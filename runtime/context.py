@@ -99,11 +99,11 @@ class InvocationContext:
     Every agent call has its own, made by `for_agent`; the session, the services and the scope are shared.
 
     Attributes:
-        branch: Dotted path of parallel agents above this call; None outside parallel agents.
-        end_invocation: Set to True to stop this agent call after the current step.
+        branch: dotted path of parallel agents above this call; None outside parallel agents.
+        end_invocation: set to True to stop this agent call after the current step.
         resuming: True when this agent call continues from the invocation's events instead of starting anew.
-        run_child: Function of the Runner that runs an agent as a tool, in a session of its own.
-        context_cache_config: Settings of the model provider's context cache.
+        run_child: function of the Runner that runs an agent as a tool, in a session of its own.
+        context_cache_config: settings of the model provider's context cache.
     """
 
     invocation_id: str
@@ -242,11 +242,11 @@ class Context(ReadonlyContext):
     """Context of one callback or tool call; its changes are collected in `actions` (contract S6, T3).
 
     Attributes:
-        actions: Actions of the step's next event.
-        function_call_id: Id of the call that the tool answers; None in callbacks.
-        tool_confirmation: The person's answer to a confirmation request (contract T7), or None.
-        allowed_at: Time of the allowance that confirms the call, given earlier in the session; None without one.
-        child_responses: Events with usage of the agents that have run as tools in this call.
+        actions: actions of the step's next event.
+        function_call_id: id of the call that the tool answers; None in callbacks.
+        tool_confirmation: the person's answer to a confirmation request (contract T7), or None.
+        allowed_at: time of the allowance that confirms the call, given earlier in the session; None without one.
+        child_responses: events with usage of the agents that have run as tools in this call.
     """
 
     def __init__(

@@ -20,17 +20,17 @@ class InvocationScope:
     """Data shared by all agent calls of one invocation.
 
     Attributes:
-        caller: Scope of the invocation that runs this one as a tool; model calls are counted there (contract T6).
+        caller: scope of the invocation that runs this one as a tool; model calls are counted there (contract T6).
         is_resumable: True when agents record their states and long-running calls pause the invocation.
-        llm_calls: Number of model calls so far (contract L10).
-        agent_states: Latest recorded state of each agent, by name (contract R1).
-        ended: Names of the agents that recorded their end (contract R1).
-        begins_at: Position of the invocation's first event in the session's events.
-        own_state: State values as loaded or committed, without later assignments of running code.
-        credentials: Credentials given with the message, by credential key (contract T8). They exist only here, not
+        llm_calls: number of model calls so far (contract L10).
+        agent_states: latest recorded state of each agent, by name (contract R1).
+        ended: names of the agents that recorded their end (contract R1).
+        begins_at: position of the invocation's first event in the session's events.
+        own_state: state values as loaded or committed, without later assignments of running code.
+        credentials: credentials given with the message, by credential key (contract T8). They exist only here, not
             in the state, which templates and child sessions read, and not in events.
-        known_allowances: Allowances of the session, with the number of events that they were found in.
-        credential_lock: Held while a credential is exchanged for a token: most codes can be exchanged only once.
+        known_allowances: allowances of the session, with the number of events that they were found in.
+        credential_lock: held while a credential is exchanged for a token: most codes can be exchanged only once.
     """
 
     caller: InvocationScope | None = None

@@ -109,22 +109,22 @@ class RunConfig(_IgnoredSettings):
     """Settings of an invocation.
 
     Attributes:
-        max_llm_calls: Limit of model calls, including those of agents run as tools; zero or less means no limit.
-        llm_calls_before: Model calls already made by interrupted attempts at the invocation; counted in the limit.
+        max_llm_calls: limit of model calls, including those of agents run as tools; zero or less means no limit.
+        llm_calls_before: model calls already made by interrupted attempts at the invocation; counted in the limit.
         records_failure: True when an exception of an agent leaves an error event (contract L5). With False, the caller
             records the failure.
-        save_input_blobs_as_artifacts: Store files of the user's message as artifacts; the message keeps their names.
-        on_call_end: Callback at the end of each call, if a step has several: one event answers them all when the last
+        save_input_blobs_as_artifacts: store files of the user's message as artifacts; the message keeps their names.
+        on_call_end: callback at the end of each call, if a step has several: one event answers them all when the last
             call has ended. The event keeps the durations (`runtime.events.call_times`). A call that waits for a
             person has not ended.
-        on_tool_error: Callback with the exception of each tool that raises, by the id of its call and the tool's name,
+        on_tool_error: callback with the exception of each tool that raises, by the id of its call and the tool's name,
             also when a hook answers the call in its place. It must not raise.
-        on_model_call: Callback at the start of each model call. Its argument has all values when the event of the
+        on_model_call: callback at the start of each model call. Its argument has all values when the event of the
             answer is committed. For an agent that runs as a tool, this is the event with the tool's answer.
-        custom_metadata: Metadata added to every event of the invocation.
-        model_input_context: Contents sent to the model before the user's message, and stored nowhere.
-        http_options: Headers, time-out, retries and extra body of the requests; they win over the agent's.
-        labels: Labels of the requests; they win over the agent's.
+        custom_metadata: metadata added to every event of the invocation.
+        model_input_context: contents sent to the model before the user's message, and stored nowhere.
+        http_options: headers, time-out, retries and extra body of the requests; they win over the agent's.
+        labels: labels of the requests; they win over the agent's.
 
     Raises:
         ValueError: the streaming mode is BIDI, or `max_llm_calls` is too large to be a limit.

@@ -29,12 +29,12 @@ class BaseAgent(BaseModel):
     """Base class of agents. Subclasses implement `_run_async_impl`.
 
     Attributes:
-        name: Identifier, unique in the tree; not `user`.
-        description: Purpose of the agent; other agents' models read it to decide on a transfer.
-        sub_agents: Children; an agent has at most one parent.
-        parent_agent: Set by the parent.
-        before_agent_callback: One callable or a list; a content that it returns replaces the agent's run.
-        after_agent_callback: One callable or a list; a content that it returns is appended after the agent's run.
+        name: identifier, unique in the tree; not `user`.
+        description: purpose of the agent; other agents' models read it to decide on a transfer.
+        sub_agents: children; an agent has at most one parent.
+        parent_agent: set by the parent.
+        before_agent_callback: one callable or a list; a content that it returns replaces the agent's run.
+        after_agent_callback: one callable or a list; a content that it returns is appended after the agent's run.
 
     Raises:
         ConfigurationError: the name is not allowed, or a sub-agent has a parent already.

@@ -44,22 +44,22 @@ class LlmAgent(BaseAgent):
     """Agent driven by a model. `runtime.engine.step` runs its steps.
 
     Attributes:
-        model: Name that `LLMRegistry` knows at the first call, or a model object; empty means the nearest ancestor's
+        model: name that `LLMRegistry` knows at the first call, or a model object; empty means the nearest ancestor's
             model, else `default_model`.
-        instruction: Template (contract A3), or a function of a `ReadonlyContext` that returns the text.
-        global_instruction: Like `instruction`, for every agent of the tree; only the root's is used.
-        static_instruction: Content that never changes, sent first and unrendered so that the provider can cache it;
+        instruction: template (contract A3), or a function of a `ReadonlyContext` that returns the text.
+        global_instruction: like `instruction`, for every agent of the tree; only the root's is used.
+        static_instruction: content that never changes, sent first and unrendered so that the provider can cache it;
             `instruction` is then sent right before the latest user message.
-        tools: Functions, tools and toolsets.
+        tools: functions, tools and toolsets.
         disallow_transfer_to_parent: True when the model may not transfer to the parent.
         disallow_transfer_to_peers: True when the model may not transfer to the parent's other sub-agents.
         include_contents: `none` sends only the events since the latest message to the agent (contract Q11).
-        input_schema: Arguments of this agent when it is used as a tool.
-        output_schema: Schema of the final response, as JSON: a pydantic model, a type such as `list[Model]`, a
+        input_schema: arguments of this agent when it is used as a tool.
+        output_schema: schema of the final response, as JSON: a pydantic model, a type such as `list[Model]`, a
             `types.Schema` or a dict with a schema. Can be combined with tools and transfer (`engine.output`).
-        output_key: State key that the response is written to (contract A4).
-        planner: Makes the model plan before it acts.
-        code_executor: Runs the code blocks of the model's answers, or lets the provider run them.
+        output_key: state key that the response is written to (contract A4).
+        planner: makes the model plan before it acts.
+        code_executor: runs the code blocks of the model's answers, or lets the provider run them.
 
     Raises:
         ConfigurationError: a tool or the output schema is invalid.

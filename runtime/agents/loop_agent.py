@@ -23,7 +23,7 @@ class LoopAgent(BaseAgent):
     """Runs the sub-agents in order, round after round.
 
     Attributes:
-        max_iterations: Number of rounds; None means until a sub-agent escalates.
+        max_iterations: number of rounds; None means until a sub-agent escalates.
     """
 
     max_iterations: int | None = None

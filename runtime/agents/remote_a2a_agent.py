@@ -69,21 +69,21 @@ class RemoteA2aAgent(BaseAgent):
     waits for input asks the person. The next turn goes on in the same remote conversation.
 
     Attributes:
-        agent_card: The card, or its URL, or the path of a file with it.
-        description: Purpose of the agent; without one, that of a card that is given as an object.
+        agent_card: the card, or its URL, or the path of a file with it.
+        description: purpose of the agent; without one, that of a card that is given as an object.
         httpx_client: HTTP client to use, for one event loop; without it, each turn has a client of its own.
-        timeout: Seconds that the remote agent may be silent, and that a task may run on after a broken connection.
-        genai_part_converter: Converts a part of the session to the parts of a message: one, several or none.
-        a2a_part_converter: Converts a part that the remote agent sends to the parts of an answer.
+        timeout: seconds that the remote agent may be silent, and that a task may run on after a broken connection.
+        genai_part_converter: converts a part of the session to the parts of a message: one, several or none.
+        a2a_part_converter: converts a part that the remote agent sends to the parts of an answer.
         full_history_when_stateless: True to send all events of the session each time to a remote agent that keeps no
             conversation.
-        context_builder: Called with the context, the agent's name and the converter; returns the parts of the message
+        context_builder: called with the context, the agent's name and the converter; returns the parts of the message
             and the id of the remote conversation. Answers to questions of the remote agent are sent without it.
-        a2a_client_factory: The SDK's factory of clients, for other transports.
-        a2a_request_meta_provider: Called with the context and the message; returns the metadata of the request.
-        auth_scheme: Place of the credential in requests.
-        auth_credential: Credential that is sent with each request, as a header.
-        header_provider: Called with the context before each turn; returns headers, such as those of the person.
+        a2a_client_factory: the SDK's factory of clients, for other transports.
+        a2a_request_meta_provider: called with the context and the message; returns the metadata of the request.
+        auth_scheme: place of the credential in requests.
+        auth_credential: credential that is sent with each request, as a header.
+        header_provider: called with the context before each turn; returns headers, such as those of the person.
         use_legacy: False to ask a server of google-adk for its newer way of streaming. Other servers ignore it.
 
     Raises:

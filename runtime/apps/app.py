@@ -26,11 +26,11 @@ class EventsCompactionConfig(BaseModel):
     """Settings of compaction: the model gets a summary in place of old events (contract R4).
 
     Attributes:
-        compaction_interval: Number of invocations without summary after which they are summarized.
-        overlap_size: Number of already summarized invocations that the summarizer is shown again.
-        token_threshold: Prompt length of the latest request, in tokens, from which events are also summarized.
-        event_retention_size: Number of latest events that a summary due to the threshold leaves out.
-        summarizer: Summarizer of events; None means the model of the app's first LLM agent.
+        compaction_interval: number of invocations without summary after which they are summarized.
+        overlap_size: number of already summarized invocations that the summarizer is shown again.
+        token_threshold: prompt length of the latest request, in tokens, from which events are also summarized.
+        event_retention_size: number of latest events that a summary due to the threshold leaves out.
+        summarizer: summarizer of events; None means the model of the app's first LLM agent.
 
     Raises:
         ValueError: a number is out of range, or only one of `token_threshold` and `event_retention_size` is set.
@@ -71,11 +71,11 @@ class App(BaseModel):
     """A root agent with the plugins and settings that a Runner runs it with.
 
     Attributes:
-        name: The `app_name` of its sessions: letters, digits, underscores and hyphens.
-        plugins: Plugins, asked in this order, before any agent's own callbacks.
-        events_compaction_config: Settings of compaction; None means that events are never summarized.
-        resumability_config: Settings for resuming; None means that the app is not resumable.
-        context_cache_config: Settings of the provider's context cache; None leaves caching to the provider.
+        name: the `app_name` of its sessions: letters, digits, underscores and hyphens.
+        plugins: plugins, asked in this order, before any agent's own callbacks.
+        events_compaction_config: settings of compaction; None means that events are never summarized.
+        resumability_config: settings for resuming; None means that the app is not resumable.
+        context_cache_config: settings of the provider's context cache; None leaves caching to the provider.
 
     Raises:
         ValueError: the name is not allowed.

@@ -40,8 +40,8 @@ async def compact(
     """Summarize the events that are due and commit the summary event; return it, or None when nothing is due.
 
     Args:
-        session: Session as loaded; events added to the store since then are not summarized.
-        ended: Id of the latest invocation known to have ended; without it, the newest invocation is left out.
+        session: session as loaded; events added to the store since then are not summarized.
+        ended: id of the latest invocation known to have ended; without it, the newest invocation is left out.
 
     Raises:
         ConfigurationError: the app has no LLM agent and its compaction config has no summarizer.

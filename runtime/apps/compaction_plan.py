@@ -23,8 +23,8 @@ class Plan:
     """Range of the next summary.
 
     Attributes:
-        previous: Event of the previous summary, which the next one includes; None when there is none.
-        events: Events without a summary so far; not empty.
+        previous: event of the previous summary, which the next one includes; None when there is none.
+        events: events without a summary so far; not empty.
     """
 
     previous: Event | None
@@ -66,7 +66,7 @@ def plan_compaction(
     """Return the plan of the summary that is due, or None when none is.
 
     Args:
-        ended: Id of the latest invocation known to have ended; without it, the newest invocation is left out.
+        ended: id of the latest invocation known to have ended; without it, the newest invocation is left out.
     """
     current = without_superseded(events)
     index = latest_full_summary(current)

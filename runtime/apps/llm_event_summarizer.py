@@ -37,8 +37,8 @@ class LlmEventSummarizer(BaseEventsSummarizer):
     """Asks a model for the summary.
 
     Args:
-        llm: Model to call.
-        prompt_template: Prompt with the placeholder `{conversation_history}`.
+        llm: model to call.
+        prompt_template: prompt with the placeholder `{conversation_history}`.
 
     Raises:
         ConfigurationError: the template lacks the placeholder.

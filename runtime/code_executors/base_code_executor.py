@@ -27,10 +27,10 @@ class BaseCodeExecutor(BaseModel, abc.ABC):
     Attributes:
         stateful: True when variables live on between the blocks of a session. Such an executor gets an
             `execution_id`.
-        error_retry_attempts: Failures in a row after which an invocation runs no more code.
-        code_block_delimiters: Begin and end of a code block, for each notation.
-        execution_result_delimiters: Begin and end of a result, as the model reads it.
-        timeout_seconds: Seconds that a block may run.
+        error_retry_attempts: failures in a row after which an invocation runs no more code.
+        code_block_delimiters: begin and end of a code block, for each notation.
+        execution_result_delimiters: begin and end of a result, as the model reads it.
+        timeout_seconds: seconds that a block may run.
     """
 
     stateful: bool = False

@@ -26,8 +26,8 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
     virtual machines where people attack on purpose.
 
     Attributes:
-        max_memory_bytes: Address space of the process.
-        max_file_bytes: Size of one file, and of the output.
+        max_memory_bytes: address space of the process.
+        max_file_bytes: size of one file, and of the output.
         require_isolation: False to run code without the protection that this system lacks. On macOS this means that
             the network and all files are reachable.
 

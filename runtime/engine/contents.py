@@ -38,7 +38,7 @@ class BuiltContents(NamedTuple):
     """Contents of a model request.
 
     Attributes:
-        with_files: Positions of the contents with file parts.
+        with_files: positions of the contents with file parts.
     """
 
     contents: list[types.Content]

@@ -28,10 +28,10 @@ class ContentsPrefix:
     """Contents of the first `count` events of a session, as one agent on one branch sees them.
 
     Attributes:
-        last: The event at the end of the prefix. When it is gone, so is the session that the prefix belongs to.
-        with_files: Positions of the contents with file parts.
-        calls: Ids of the function calls in the prefix.
-        size: Estimated size in bytes.
+        last: the event at the end of the prefix. When it is gone, so is the session that the prefix belongs to.
+        with_files: positions of the contents with file parts.
+        calls: ids of the function calls in the prefix.
+        size: estimated size in bytes.
     """
 
     count: int = 0

@@ -38,10 +38,10 @@ class CallResult:
 
     Attributes:
         response: None while a long-running tool has returned nothing.
-        display_text: Text for the person, when no model sums up the response.
-        allowed_at: Time of the allowance by which the call ran without a question; None without one.
-        seconds: Duration; None when it is not recorded.
-        child_responses: Events with usage of agents that ran as tools.
+        display_text: text for the person, when no model sums up the response.
+        allowed_at: time of the allowance by which the call ran without a question; None without one.
+        seconds: duration; None when it is not recorded.
+        child_responses: events with usage of agents that ran as tools.
     """
 
     call: types.FunctionCall

@@ -19,8 +19,8 @@ class Instructions:
     """Instructions of one model call.
 
     Attributes:
-        system: Paragraphs of the system instruction.
-        contents_parts: Parts to insert into the contents when there is a static instruction: its files, because a
+        system: paragraphs of the system instruction.
+        contents_parts: parts to insert into the contents when there is a static instruction: its files, because a
             system instruction is text only, and the agent's own instruction, so that the system instruction never
             changes and the provider can cache it.
     """

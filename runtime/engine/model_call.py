@@ -41,10 +41,10 @@ class _EventDraft:
     """State of the event under construction.
 
     Attributes:
-        context: Its actions become the event's actions.
-        call_ids: Ids given to the calls of its partial events, in order.
-        partial: The latest partial event that holds only text.
-        call: Report of the model call that the event answers; None without `RunConfig.on_model_call`.
+        context: its actions become the event's actions.
+        call_ids: ids given to the calls of its partial events, in order.
+        partial: the latest partial event that holds only text.
+        call: report of the model call that the event answers; None without `RunConfig.on_model_call`.
     """
 
     context: Context

@@ -98,8 +98,8 @@ class Answer:
     """One response to a call.
 
     Attributes:
-        event: The event that holds the response.
-        part: The part of the event with the response.
+        event: the event that holds the response.
+        part: the part of the event with the response.
     """
 
     event: Event
@@ -117,9 +117,9 @@ class MadeCall:
     """A function call in a list of events.
 
     Attributes:
-        event: The event that makes the call.
-        call: The call; it has an id.
-        answers: The responses to it, oldest first.
+        event: the event that makes the call.
+        call: the call; it has an id.
+        answers: the responses to it, oldest first.
     """
 
     event: Event

@@ -53,7 +53,7 @@ class Runner:
     """Runs an app's agents in sessions.
 
     Args:
-        app: App to run; give either this or `app_name` with `agent`.
+        app: app to run; give either this or `app_name` with `agent`.
         auto_create_session: True when a message creates a session that does not exist.
         compacts: True when `run_async` compacts the session after its last event (contract R4). With False, call
             `compact_async` yourself.
@@ -113,11 +113,11 @@ class Runner:
         """Run one invocation: commit the message, run the agent, commit and yield its events.
 
         Args:
-            new_message: User message, or function responses to long-running calls.
-            invocation_id: Id of an interrupted invocation to resume (contract R1), or the id for a new one. Function
+            new_message: user message, or function responses to long-running calls.
+            invocation_id: id of an interrupted invocation to resume (contract R1), or the id for a new one. Function
                 responses that continue an invocation need no id (contract T5).
-            state_delta: State changes to commit with the message or the resume.
-            credentials: Credentials by credential key, taken out of the message before (contract T8).
+            state_delta: state changes to commit with the message or the resume.
+            credentials: credentials by credential key, taken out of the message before (contract T8).
 
         Raises:
             SessionNotFoundError: the session does not exist.
@@ -209,7 +209,7 @@ class Runner:
         """Commit a summary of the events that are due, and return its event (contract R4). Safe to repeat.
 
         Args:
-            invocation_id: Latest invocation known to have ended; without it, the newest one is left out.
+            invocation_id: latest invocation known to have ended; without it, the newest one is left out.
 
         Raises:
             SessionNotFoundError: the session does not exist.

@@ -26,8 +26,8 @@ class DatabaseSessionService(BaseSessionService):
     """The session service of the site, which keeps sessions in the site's own database.
 
     Args:
-        db_url: Not used, and logged as a warning: the site's `DATABASE_URL` says where its database is.
-        options: Not used, and logged as a warning.
+        db_url: not used, and logged as a warning: the site's `DATABASE_URL` says where its database is.
+        options: not used, and logged as a warning.
 
     Raises:
         ConfigurationError: this process has no site.

@@ -36,7 +36,7 @@ class AgentRunner:
         """Send a message and return the events of the invocation, without partial ones.
 
         Args:
-            state: Changes of the session's state before the agent runs.
+            state: changes of the session's state before the agent runs.
         """
         return self._loop.run(self._send(agent, message, state))
 

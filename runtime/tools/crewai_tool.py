@@ -12,9 +12,9 @@ class CrewaiTool(ForeignTool):
     """Wraps a tool of `crewai.tools`, which runs in a tool thread.
 
     Args:
-        tool: The CrewAI tool.
-        name: Name for the model; an empty one means the tool's own, with underscores for spaces.
-        description: Description for the model; an empty one means the tool's own.
+        tool: the CrewAI tool.
+        name: name for the model; an empty one means the tool's own, with underscores for spaces.
+        description: description for the model; an empty one means the tool's own.
     """
 
     def __init__(self, tool: Any, *, name: str, description: str = "") -> None:

@@ -18,9 +18,9 @@ class LangchainTool(ForeignTool):
     A tool with a coroutine is awaited; others run in a tool thread. With `return_direct` the result ends the turn.
 
     Args:
-        tool: The LangChain tool.
-        name: Name for the model; by default the tool's own.
-        description: Description for the model; by default the tool's own.
+        tool: the LangChain tool.
+        name: name for the model; by default the tool's own.
+        description: description for the model; by default the tool's own.
 
     Raises:
         ConfigurationError: the object cannot be run.

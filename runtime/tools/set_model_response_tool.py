@@ -26,7 +26,7 @@ class SetModelResponseTool(BaseTool):
     `response`.
 
     Args:
-        output_schema: A schema in each of the forms that the `output_schema` of an agent has.
+        output_schema: a schema in each of the forms that the `output_schema` of an agent has.
     """
 
     def __init__(self, output_schema: Any) -> None:

@@ -17,10 +17,10 @@ class VertexAiSearchTool(BaseTool):
 
     Args:
         data_store_id: `projects/…/locations/…/collections/…/dataStores/…`.
-        data_store_specs: Data stores of the engine to search in.
+        data_store_specs: data stores of the engine to search in.
         search_engine_id: `projects/…/locations/…/collections/…/engines/…`.
-        filter: Expression that documents must match.
-        max_results: Number of documents.
+        filter: expression that documents must match.
+        max_results: number of documents.
 
     Raises:
         ConfigurationError: not exactly one of data store and engine is given.

@@ -47,7 +47,7 @@ def require_read_request(request: HttpRequest) -> None:
     """Refuse every request that could write.
 
     Raises:
-        PermissionDenied: The method is not GET or HEAD.
+        PermissionDenied: the method is not GET or HEAD.
     """
     if request.method not in ("GET", "HEAD"):
         raise PermissionDenied

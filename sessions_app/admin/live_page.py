@@ -56,8 +56,8 @@ class LivePageAdmin(StoppableAdmin, KeysetAdmin):
         """Return the live fields of a row as they are now.
 
         Raises:
-            PermissionDenied: The user may not see the rows, or the request could write.
-            Http404: There is no such row within the remit of the user.
+            PermissionDenied: the user may not see the rows, or the request could write.
+            Http404: there is no such row within the remit of the user.
         """
         self.require_reading(request)
         row = self.get_object(request, object_id)

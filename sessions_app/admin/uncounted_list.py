@@ -22,7 +22,7 @@ class UncountedChangeList(ChangeList):
         """Load the rows of the page that the query string names.
 
         Raises:
-            IncorrectLookupParameters: There is no such page.
+            IncorrectLookupParameters: there is no such page.
         """
         if not 1 <= self.page_num <= MAX_PAGES:
             raise IncorrectLookupParameters

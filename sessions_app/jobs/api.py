@@ -60,7 +60,7 @@ def progress(done: float, total: float, message: str = "") -> None:
     nothing, so that the function can be called directly.
 
     Raises:
-        JobCancelled: The job was cancelled.
+        JobCancelled: the job was cancelled.
     """
     job = current_job.get()
     if job is not None:
@@ -71,7 +71,7 @@ def save_artifact(filename: str, artifact: types.Part) -> int:
     """Save a file in the session of the job, where the user can download it. Return its version, counted from 0.
 
     Raises:
-        ConfigurationError: Called outside a job.
+        ConfigurationError: called outside a job.
     """
     return _require_job("save_artifact").save_artifact(filename, artifact)
 
@@ -84,8 +84,8 @@ def confirm(question: str) -> bool:
     the same questions in every run: an answer belongs to the exact text of its question.
 
     Raises:
-        ConfigurationError: Called outside a job, or the question or an option is empty.
-        JobCancelled: The job was cancelled.
+        ConfigurationError: called outside a job, or the question or an option is empty.
+        JobCancelled: the job was cancelled.
     """
     return _require_job("confirm").ask(JobQuestion(storable(question), "confirm")) is True
 

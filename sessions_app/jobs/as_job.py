@@ -27,7 +27,7 @@ class ToolAsJob(BaseTool):
         policy: retries after its exceptions.
 
     Raises:
-        ConfigurationError: The tool cannot run in a job.
+        ConfigurationError: the tool cannot run in a job.
     """
 
     def __init__(self, tool: BaseTool, policy: JobRetries) -> None:
@@ -115,7 +115,7 @@ def as_job(
         max_retries: maximum number of retries.
 
     Raises:
-        ConfigurationError: The tool cannot run in a job.
+        ConfigurationError: the tool cannot run in a job.
     """
     policy = JobRetries(retry_on, max_retries)
     return ToolsetAsJobs(tool, policy) if isinstance(tool, BaseToolset) else ToolAsJob(tool, policy)

@@ -26,10 +26,10 @@ class JobQuestion:
     """A question that a job asks the user.
 
     Attributes:
-        kind: Expected answer: yes or no, one of the `options`, or a text.
+        kind: expected answer: yes or no, one of the `options`, or a text.
 
     Raises:
-        ConfigurationError: The text or an option is empty.
+        ConfigurationError: the text or an option is empty.
     """
 
     text: str
@@ -57,14 +57,14 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
     """Store the answer and queue the job again. The caller sends the job to the broker.
 
     Args:
-        number: Index of the question among the job's questions, from 0.
-        by: The person who answers.
-        reason: Recorded with the act; neither the person nor the job reads it.
+        number: index of the question among the job's questions, from 0.
+        by: the person who answers.
+        reason: recorded with the act; neither the person nor the job reads it.
 
     Raises:
-        NotFoundError: There is no such job.
-        ConflictError: The question was answered before, or the job has ended.
-        InvalidInputError: The answer does not fit the question.
+        NotFoundError: there is no such job.
+        ConflictError: the question was answered before, or the job has ended.
+        InvalidInputError: the answer does not fit the question.
     """
     with transaction.atomic():
         row = ToolJob.objects.filter(pk=job_id).values_list("session_id", flat=True).first()

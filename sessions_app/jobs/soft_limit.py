@@ -40,7 +40,7 @@ class SoftLimit:
         """Let the signal raise in this block, immediately when it came before.
 
         Raises:
-            SoftTimeLimitExceeded: The job was cancelled or exceeded its soft time limit.
+            SoftTimeLimitExceeded: the job was cancelled or exceeded its soft time limit.
         """
         self._may_raise = True
         try:

@@ -53,7 +53,7 @@ def stage_call(
     """Stage a job for the call of this context, and return the pending response.
 
     Raises:
-        ConfigurationError: The context belongs to no function call.
+        ConfigurationError: the context belongs to no function call.
     """
     call_id = tool_context.function_call_id
     if call_id is None:

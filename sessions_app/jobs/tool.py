@@ -46,7 +46,7 @@ class JobTool(LongRunningFunctionTool):
         is_delayable: True when the model may choose the start time.
 
     Raises:
-        ConfigurationError: The function takes a tool context, which does not exist in a worker, or a delayable
+        ConfigurationError: the function takes a tool context, which does not exist in a worker, or a delayable
             function has its own parameter `run_at`.
     """
 
@@ -140,11 +140,11 @@ def job_tool(
     """Turn a long-running function into a tool.
 
     Args:
-        title: Phrase for people, such as "Write the report of {month}": see `BaseTool`.
-        retry_on: Exceptions after which the job is retried, with increasing delays.
-        max_retries: Maximum number of retries.
-        soft_time_limit: Seconds after which Celery raises SoftTimeLimitExceeded in the function.
-        time_limit: Seconds after which the process is killed. The job fails and is not retried.
+        title: phrase for people, such as "Write the report of {month}": see `BaseTool`.
+        retry_on: exceptions after which the job is retried, with increasing delays.
+        max_retries: maximum number of retries.
+        soft_time_limit: seconds after which Celery raises SoftTimeLimitExceeded in the function.
+        time_limit: seconds after which the process is killed. The job fails and is not retried.
         delayable: True to let the model choose the start time with an additional parameter `run_at`.
     """
     limits = {"soft_time_limit": soft_time_limit, "time_limit": time_limit}

@@ -22,7 +22,7 @@ class FinishedBlocks:
     """Position up to which the blocks of a growing text have been rendered.
 
     Attributes:
-        end: Number of characters of the text that are rendered.
+        end: number of characters of the text that are rendered.
         has_given_up: True when the rest of the text is rendered only when it is complete.
     """
 
@@ -37,7 +37,7 @@ class FinishedBlocks:
         None when no block has ended, and for the rest of a text that takes too long to render.
 
         Args:
-            text: The whole text so far.
+            text: the whole text so far.
         """
         unrendered = text[self.end : text.rfind("\n") + 1]
         if self.has_given_up or len(unrendered) < self._length_to_parse:

@@ -47,7 +47,7 @@ def render_event(
     An event that cannot be rendered becomes an article that says so.
 
     Args:
-        jobs: Jobs of the session by call id; each is rendered below its call.
+        jobs: jobs of the session by call id; each is rendered below its call.
     """
     try:
         return _render_event(view, seq, event, jobs)

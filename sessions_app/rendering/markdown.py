@@ -71,7 +71,7 @@ def start_of_open_block(text: str) -> int:
     """Return the position of the last block, which text that follows may change; the end of the text without one.
 
     Args:
-        text: Complete lines.
+        text: complete lines.
     """
     tokens: list[Token] = []
     _markdown.block.parse(LINE_END.sub("\n", text), _markdown, {}, tokens)

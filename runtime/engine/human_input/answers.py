@@ -39,8 +39,8 @@ class Rerun:
     """Calls to rerun.
 
     Attributes:
-        calls: Calls as the model made them.
-        confirmations: An entry for each call.
+        calls: calls as the model made them.
+        confirmations: an entry for each call.
     """
 
     calls: list[types.FunctionCall]
@@ -89,10 +89,10 @@ class _Request:
     """A request to the person and its progress.
 
     Attributes:
-        kind: Name of the framework call.
-        author: Agent that made the call.
-        call: The call object itself, because models may reuse ids; None when the agent made no such call.
-        answer: The latest answer before the call was rerun.
+        kind: name of the framework call.
+        author: agent that made the call.
+        call: the call object itself, because models may reuse ids; None when the agent made no such call.
+        answer: the latest answer before the call was rerun.
         is_fresh: True when the answer came in this invocation.
         is_settled: True when the call was rerun after an answer.
     """

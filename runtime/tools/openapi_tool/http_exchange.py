@@ -50,11 +50,11 @@ class HttpExchange:
     """Sends requests, each over a connection of its own.
 
     Attributes:
-        timeout: Seconds for the whole exchange.
-        max_response_bytes: Bytes of a body that are read.
+        timeout: seconds for the whole exchange.
+        max_response_bytes: bytes of a body that are read.
         allow_internal: True when requests may go to loopback, private and link-local addresses.
-        verify: Certificates to trust, as httpx takes them; None trusts the usual ones.
-        client_factory: Makes the client for a request, for proxies and transports of one's own. Addresses of such a
+        verify: certificates to trust, as httpx takes them; None trusts the usual ones.
+        client_factory: makes the client for a request, for proxies and transports of one's own. Addresses of such a
             client are checked before each request, and not pinned.
     """
 

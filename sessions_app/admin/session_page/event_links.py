@@ -41,14 +41,14 @@ class EventLinks:
     """Rows and events that the events of a page refer to.
 
     Attributes:
-        calls: Seq of the event with the call, by call id.
-        answers: Responses by call id, oldest first.
-        requests: Ids of confirmation requests, by the id of the call that they are about.
-        jobs: Jobs by call id.
-        artifacts: Artifacts by file name and version.
-        path: The effective events of the session.
-        actors: Rows with the actors of events, by seq.
-        causes: Addresses of the pages with the causes of failures, by seq and call id: see `event_causes`.
+        calls: `seq` of the event with the call, by call id.
+        answers: responses by call id, oldest first.
+        requests: ids of confirmation requests, by the id of the call that they are about.
+        jobs: jobs by call id.
+        artifacts: artifacts by file name and version.
+        path: the effective events of the session.
+        actors: rows with the actors of events, by seq.
+        causes: addresses of the pages with the causes of failures, by seq and call id: see `event_causes`.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)

@@ -41,10 +41,10 @@ class PartView:
     """One part of an event's content.
 
     Attributes:
-        call: Answers and outcome, for a call of the agent.
-        partners: Seqs of the responses to this call, or of the call of this response.
+        call: answers and outcome, for a call of the agent.
+        partners: the `seq` of each response to this call, or of the call of this response.
         is_failed: True for a response that reports a failure.
-        cause: Address of the page with the exception behind it; empty without one.
+        cause: address of the page with the exception behind it; empty without one.
     """
 
     kind: PartKind
@@ -71,15 +71,15 @@ class Row:
     """One event of the timeline.
 
     Attributes:
-        gap: Time since the previous event; empty for the first event.
-        rewound_by: Seq of the rewind that undid the event; None when it is in effect.
-        undoes: Seq of the rewind that this rewind undoes; None for all other events.
-        body: The event's JSON; empty when the event is too large for the page.
-        raw: The stored JSON; empty when the event is too large for the page.
+        gap: time since the previous event; empty for the first event.
+        rewound_by: `seq` of the rewind that undid the event; None when it is in effect.
+        undoes: `seq` of the rewind that this rewind undoes; None for all other events.
+        body: the event's JSON; empty when the event is too large for the page.
+        raw: the stored JSON; empty when the event is too large for the page.
         is_whole: False when the event is too large for the page.
-        left_out: Number of parts, keys and files that are not shown.
-        cause: Address of the page with the exception behind the event's own error; empty without one.
-        actor: The row with the actor of a message, an answer or an act; None for events of agents.
+        left_out: number of parts, keys and files that are not shown.
+        cause: address of the page with the exception behind the event's own error; empty without one.
+        actor: the row with the actor of a message, an answer or an act; None for events of agents.
     """
 
     event: Event

@@ -32,18 +32,18 @@ class OpenAPIToolset(BaseToolset):
     """Offers each operation of an OpenAPI 3.0 or 3.1 document as a tool.
 
     Args:
-        spec_dict: The document; without one, `spec_str` is read as JSON or YAML.
-        auth_scheme: Security scheme of all operations; by default each has the one that the document names.
-        auth_credential: Credential for the scheme. Without one that is usable at once, the person is asked.
-        credential_key: Key under which a person's credential is kept during the invocation.
-        ssl_verify: Certificates to trust, as httpx takes them.
-        header_provider: Returns further headers for a call.
-        httpx_client_factory: Makes the client for each request, for example with a proxy. By default the proxies of
+        spec_dict: the document; without one, `spec_str` is read as JSON or YAML.
+        auth_scheme: security scheme of all operations; by default each has the one that the document names.
+        auth_credential: credential for the scheme. Without one that is usable at once, the person is asked.
+        credential_key: key under which a person's credential is kept during the invocation.
+        ssl_verify: certificates to trust, as httpx takes them.
+        header_provider: returns further headers for a call.
+        httpx_client_factory: makes the client for each request, for example with a proxy. By default the proxies of
             the environment are not used.
         preserve_property_names: True to keep the names of arguments; by default they become snake_case.
         allow_private_network_access: True to allow requests to loopback, private and link-local addresses.
-        timeout: Seconds for one request.
-        max_response_bytes: Bytes of an answer that are read; the model is told when there are more.
+        timeout: seconds for one request.
+        max_response_bytes: bytes of an answer that are read; the model is told when there are more.
 
     Raises:
         ConfigurationError: the document cannot be read, or has no absolute server URL.

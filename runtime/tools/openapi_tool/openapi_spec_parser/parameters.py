@@ -32,10 +32,10 @@ class ApiParameter:
     """One argument of an operation.
 
     Attributes:
-        name: Name under which a model gives the argument.
-        original_name: Name in the service.
+        name: name under which a model gives the argument.
+        original_name: name in the service.
         location: `path`, `query`, `header`, `cookie` or `body`.
-        schema: Schema as the document has it.
+        schema: schema as the document has it.
         is_json: True when the value is sent as JSON text.
     """
 
@@ -56,8 +56,8 @@ class ApiBody:
     """Body of an operation.
 
     Attributes:
-        properties: Schemas of the properties that are arguments of their own; None when one argument is the body.
-        encoding: Styles of single properties in a form.
+        properties: schemas of the properties that are arguments of their own; None when one argument is the body.
+        encoding: styles of single properties in a form.
     """
 
     media_type: str

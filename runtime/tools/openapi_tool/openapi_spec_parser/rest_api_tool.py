@@ -36,8 +36,8 @@ class RestApiTool(BaseTool):
     """Calls one operation. `OpenAPIToolset` makes these tools; its docstring explains the shared arguments.
 
     Args:
-        operation: An OpenAPI operation object, as a dict or as JSON.
-        document: The document that references in the operation lead into.
+        operation: an OpenAPI operation object, as a dict or as JSON.
+        document: the document that references in the operation lead into.
     """
 
     def __init__(  # noqa: PLR0913  # the parameters of google-adk's class
