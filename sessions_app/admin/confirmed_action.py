@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.actors import Actor
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.models import ActionKind
 
@@ -127,10 +128,7 @@ class ConfirmedActionAdmin(RecordedActsMixin):
             messages.success(request, str(self.wording.done))
             return HttpResponseRedirect(return_url)
         context = {
-            **self.admin_site.each_context(request),
-            "title": self.wording.title,
-            "opts": self.opts,
-            "media": self.media,
+            **page_context(self, request, self.wording.title),
             "row": row,
             "description": self.describe(row),
             "wording": self.wording,

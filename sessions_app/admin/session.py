@@ -28,6 +28,7 @@ from sessions_app.admin.base import require_read_request
 from sessions_app.admin.downloads import json_download
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OWN, Right, require
 from sessions_app.admin.search import cleaned, find_sessions
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
@@ -141,11 +142,8 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         require_read_request(request)
         session = self._open_session(request, parse_uuid(unquote(object_id)))
         context = {
-            **self.admin_site.each_context(request),
-            "title": session.title or str(session),
+            **page_context(self, request, session.title or str(session)),
             "is_nav_sidebar_enabled": False,  # the timeline needs the room
-            "opts": self.opts,
-            "media": self.media,
             "tools": self.tool_links(request, session),
             "unmasked_until": request.unmasked_until,  # type: ignore[attr-defined]
             "audit": load_session_page(session, request.GET),
@@ -196,10 +194,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         if trace is None:
             raise Http404(f"Session {session.pk} has no such invocation or model call.")
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("Trace"),
-            "opts": self.opts,
-            "media": self.media,
+            **page_context(self, request, _("Trace")),
             "trace": trace,
         }
         return TemplateResponse(request, "admin/sessions_app/trace/page.html", context)

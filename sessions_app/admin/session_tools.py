@@ -26,6 +26,7 @@ from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
 from sessions_app.admin.downloads import as_download
 from sessions_app.admin.links import RowLinks, row_links, session_url
 from sessions_app.admin.note_access import note_access
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import Right, may, require
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
@@ -208,10 +209,7 @@ class SessionToolsMixin(RecordedActsMixin):
         may_confirm: bool = True,
     ) -> HttpResponseBase:
         context = {
-            **self.admin_site.each_context(request),
-            "title": tool.title,
-            "opts": self.opts,
-            "media": self.media,
+            **page_context(self, request, tool.title),
             "row": session,
             "description": description,
             "wording": tool.wording,

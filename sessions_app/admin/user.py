@@ -25,6 +25,7 @@ from sessions_app.admin.downloads import as_download
 from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import row_links
 from sessions_app.admin.note_access import note_access
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.data_protection.counts import as_text, counts_of_person
@@ -90,9 +91,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
                 )
                 return as_download(target)
         context = {
-            **self.admin_site.each_context(request),
-            "title": EXPORT.title,
-            "opts": self.opts,
+            **page_context(self, request, EXPORT.title),
             "media": forms.Media(css={"all": ["sessions_app/admin/audit.css"]}),
             "row": person,
             "description": format_html("<bdi>{}</bdi>: {}", person, as_text(counts_of_person(person.pk))),

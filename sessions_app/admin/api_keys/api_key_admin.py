@@ -19,6 +19,7 @@ from sessions_app.actors import Actor
 from sessions_app.admin.api_keys.service_key_form import ServiceKeyForm
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_USER, Right, may
 from sessions_app.admin.staff_acts import staff_of
 from sessions_app.errors import InvalidInputError, LimitExceededError
@@ -95,10 +96,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
             raise PermissionDenied
         form = ServiceKeyForm(request, request.POST if request.method == "POST" else None)
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("Make the key of a service"),
-            "opts": self.opts,
-            "media": self.media,
+            **page_context(self, request, _("Make the key of a service")),
             "form": form,
         }
         if form.is_valid():

@@ -20,6 +20,7 @@ from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
 from sessions_app.admin.evaluation.page import load_page
 from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_APP, Right, may, remits_of
 from sessions_app.admin.stoppable import StopForm, stop_wording
 from sessions_app.codec import parse_uuid
@@ -65,10 +66,7 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
             shows_detail=may(request, Right.VIEW_ERROR_DETAIL),
         )
         context = {
-            **self.admin_site.each_context(request),
-            "title": f"{evaluation.app_name}: {evaluation.set_id}",
-            "opts": self.opts,
-            "media": self.media,
+            **page_context(self, request, f"{evaluation.app_name}: {evaluation.set_id}"),
             "evaluation": evaluation,
             "outcome": self.outcome(evaluation),
             "took": self.took(evaluation),

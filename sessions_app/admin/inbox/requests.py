@@ -25,6 +25,7 @@ from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.note_access import note_access
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OWN, may, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.codec import parse_uuid
@@ -129,10 +130,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         note_access(request, AccessKind.OPEN, ("session", row.session_id), "inbox")
         call, why_not = StoredCall.of(row), _why_not(request, row)
         context = {
-            **self.admin_site.each_context(request),
-            "title": row.effect,
-            "opts": self.opts,
-            "media": self.media,
+            **page_context(self, request, row.effect),
             "row": row,
             "call": call,
             "age": self.age(row),

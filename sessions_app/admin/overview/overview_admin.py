@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.overview.page import DAYS, load_overview
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_APP
 from sessions_app.models import DayFigure
 
@@ -31,10 +32,7 @@ class OverviewAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         self.require_reading(request)
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("Overview"),
-            "opts": self.opts,
-            "media": self.media,
+            **page_context(self, request, _("Overview")),
             "number_of_days": DAYS,
             "overview": load_overview(request),
             **(extra_context or {}),

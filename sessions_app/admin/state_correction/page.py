@@ -19,6 +19,7 @@ from runtime.errors import AdkError
 from runtime.sessions.state import State
 from sessions_app.admin.links import session_url
 from sessions_app.admin.note_access import note_access
+from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import Right, has_whole_app, require
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.admin.state_correction.form import CorrectionForm
@@ -90,10 +91,7 @@ class StateCorrectionMixin(RecordedActsMixin):
     def _correction_page(self, request: HttpRequest, session: Session, **content: Any) -> HttpResponse:
         note_access(request, AccessKind.OPEN, ("session", session.pk), "state")
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("Correct the state"),
-            "opts": self.opts,
-            "media": self.media,
+            **page_context(self, request, _("Correct the state")),
             "session": session,
             "session_url": session_url(session.pk),
             "most_keys": MAX_KEYS,

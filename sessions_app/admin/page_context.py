@@ -1,0 +1,19 @@
+"""Context that the templates of Django's admin need on each page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import ModelAdmin
+from django.http import HttpRequest
+from django.utils.functional import Promise
+
+
+def page_context(model_admin: ModelAdmin[Any], request: HttpRequest, title: str | Promise) -> dict[str, Any]:
+    """Return the context of a page of the admin, to which the page adds its own values."""
+    return {
+        **model_admin.admin_site.each_context(request),
+        "title": title,
+        "opts": model_admin.opts,
+        "media": model_admin.media,
+    }
