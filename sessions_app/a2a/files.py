@@ -53,11 +53,8 @@ class ArtifactMaker:
         return [file for file in files if file]
 
     async def _file(self, name: str, version: int) -> types.Part:
-        session = self._task.session
         stored = await DjangoArtifactService().load_artifact(
-            app_name=session.app_name,
-            user_id=str(session.user_id),
-            session_id=session.key,
+            **self._task.session.runtime_args,
             filename=name,
             version=version,
         )

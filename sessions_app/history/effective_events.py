@@ -14,9 +14,7 @@ async def effective_events(session: models.Session) -> list[Event]:
     Empty when the session was deleted.
     """
     loaded = await DjangoSessionService().get_session(
-        app_name=session.app_name,
-        user_id=str(session.user_id),
-        session_id=session.key,
+        **session.runtime_args,
         config=GetSessionConfig(without_superseded=True),
     )
     return loaded.events if loaded else []

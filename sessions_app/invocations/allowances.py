@@ -28,9 +28,7 @@ async def withdraw(session: Session, agent: str, tool: str, by: Actor) -> None:
     act = Act(by, ActionKind.WITHDRAW, ("tool", tool))
     service = DjangoSessionService(on_commit=publish, act=act)
     loaded = await service.get_session(
-        app_name=session.app_name,
-        user_id=str(session.user_id),
-        session_id=session.key,
+        **session.runtime_args,
         config=GetSessionConfig(without_superseded=True),
     )
     if loaded is None or subject not in session_allowances(loaded.events):

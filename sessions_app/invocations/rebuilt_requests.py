@@ -13,7 +13,6 @@ from django.db.models import F, Func, IntegerField, TextField
 from django.db.models.functions import Cast
 
 from runtime import types
-from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.engine.referenced_artifacts import load_references, positions_of_files
 from runtime.engine.request_record import RebuiltRequest, Record, derive, rebuild, rebuild_child
 from runtime.events.event import Event as RuntimeEvent
@@ -131,12 +130,8 @@ def _with_files(session: Session, contents: list[types.Content]) -> list[types.C
     positions = positions_of_files(contents)
     if not positions:
         return contents
-    args: SessionArgs = {
-        "app_name": session.app_name,
-        "user_id": str(session.user_id),
-        "session_id": session.key,
-    }
-    return threads.run(load_references(DjangoArtifactService(), args, contents, positions))
+    loading = load_references(DjangoArtifactService(), session.runtime_args, contents, positions)
+    return threads.run(loading)
 
 
 def _shifted(record: Record, derived: Sequence[types.Content], is_whole: bool) -> Record:

@@ -108,9 +108,7 @@ async def _cancel_rewound_tasks(session: Session, by: Actor) -> None:
     tasks = await fetch_rows(session.scheduled_tasks.active())
     if not tasks:
         return
-    loaded = await DjangoSessionService().get_session(
-        app_name=session.app_name, user_id=str(session.user_id), session_id=session.key
-    )
+    loaded = await DjangoSessionService().get_session(**session.runtime_args)
     kept = {event.invocation_id for event in drop_rewound(loaded.events)} if loaded else set()
     for task in tasks:
         if task.invocation_id not in kept:

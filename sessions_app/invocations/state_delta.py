@@ -52,9 +52,7 @@ async def append_change(service: DjangoSessionService, session: Session, delta: 
         NotFoundError: the session was erased meanwhile.
     """
     loaded = await service.get_session(
-        app_name=session.app_name,
-        user_id=str(session.user_id),
-        session_id=session.key,
+        **session.runtime_args,
         config=GetSessionConfig(num_recent_events=0),
     )
     if loaded is None:

@@ -69,12 +69,9 @@ class JobReporter:
 
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
         """Save a file in the session of the job and record its version in the job."""
-        session = self._job.session
         version = threads.run(
             DjangoArtifactService().save_artifact(
-                app_name=session.app_name,
-                user_id=str(session.user_id),
-                session_id=session.key,
+                **self._job.session.runtime_args,
                 filename=filename,
                 artifact=artifact,
             )

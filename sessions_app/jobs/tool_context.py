@@ -59,9 +59,7 @@ async def open_context(job: ToolJob, agent: BaseAgent) -> JobContext:
     """
     sessions = DjangoSessionService()
     session = await sessions.get_session(
-        app_name=job.session.app_name,
-        user_id=str(job.session.user_id),
-        session_id=job.session.key,
+        **job.session.runtime_args,
         config=GetSessionConfig(without_superseded=True),
     )
     if session is None:

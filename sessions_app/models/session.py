@@ -11,6 +11,8 @@ from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models.functions import Cast, Now
 
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
+
 TITLE_LENGTH = 200
 
 
@@ -145,6 +147,11 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return f"{self.app_name} {self.key}"
+
+    @property
+    def runtime_args(self) -> SessionArgs:
+        """App, user and id of the session, as keyword arguments of the runtime's services."""
+        return {"app_name": self.app_name, "user_id": str(self.user_id), "session_id": self.key}
 
     @property
     def has_begun(self) -> bool:

@@ -21,9 +21,7 @@ router = Router(tags=["memory"])
 async def add_session(request: HttpRequest, app_name: str, user_id: str, added: RememberedSession) -> None:
     """Remember the session, or what was added to it since."""
     session = await session_of(request, Scope.MANAGE, app_name, user_id, added.session_id)
-    loaded = await DjangoSessionService().get_session(
-        app_name=app_name, user_id=str(session.user_id), session_id=session.key
-    )
+    loaded = await DjangoSessionService().get_session(**session.runtime_args)
     if loaded is not None:
         await DjangoMemoryService().add_session_to_memory(loaded)
 
