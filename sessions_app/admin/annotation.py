@@ -7,23 +7,17 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import BadRequest, PermissionDenied
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    HttpResponseRedirect,
-    StreamingHttpResponse,
-)
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path
-from django.utils.http import content_disposition_header
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
 from runtime.evaluation.json_files import MAX_CASES
 from sessions_app.admin.app_filter import AppFilter, distinct_values
-from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.downloads import streamed_download
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link, session_url
 from sessions_app.admin.note_access import note_access
@@ -148,10 +142,8 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the sessions with a label as an eval set."""
-        require_read_request(request)
+        self.require_reading(request)
         require(request, Right.EXPORT)
-        if not self.has_view_permission(request):
-            raise PermissionDenied
         label = request.GET.get("label", "")
         if not label:
             raise BadRequest("Name the label of the sessions: ?label=...")
@@ -160,15 +152,8 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
         note_access(
             request, AccessKind.EXPORT, ("annotation", ""), f"{len(session_ids)} sessions labelled {label}"
         )
-        name = slugify(label) or "conversations"
-        headers = {
-            "Content-Disposition": content_disposition_header(True, f"{name}.evalset.json") or "attachment",
-            "Cache-Control": "private, no-store",
-            "X-Content-Type-Options": "nosniff",
-        }
-        return StreamingHttpResponse(
-            stream_eval_set(label, session_ids), content_type="application/json", headers=headers
-        )
+        name = f"{slugify(label) or 'conversations'}.evalset.json"
+        return streamed_download(name, stream_eval_set(label, session_ids), "application/json")
 
     @admin.display(description=_("Note"))
     def short_note(self, row: Annotation) -> str:

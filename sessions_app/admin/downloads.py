@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-from django.http import FileResponse, HttpResponse
+from django.http import FileResponse, HttpResponse, StreamingHttpResponse
+from django.utils.http import content_disposition_header
 
+_PRIVATE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
 _CONTENT_TYPES = {".zip": "application/zip", ".html": "text/html; charset=utf-8"}
 
 
@@ -16,8 +19,16 @@ def as_download(target: Path) -> FileResponse:
         as_attachment=True,
         filename=target.name,
         content_type=_CONTENT_TYPES[target.suffix],
-        headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"},
+        headers=_PRIVATE,
     )
+
+
+def streamed_download(
+    name: str, content: AsyncIterator[str] | AsyncIterator[bytes], content_type: str
+) -> StreamingHttpResponse:
+    """Return the pieces of a file as a download: the whole file is never in memory."""
+    headers = {**_PRIVATE, "Content-Disposition": content_disposition_header(True, name) or "attachment"}
+    return StreamingHttpResponse(content, content_type=content_type, headers=headers)
 
 
 def json_download(name: str, text: str) -> HttpResponse:

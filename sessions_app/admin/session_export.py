@@ -13,10 +13,11 @@ from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 
 from sessions_app.admin.base import require_read_request
+from sessions_app.admin.downloads import streamed_download
 from sessions_app.admin.keyset_list import KeysetChangeList
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import Right, may, require
@@ -81,16 +82,8 @@ class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         form = FORMS[ending]
         detail = f"{ending} of ?{request.META['QUERY_STRING']}"
         note_access(request, AccessKind.EXPORT, ("session", ""), detail)
-        headers = {
-            "Content-Disposition": f'attachment; filename="sessions.{ending}"',
-            "Cache-Control": "private, no-store",
-            "X-Content-Type-Options": "nosniff",
-        }
-        return StreamingHttpResponse(
-            _stream(changelist, form, with_text=may(request, Right.VIEW_TEXT)),
-            content_type=form.content_type,
-            headers=headers,
-        )
+        rows = _stream(changelist, form, with_text=may(request, Right.VIEW_TEXT))
+        return streamed_download(f"sessions.{ending}", rows, form.content_type)
 
 
 async def _stream(changelist: KeysetChangeList, form: ExportFormat, *, with_text: bool) -> AsyncIterator[str]:
