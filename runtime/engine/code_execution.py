@@ -80,9 +80,7 @@ def _failures_in_a_row(ctx: InvocationContext, author: str) -> int:
     for event in reversed(ctx.events()):
         if event.author != author or not event.has_trailing_code_execution_result():
             continue
-        result = (
-            event.content.parts[-1].code_execution_result if event.content and event.content.parts else None
-        )
+        result = parts_of(event)[-1].code_execution_result
         if result is None or result.outcome != types.Outcome.OUTCOME_FAILED:
             break
         count += 1

@@ -79,7 +79,7 @@ class Viewer:
         self._next_greeting_at = 0.0
         self._greeting: asyncio.Task[None] | None = None
         self._greeting_turn = asyncio.Lock()
-        # News before the first status would be of a session that may not be the user's.
+        # News before the first status would be of a session that may not be the person's.
         self._is_greeted = False
         self._notices_meanwhile: list[tuple[Notice, str]] | None = None  # None except during a greeting.
 

@@ -21,7 +21,7 @@ class CancelRequest:
         status: `cancelled` when the invocation had not begun. `queued` when an earlier process had begun it, or when
             it is an answer: the next claim ends it. `running` when a process runs it. An ended invocation keeps its
             status.
-        error: the error message of the row, for the user.
+        error: the error message of the row, for the person.
     """
 
     client_id: str

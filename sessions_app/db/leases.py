@@ -33,7 +33,7 @@ class Claim:
     Attributes:
         lease_token: the lease's fencing token.
         attempts: number of claims so far, this one included; from the second on the log may hold a part of the run.
-        is_retried: true when the invocation had failed and a user asked for a retry.
+        is_retried: true when the invocation had failed and the person asked for a retry.
         is_cancelled: true when a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
         excess: the limit that it exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a day), "key"

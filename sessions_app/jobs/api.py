@@ -25,7 +25,7 @@ class RunningJob(Protocol):
         """Record a file that the job's code has saved."""
 
     def ask(self, question: JobQuestion) -> JobAnswer:
-        """Return the user's answer, or raise `AnswerRequired` when there is none yet."""
+        """Return the person's answer, or raise `AnswerRequired` when there is none yet."""
 
 
 current_job: ContextVar[RunningJob | None] = ContextVar("current_job", default=None)
@@ -43,7 +43,7 @@ class JobCancelled(Exception):
 
 
 class AnswerRequired(BaseException):
-    """Ends this run of the function until the user answers.
+    """Ends this run of the function until the person answers.
 
     Derives from BaseException so that `except Exception` in the function does not catch it: nothing has failed.
     """
@@ -68,7 +68,7 @@ def progress(done: float, total: float, message: str = "") -> None:
 
 
 def save_artifact(filename: str, artifact: types.Part) -> int:
-    """Save a file in the session of the job, where the user can download it. Return its version, counted from 0.
+    """Save a file in the session of the job, where the person can download it. Return its version, counted from 0.
 
     Raises:
         ConfigurationError: called outside a job.
@@ -77,7 +77,7 @@ def save_artifact(filename: str, artifact: types.Part) -> int:
 
 
 def confirm(question: str) -> bool:
-    """Ask the user for a yes or no; the answer may take days.
+    """Ask the person for a yes or no; the answer may take days.
 
     No process waits. Without an answer this run of the function ends here; after the answer the function runs again
     from its start and this call returns the answer. Therefore ask before any work that must not be repeated, and ask
@@ -91,7 +91,7 @@ def confirm(question: str) -> bool:
 
 
 def ask(question: str, options: Sequence[str] = ()) -> str:
-    """Ask the user to choose an option, or to type a text when there are no options. Otherwise like `confirm`."""
+    """Ask the person to choose an option, or to type a text when there are no options. Otherwise like `confirm`."""
     asked = JobQuestion(storable(question), "choice" if options else "text", tuple(map(storable, options)))
     return str(_require_job("ask").ask(asked))
 

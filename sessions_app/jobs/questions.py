@@ -1,4 +1,4 @@
-"""Questions of jobs to the user. An answer is accepted once and queues the job again."""
+"""Questions of jobs to the person. An answer is accepted once and queues the job again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JobAnswer = bool | str
 
 @dataclass(frozen=True)
 class JobQuestion:
-    """A question that a job asks the user.
+    """A question that a job asks the person.
 
     Attributes:
         kind: expected answer: yes or no, one of the `options`, or a text.
@@ -67,9 +67,10 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
         InvalidInputError: the answer does not fit the question.
     """
     with transaction.atomic():
-        row = ToolJob.objects.filter(pk=job_id).values_list("session_id", flat=True).first()
-        if row is not None:  # Rolled back with an answer that is refused.
-            SessionAct.objects.record(row, Act(by, ActionKind.ANSWER, ("tooljob", str(job_id)), reason))
+        session_id = ToolJob.objects.filter(pk=job_id).values_list("session_id", flat=True).first()
+        if session_id is not None:  # When the answer is refused, its act is rolled back.
+            act = Act(by, ActionKind.ANSWER, ("tooljob", str(job_id)), reason)
+            SessionAct.objects.record(session_id, act)
         job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
         if job is None:
             raise NotFoundError("There is no such job in this session.")

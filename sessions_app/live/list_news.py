@@ -24,13 +24,13 @@ class ListOutbox(Protocol):
     """Messages to other processes."""
 
     def send_list_change(self, user_id: str) -> None:
-        """Report that a user's list of sessions has changed."""
+        """Report that a person's list of sessions has changed."""
 
     def follow_list(self, user_id: str) -> None:
-        """Ask for the changes of a user's list from now on."""
+        """Ask for the changes of a person's list from now on."""
 
     def unfollow_list(self, user_id: str) -> None:
-        """Ask for no more changes of a user's list."""
+        """Ask for no more changes of a person's list."""
 
     def follows_lists(self) -> bool:
         """True when another process follows a list, or may follow one."""
@@ -46,7 +46,7 @@ class ListNews:
         self._gathering: asyncio.Task[None] | None = None
 
     def watch(self, user_id: Any, tell: Tell) -> None:
-        """Call `tell` after each change of the user's list."""
+        """Call `tell` after each change of the person's list."""
         if str(user_id) not in self._watchers:
             self._outbox.follow_list(str(user_id))
         self._watchers[str(user_id)].add(tell)
@@ -62,12 +62,12 @@ class ListNews:
             self._outbox.unfollow_list(str(user_id))
 
     def publish(self, user_id: Any) -> None:
-        """Tell the user's tabs in all processes."""
+        """Tell the person's tabs in all processes."""
         self.receive(str(user_id))
         self._outbox.send_list_change(str(user_id))
 
     def receive(self, user_id: str) -> None:
-        """Tell the user's tabs in this process."""
+        """Tell the person's tabs in this process."""
         for tell in tuple(self._watchers.get(user_id, ())):
             tell()
 

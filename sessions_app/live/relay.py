@@ -47,8 +47,8 @@ class Relay:
     Attributes:
         on_cancel: called with the id of an invocation that another process wants cancelled.
         on_sign_out: called with the digest of a Django session that was signed out elsewhere.
-        on_account_change: called with the id of a user whose account was changed elsewhere.
-        on_list_change: called with the id of a user whose list of sessions was changed elsewhere.
+        on_account_change: called with the id of a person whose account was changed elsewhere.
+        on_list_change: called with the id of a person whose list of sessions was changed elsewhere.
         on_followed: called with the sessions whose news arrives from now on; earlier news may have been missed.
     """
 
@@ -82,11 +82,11 @@ class Relay:
         self._unfollow(session_topic(session_id))
 
     def follow_list(self, user_id: str) -> None:
-        """Ask for the changes of a user's list from now on."""
+        """Ask for the changes of a person's list from now on."""
         self._follow(person_topic(user_id))
 
     def unfollow_list(self, user_id: str) -> None:
-        """Ask for no more changes of a user's list."""
+        """Ask for no more changes of a person's list."""
         self._unfollow(person_topic(user_id))
 
     def is_followed(self, session_id: UUID) -> bool:
@@ -136,11 +136,11 @@ class Relay:
         self._tell_all_now({"kind": "sign_out", "digest": session_digest})
 
     def send_account_change(self, user_id: str) -> None:
-        """Report that a user's account was changed."""
+        """Report that a person's account was changed."""
         self._tell_all_now({"kind": "account", "user": user_id})
 
     def send_list_change(self, user_id: str) -> None:
-        """Report that a user's list of sessions has changed."""
+        """Report that a person's list of sessions has changed."""
         self._post_to_followers(person_topic(user_id), {"kind": "sessions", "user": user_id})
 
     @property
