@@ -171,9 +171,8 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
     def news_view(self, request: HttpRequest, session_id: UUID) -> JsonResponse:
         """Return the last `seq` and the status of the open invocation, for a page that follows the session."""
         require_read_request(request)
-        session = self.get_session(
-            request, session_id
-        )  # Not an access: a page that follows asks again and again.
+        # No access is recorded: a page that follows asks again and again.
+        session = self.get_session(request, session_id)
         return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
 
     def model_request_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:

@@ -65,9 +65,8 @@ async def load(
     if row is None:
         return None
     session_id, last_seq, last_event_at, session_state, user_state, app_state, skipped, events = row
-    if (
-        since is not None
-    ):  # All are in one page. Timestamps need not grow with `seq`: others may lie between them.
+    if since is not None:
+        # All are in one page. Timestamps need not grow with `seq`: other events may lie between these.
         skipped = last_seq - len(events)
     scoped = ScopedState(app=app_state, user=user_state, session=session_state)
     return Loaded(session_id, last_seq, last_event_at, scoped, skipped, events)

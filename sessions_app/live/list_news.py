@@ -92,9 +92,7 @@ class ListNews:
             try:
                 for user_id in await owners(changed):
                     self.publish(user_id)
-            except (
-                Exception
-            ):  # PostgreSQL may be away. The next change, or loading a page, corrects the list.
+            except Exception:  # PostgreSQL may be away. The next change or page corrects the list.
                 logger.warning("People could not be told that their lists have changed", exc_info=True)
 
 
