@@ -77,6 +77,7 @@ def test_on_a_phone_nothing_overflows_and_all_controls_are_large_enough_to_touch
             "document.querySelectorAll('#main details, #schedules').forEach((element) => (element.open = true))"
         )
         assert problems_on_a_phone(page) == []
+        assert (bar := page.locator("header.bar").bounding_box()) and bar["height"] < 110
 
 
 def test_on_a_phone_the_list_of_chats_opens_over_the_page(chat: ChatPage) -> None:
