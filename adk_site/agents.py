@@ -84,7 +84,7 @@ def close_ticket(tool_context: ToolContext) -> dict[str, str]:
     return {"message": f"Closed ticket {ticket}"}
 
 
-@job_tool(title="Write a report", max_retries=2, retry_on=(OSError,), soft_time_limit=300, delayable=True)
+@job_tool(max_retries=2, retry_on=(OSError,), soft_time_limit=300, delayable=True)
 def write_report(
     topic: Topic = "sales", group_by: Grouping = "region", precise: bool = False
 ) -> dict[str, object]:

@@ -140,7 +140,7 @@ def test_a_call_is_words_and_labelled_arguments_in_the_order_of_the_declaration(
     (card,) = [tag for tag in Tags(html).all("details") if tag["class"] == "tool"]
     assert card["data-tool"] == "write_report"
     names = [span for span in re.findall(r'<span class="tool-\w+">([^<]+)</span>', html)]
-    assert names == ["Write a report", "Writing a report…", "Wrote a report"]
+    assert names == ["Write report", "Writing report…", "Wrote report"]
     assert re.findall(r"<dt[^>]*>(.*?)</dt>", html) == ["Topic", "Group by", "Precise", "Also for"]
     assert "<code>" not in html
     assert "Days:\n  - 3\n  - none</dd>" in html
