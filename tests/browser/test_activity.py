@@ -98,5 +98,5 @@ def test_without_a_connection_the_panel_says_so(chat: ChatPage) -> None:
     chat.page.route("**/activity/", lambda route: route.abort())
     panel = chat.page.get_by_role("dialog", name="Activity")
     chat.page.get_by_role("button", name="Activity").click()
-    expect(panel).to_contain_text("The activity cannot be read now.")
+    expect(panel).to_contain_text("There is no connection.")
     chat.errors.clear()  # the browser reports the request that failed

@@ -83,6 +83,11 @@ def test_a_chat_is_renamed_pinned_archived_and_deleted_from_its_menu(chat: ChatP
     say(chat, title)
     current = chat.page.locator(".chat:has([aria-current])")
     expect(current).to_contain_text(title)
+    chat.page.route("**/menu.js", lambda route: route.abort())
+    current.get_by_role("button").click()
+    expect(chat.page.locator("#notice")).to_have_text("There is no connection. Try again.")
+    chat.page.unroute("**/menu.js")
+    chat.errors.clear()  # the browser reports the failed request
     chat.choose(title, "Rename")
     chat.page.get_by_label("Title of the chat").fill(new_title)
     chat.page.keyboard.press("Enter")

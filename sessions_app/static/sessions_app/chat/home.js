@@ -12,3 +12,7 @@ if (!location.search.includes("before=")) setInterval(() => chats.refresh(), REA
 setUpActivity(document.getElementById("activity"));
 setInterval(refreshActivity, READ_INTERVAL);
 forgetOnSignOut();
+// Loaded before they are asked for: without a connection their buttons would do nothing.
+import("./menu.js");
+import("./panel.js");
+import("./palette.js");

@@ -40,21 +40,22 @@ const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySe
 const invocations = new Invocations();
 const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
 const act = (type) => (fields) => socket.act(type, fields);
+const cancel = (id) => socket.act("cancel", { invocation_id: id });
 const outbox = new Outbox(byId("outbox"), storage, {
   deliver: deliverMessage,
   isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
-  onCancel: (id) => socket.act("cancel", { invocation_id: id }),
+  onCancel: cancel,
   onPress: takeFocus,
 });
 const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat?.noteUnsent() });
 const composer = new Composer(byId("composer"), newChat?.storage ?? storage, {
   files: uploads,
   onSend: (text, files) => send(text, edit?.finish(), files),
-  onStop: () => socket.act("cancel", { invocation_id: invocations.current }),
+  onStop: () => cancel(invocations.current),
 });
 const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
 
-// Modules that are loaded when they are first needed.
+// Modules, loaded when first needed.
 let waiting = null;
 const loadWaiting = once(async () => {
   const { Waiting } = await import("./waiting.js");
@@ -355,7 +356,7 @@ listenForConfirmations(conversation.log, act("confirm"));
 loadAnswers();
 if (!byId("earlier").hidden) loadEarlier();
 if ("rewound" in byId("alternatives").dataset) loadAlternatives();
-// A form that is submitted before its module has loaded is handled once the module has loaded.
+// A form may be submitted before its module has loaded.
 conversation.log.addEventListener("submit", async ({ target, submitter }) => {
   const load = "job" in target.dataset ? loadJobs : "callId" in target.dataset ? answersOnce : null;
   const handler = await load?.();
@@ -390,6 +391,10 @@ byId("hello").addEventListener("click", (event) => {
 for (const type of ["visibilitychange", "load"]) {
   addEventListener(type, () => (document.hidden ? loadNews() : reportSeen()));
 }
+// A button whose module cannot be loaded does nothing.
+addEventListener("unhandledrejection", ({ reason }) => {
+  if (navigator.userActivation.isActive && /module/.test(reason)) showNotice(t("There is no connection. Try again."));
+});
 setInterval(() => showElapsed(document), 1000);
 showElapsed(document);
 showWork();

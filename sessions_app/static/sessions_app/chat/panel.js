@@ -10,6 +10,7 @@ await loadStyles("onDemand");
 
 const FILE = { label: t("Files"), trouble: t("This cannot be shown. The file may have been deleted.") };
 export const ACTIVITY = { label: t("Activity"), trouble: t("The activity cannot be read now. Try again in a moment.") };
+const OFFLINE = t("There is no connection. Try again.");
 let panel = null;
 let shownUrl = "";
 
@@ -21,7 +22,7 @@ export async function showPanel(url, { label, trouble } = FILE) {
   const body = panel.querySelector(".panel-body");
   body.replaceChildren(make("p", "muted", t("Loading…")));
   if (!panel.open) panel.showModal();
-  const shown = await read(url).catch(() => make("p", "error", trouble));
+  const shown = await read(url).catch((error) => make("p", "error", error instanceof TypeError ? OFFLINE : trouble));
   if (url === shownUrl) body.replaceChildren(shown);
 }
 
