@@ -148,6 +148,8 @@ def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     keyboard.press("Enter")
     expect(chat.chats.filter(has_text=title)).to_have_count(0)
     expect(chat.page.get_by_role("button", name="Undo")).to_be_focused()
+    for control in (chat.box, chat.page.get_by_role("button", name="Attach files")):
+        expect(control).to_be_disabled()
     keyboard.press("Enter")
     chat.wait_until_connected()
     expect(chat.chats.filter(has_text=title)).to_have_count(1)

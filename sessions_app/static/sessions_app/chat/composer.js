@@ -74,9 +74,8 @@ export class Composer {
 
   /** Disable the form for good. */
   close() {
-    this.field.disabled = true;
     this.running = null;
-    this.#refresh();
+    for (const control of this.field.form.elements) control.disabled = true;
   }
 
   #handleKey(event) {
