@@ -155,6 +155,7 @@ def test_a_refund_waits_for_the_confirmation_which_every_tab_shows(
     model.play(
         Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
         Turn(calls=[Call(name="refund_order", args={"order_number": 1001})]),
+        Turn(text=["Not yet."], hold_before=[0]),
         Turn(text=["That is settled."]),
     )
     chat.send("Refund order 1001")
@@ -166,6 +167,13 @@ def test_a_refund_waits_for_the_confirmation_which_every_tab_shows(
     expect(chat.answers.filter(has_text="settled")).to_have_count(0)
     other = open_tab()
     other.open(chat.page.url)
+    chat.send("Is it done?")
+    for tab in (chat, other):
+        expect(tab.page.locator("#working")).to_be_visible()
+        expect(tab.page.locator("#working")).to_contain_text("Thinking…")
+        expect(tab.tool("refund_order").locator(".tool-running")).to_be_hidden()
+    model.release()
+    chat.wait_for_answer("Not yet.")
 
     question.get_by_role("button", name="Reject").click()
     chat.wait_for_answer("That is settled.")

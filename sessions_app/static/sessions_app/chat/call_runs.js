@@ -76,7 +76,7 @@ function clear(article) {
 }
 
 function makeHead() {
-  const button = makeButton("run", "", () => {});
+  const button = makeButton("plain wide run", "", () => {});
   button.append(make("span", "run-name"));
   return button;
 }

@@ -7,20 +7,21 @@ const UNFINISHED = { declined: t("Not done"), interrupted: t("Interrupted; it ma
 
 /** Move function responses into the cards of their calls; both may be in any of the roots. */
 export function placeResponses(...roots) {
-  const findAll = (selector) => new Set(roots.flatMap((root) => [...root.querySelectorAll(selector)]));
-  const cards = new Map([...findAll(".tool[data-call-id]")].map((card) => [card.dataset.callId, card]));
-  const approvals = approvalTimes(findAll);
+  const findAll = (selector) => [...new Set(roots.flatMap((root) => [...root.querySelectorAll(selector)]))];
+  const cards = new Map(findAll(".tool[data-call-id]").map((card) => [card.dataset.callId, card]));
+  const answers = answersById(findAll);
+  // A call that waits for approval, or was rejected, does not run.
+  for (const [id, answer] of answers) cards.get(id)?.toggleAttribute("data-asks", answer?.verdict !== "yes");
   for (const response of findAll(".lone-result")) {
     const card = cards.get(response.dataset.responseTo);
-    if (card) placeResponse(card, response, approvals);
+    if (card) placeResponse(card, response, answers);
   }
 }
 
-// Map from a call's id to the time at which a person approved it.
-function approvalTimes(findAll) {
-  const verdicts = new Map([...findAll(".verdict[data-answers]")].map((verdict) => [verdict.dataset.answers, verdict]));
-  const requests = [...findAll(".question[data-asks-for]")].filter((request) => verdicts.has(request.dataset.callId));
-  return new Map(requests.map(({ dataset }) => [dataset.asksFor, verdicts.get(dataset.callId).dataset.time]));
+// Map from a call's id to the data of the person's answer, undefined before it; only calls that ask for approval.
+function answersById(findAll) {
+  const verdicts = new Map(findAll(".verdict[data-answers]").map(({ dataset }) => [dataset.answers, dataset]));
+  return new Map(findAll(".question[data-asks-for]").map(({ dataset }) => [dataset.asksFor, verdicts.get(dataset.callId)]));
 }
 
 /** Remove the responses of rewound events, from seq `first` on, from the cards of earlier calls. */
@@ -34,7 +35,7 @@ export function removeResponsesFrom(log, first) {
   }
 }
 
-function placeResponse(card, response, approvals) {
+function placeResponse(card, response, answers) {
   const article = response.closest("article");
   const result = response.querySelector(".result");
   result.dataset.seq = article.dataset.seq;
@@ -47,7 +48,7 @@ function placeResponse(card, response, approvals) {
   if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
   card.toggleAttribute("data-allowed", "allowed" in response.dataset);
   // Time that a person took to approve the call is not its duration.
-  const begun = approvals.get(card.dataset.callId) ?? card.closest("article").dataset.time;
+  const begun = answers.get(card.dataset.callId)?.time ?? card.closest("article").dataset.time;
   showEnd(card, response.dataset.state, Number(response.dataset.seconds ?? article.dataset.time - begun));
 }
 

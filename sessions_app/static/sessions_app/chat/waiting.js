@@ -46,7 +46,7 @@ export class Waiting {
 
   #describe({ status }) {
     if (status === "queued") return t("Waiting to start…");
-    const calls = this.conversation.findAll('.tool[data-call-id][data-state="open"]:not([data-long-running])');
+    const calls = this.conversation.findAll('.tool[data-call-id][data-state="open"]:not([data-long-running], [data-asks])');
     return calls.at(-1)?.querySelector(".tool-running").textContent ?? t("Thinking…");
   }
 
