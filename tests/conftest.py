@@ -2,8 +2,10 @@
 
 import shutil
 from collections.abc import Generator, Iterator
+from contextvars import copy_context
 
 import pytest
+from _pytest.runner import runtestprotocol
 from django.conf import settings
 from django.db import connection
 from django.test import TransactionTestCase
@@ -51,6 +53,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that take longest, so that processes that share the tests end at the same time."""
     items.sort(key=lambda item: [item.nodeid.startswith(folder) for folder in LONGEST_FIRST], reverse=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run the test in a context of its own, in place of pytest's.
+
+    Each thread that a test starts leaves its database connection in the context, and each call of Django in a thread
+    copies all that is there. In one context for all tests these copies took a tenth of the CPU time.
+    """
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    copy_context().run(runtestprotocol, item, nextitem=nextitem)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
