@@ -197,8 +197,9 @@ def test_hostile_keys_and_values_are_inert_and_kept_as_they_are(
     client: Client, staff: User, session: Session
 ) -> None:
     state = {"items": 1, HOSTILE: HOSTILE, "a\u202eb": "\u202e", "__proto__": {}, "large": "x" * 200_000}
-    Session.objects.filter(pk=session.pk).update(state=state)
+    Session.objects.filter(pk=session.pk).update(state=state, title='The "old" <b>')
     html = client.get(url_of(session)).content.decode()
+    assert "<bdi>The &quot;old&quot; &lt;b&gt;</bdi>" in html
     assert "<script>alert" not in html and "\u202e" not in re.sub(' value="[^"]*"', "", html)
     url = url_of(session, "a%E2%80%AEb")
     assert "\u202e" not in form_of(client, url)["value-0"]
