@@ -166,6 +166,7 @@ def test_09_staff_follow_a_job_in_the_list_and_on_its_page(
     expect(audit.locator(".field-files")).to_contain_text("returns-by-region.png")
     expect(audit.locator(".field-answered_questions")).to_contain_text("Go ahead?")
     expect(audit.locator("[data-followed]")).to_contain_text("succeeded")
+    expect(audit.locator("#content > h2")).to_have_text("write_report succeeded")
     expect(follow).to_be_hidden()
     expect(audit.get_by_role("link", name="Stop…")).to_have_count(0)
     assert audit.evaluate("window.isSameLoad")

@@ -2,6 +2,7 @@
 
 const SECONDS = 2;
 const LIST_PARTS = ["#live-rows", ".audit-pages"];
+const ROW_PARTS = [".breadcrumbs", "#content > h2", "#content-main"];
 const button = document.querySelector("[data-live]");
 
 async function load(address) {
@@ -40,7 +41,8 @@ async function refreshRow() {
 
 async function takeRow(version) {
   const page = await load(location.href);
-  replace(document.getElementById("content-main"), page.getElementById("content-main"));
+  for (const selector of ROW_PARTS) replace(document.querySelector(selector), page.querySelector(selector));
+  document.title = page.title;
   button.dataset.version = version;
   button.hidden = !page.querySelector("[data-live]"); // a row that has ended does not change
   document.querySelector("[data-followed]").textContent = document.querySelector(".field-badge .readonly").textContent;
