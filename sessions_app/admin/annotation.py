@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -73,6 +73,7 @@ class AnnotationForm(forms.ModelForm):  # type: ignore[type-arg]
 
         model = Annotation
         fields = ("session", "seq", "label", "note")
+        labels: ClassVar = {"seq": _("Number of the event, if it is about one")}
 
     def clean(self) -> dict[str, Any]:
         """Refuse an empty annotation, and one of an event that does not exist.

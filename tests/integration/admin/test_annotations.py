@@ -79,7 +79,8 @@ def test_an_annotation_that_says_nothing_or_of_no_event_is_refused(
     staff: Client, session: Session, values: dict[str, Any]
 ) -> None:
     append_event(session, {"text": "hello"})
-    assert "errorlist" in annotate(staff, session, **values).content.decode()
+    page = annotate(staff, session, **values).content.decode()
+    assert "errorlist" in page and "Number of the event" in page
     assert not Annotation.objects.exists()
 
 
