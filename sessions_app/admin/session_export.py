@@ -80,7 +80,8 @@ class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         except IncorrectLookupParameters as error:
             raise BadRequest(f"The list has no such filter: {error}") from error
         form = FORMS[ending]
-        detail = f"{ending} of ?{request.META['QUERY_STRING']}"
+        filters = request.META["QUERY_STRING"]
+        detail = f"{ending} of ?{filters}" if filters else ending
         note_access(request, AccessKind.EXPORT, ("session", ""), detail)
         rows = _stream(changelist, form, with_text=may(request, Right.VIEW_TEXT))
         return streamed_download(f"sessions.{ending}", rows, form.content_type)

@@ -240,7 +240,7 @@ def _total(spans: Sequence[Span], settings: Conf) -> Total:
 
 
 def _first_word(spans: Sequence[Span], begin: float) -> str:
-    """Return the time from the message to the first word of a model, where it was recorded."""
+    """Return the time from the message to the first output of a model, a call too, where it was recorded."""
     words = [
         span.start + span.first_word for span in spans if span.first_word is not None and span.child is None
     ]
