@@ -17,7 +17,7 @@ from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
 from sessions_app.admin.file_contents import file_changes, file_text
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import download_url, event_link
+from sessions_app.admin.links import download_url, event_link, job_url
 from sessions_app.admin.permissions import OWN
 from sessions_app.models import AccessKind, Artifact
 from sessions_app.rendering.audit_values import NOTHING
@@ -75,14 +75,18 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     def short_sha256(self, artifact: Artifact) -> SafeString:
         return format_html('<code title="{}">{}…</code>', artifact.sha256, artifact.sha256[:12])
 
-    @admin.display(description=_("Saved by event"))
+    @admin.display(description=_("Saved by"))
     def saved_by(self, artifact: Artifact) -> str:
+        """Link to the event whose call saved the file, or to the job: its files are in no event."""
         if artifact.session is None:
             return NOTHING
         saved = {artifact.filename: artifact.version}
         events = artifact.session.events.filter(body__actions__artifactDelta__contains=saved).order_by("seq")
         seq = events.values_list("seq", flat=True).first()
-        return NOTHING if seq is None else event_link(artifact.session.pk, seq)
+        if seq is not None:
+            return event_link(artifact.session.pk, seq)
+        job = artifact.session.jobs.filter(artifacts__contains=saved).first()
+        return format_html('<a href="{}">{}</a>', job_url(job), job.tool_name) if job else NOTHING
 
     @admin.display(description=_("Content"))
     def download(self, artifact: Artifact) -> SafeString:

@@ -7,12 +7,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.utils.dateparse import parse_datetime
-from django.utils.formats import date_format
 from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
-from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.time_column import exact_time
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 
 
@@ -43,4 +42,4 @@ def _attempts_of(row: Any) -> Iterator[dict[str, str]]:
 
 def _time(attempt: dict[str, str]) -> str:
     ended_at = parse_datetime(attempt["ended_at"])
-    return date_format(localtime(ended_at), "DATETIME_FORMAT") if ended_at else ""
+    return exact_time(ended_at) if ended_at else ""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Never
 from django.contrib import admin
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import DateTimeField, Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -20,6 +20,7 @@ from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, require, within_remits
 from sessions_app.admin.search import cleaned, sessions_named
 from sessions_app.admin.session_page.event_links import find_call
+from sessions_app.admin.time_column import exact_time_field
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.models import (
     AccessKind,
@@ -86,6 +87,21 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         may_see = may(request, Right.VIEW_ERROR_DETAIL)
         shown = self._without_text(request, super().get_fields(request, obj))
         return [field for field in shown if may_see or field not in ERROR_DETAILS]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show the times of a row to the second."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None:
+            return fieldsets
+        times: dict[Any, Any] = {
+            field.name: exact_time_field(field)
+            for field in self.opts.fields
+            if isinstance(field, DateTimeField)
+        }
+        return [
+            (name, {**options, "fields": [times.get(line, line) for line in options["fields"]]})
+            for name, options in fieldsets
+        ]
 
     def _without_text(self, request: HttpRequest, names: Iterable[Any]) -> list[Any]:
         if may(request, Right.VIEW_TEXT):

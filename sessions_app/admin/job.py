@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
@@ -18,13 +17,15 @@ from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter, ToolFilter
 from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, CallRowMixin
+from sessions_app.admin.links import artifact_url
 from sessions_app.admin.live_page import LivePageAdmin
 from sessions_app.admin.search import cleaned, find_jobs
 from sessions_app.admin.session_acts import acts_on
 from sessions_app.admin.stoppable import badge_of, stop_wording
+from sessions_app.admin.time_column import exact_time
 from sessions_app.admin.worker_lost_filter import WorkerLostFilter
 from sessions_app.jobs.cancel import cancel_job
-from sessions_app.models import ToolJob
+from sessions_app.models import Artifact, ToolJob
 from sessions_app.rendering.audit_values import (
     NOTHING,
     elapsed_time,
@@ -136,7 +137,16 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
 
     @admin.display(description=_("Files"))
     def files(self, job: ToolJob) -> str:
-        return ", ".join(f"{name} v{version}" for name, version in job.artifacts.items()) or NOTHING
+        of_person = Artifact.objects.filter(app_name=job.session.app_name, user=job.session.user_id)
+        found = of_person.filter(Q(session=job.session_id) | Q(session=None), filename__in=job.artifacts)
+        pages = {(row.filename, row.version): artifact_url(row) for row in found.only("filename", "version")}
+        shown = (
+            (format_html('<a href="{}"><bdi>{} v{}</bdi></a>', pages[file], *file),)
+            if file in pages
+            else (f"{file[0]} v{file[1]}",)
+            for file in job.artifacts.items()
+        )
+        return format_html_join(", ", "{}", shown) or NOTHING
 
 
 def _question_text(question: dict[str, Any]) -> str:
@@ -149,4 +159,4 @@ def _answer_text(answer: bool | str) -> str:
 
 
 def _format_time(moment: str) -> str:
-    return date_format(timezone.localtime(datetime.fromisoformat(moment)), "DATETIME_FORMAT")
+    return exact_time(datetime.fromisoformat(moment))

@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.models import Artifact, Session
+from sessions_app.models import Artifact, Session, ToolJob
 
 RowLinks = Callable[[Any], SafeString]
 
@@ -71,6 +71,14 @@ def row_links(links: Sequence[tuple[str, str | Promise]]) -> RowLinks:
         return format_html_join(" ", '<a href="{}" aria-label="{} {}">{}</a>', found)
 
     return data
+
+
+def artifact_url(artifact: Artifact) -> str:
+    return reverse("admin:sessions_app_artifact_change", args=[artifact.pk])
+
+
+def job_url(job: ToolJob) -> str:
+    return reverse("admin:sessions_app_tooljob_change", args=[job.pk])
 
 
 def download_url(artifact: Artifact) -> str:

@@ -18,7 +18,7 @@ from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Invocation, ScheduledTask
-from sessions_app.rendering.audit_values import excerpt, status_badge
+from sessions_app.rendering.audit_values import NOTHING, excerpt, status_badge
 from sessions_app.scheduling.cancel import cancel_task
 
 MAX_SHOWN_RUNS = 20
@@ -66,7 +66,7 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         return acts_on("scheduledtask", task.session_id, task.pk)
 
     @admin.display(description=_("Newest runs"))
-    def newest_runs(self, task: ScheduledTask) -> SafeString:
+    def newest_runs(self, task: ScheduledTask) -> str:
         runs = Invocation.objects.filter(
             session_id=task.session_id, client_id__startswith=client_ids.of_schedule(task.pk, "")
         ).order_by("-id")
@@ -74,4 +74,4 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         links = (
             (session_url(task.session_id, invocation=invocation_id), invocation_id) for invocation_id in ids
         )
-        return format_html_join(", ", '<a href="{}">{}</a>', links)
+        return format_html_join(", ", '<a href="{}">{}</a>', links) or NOTHING

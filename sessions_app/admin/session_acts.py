@@ -5,10 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib import admin
-from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -16,6 +14,7 @@ from sessions_app.actors import ActorKind
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link
+from sessions_app.admin.time_column import exact_time
 from sessions_app.models import SessionAct
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import NOTHING, excerpt
@@ -24,9 +23,9 @@ MAX_SHOWN_ACTS = 20
 
 
 def actor_in_words(row: ActorColumns) -> SafeString:
-    """Return kind, name and address of an actor; empty for a row that is older than these columns."""
+    """Return kind, name and address of an actor; a row that is older than these columns has none."""
     if not row.actor_kind:
-        return SafeString()
+        return SafeString(NOTHING)
     # The name tells the kind: "ada by the key Laptop".
     kind = "" if row.actor_kind == ActorKind.KEY else row.get_actor_kind_display().lower()
     origin = _(" from %(address)s") % {"address": row.address} if row.address else ""
@@ -38,14 +37,14 @@ def acts_on(subject_kind: str, session_id: UUID, key: object) -> SafeString:
     acts = SessionAct.objects.filter(session=session_id, subject_kind=subject_kind, subject_id=str(key))
     lines = (
         (
-            date_format(localtime(act.at), "DATETIME_FORMAT"),
+            exact_time(act.at),
             act.get_action_display(),
             actor_in_words(act),
-            excerpt(act.reason),
+            format_html(": <bdi>{}</bdi>", excerpt(act.reason)) if act.reason else "",
         )
         for act in acts.order_by("-id")[:MAX_SHOWN_ACTS]
     )
-    return format_html_join(mark_safe("<br>"), "{}: {}, {} <bdi>{}</bdi>", lines)
+    return format_html_join(mark_safe("<br>"), "{}: {}, {}{}", lines) or SafeString(NOTHING)
 
 
 @admin.register(SessionAct)

@@ -1,4 +1,4 @@
-"""Column of a list with the times of a field in short form."""
+"""Times in the admin: short ones in the columns of lists, exact ones on the pages of rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from django.db.models import Field
 from django.utils import timezone
 from django.utils.formats import date_format
 
+from sessions_app.rendering.audit_values import NOTHING
+
 
 def time_column(field: Field[Any, Any]) -> Callable[[Any], str | None]:
     """Return a column with the field's name and heading."""
@@ -21,6 +23,22 @@ def time_column(field: Field[Any, Any]) -> Callable[[Any], str | None]:
 
     column.__name__ = field.name
     return column
+
+
+def exact_time_field(field: Field[Any, Any]) -> Callable[[Any], str]:
+    """Return a field of a row's page with the field's name and label."""
+
+    @admin.display(description=field.verbose_name)
+    def exact(row: Any) -> str:
+        return exact_time(getattr(row, field.name))
+
+    exact.__name__ = field.name
+    return exact
+
+
+def exact_time(moment: datetime | None) -> str:
+    """Return a time to the second, with its zone; order and distance of acts are evidence."""
+    return NOTHING if moment is None else date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
 
 
 def short_time(moment: datetime | None) -> str | None:

@@ -96,15 +96,22 @@ def test_the_live_fields_of_a_job_are_those_of_its_page_without_words_of_the_con
 
 
 def test_a_job_and_an_invocation_link_to_their_events(client: Client, session: Session) -> None:
-    sign_in(client, "tooljob", "invocation")
+    sign_in(client, "tooljob", "invocation", "artifact")
     append_event(session, {"text": "Hello"})
     append_event(session, {"functionCall": {"id": "c-1", "name": "report"}})
-    job = make_job(
-        session, status="failed", error="Out of paper", attempts=3, worker="w@1", result={"pages": 3}
-    )
-    html = read(client, reverse("admin:sessions_app_tooljob_change", args=[job.pk]))
+    values = {"status": "failed", "error": "Out of paper", "attempts": 3, "worker": "w@1"}
+    saved = {"report.txt": 1, "user:me.txt": 0, "gone.txt": 0}
+    job = make_job(session, **values, result={"pages": 3}, artifacts=saved)
+    make_artifact(session, "report.txt")
+    files = [make_artifact(session, "report.txt", version=1), make_artifact(session, "user:me.txt")]
+    job_page = reverse("admin:sessions_app_tooljob_change", args=[job.pk])
+    html = read(client, job_page)
     for text in (page_of(session, "?event=2#event-2"), "Out of paper", "w@1", "&quot;pages&quot;: 3"):
         assert text in html
+    pages = [reverse("admin:sessions_app_artifact_change", args=[row.pk]) for row in files]
+    assert re.findall(r'href="([^"]*)"', text_of(html, "field-files", "</div>")) == pages
+    assert "gone.txt v0" in html
+    assert f'href="{job_page}"' in text_of(read(client, pages[0]), "field-saved_by", "</div>")
     invocation = Invocation.objects.create(
         session=session, invocation_id="e-1", client_id="m", message={"parts": []}
     )
@@ -161,7 +168,9 @@ def test_a_field_without_a_value_is_a_dash(client: Client, session: Session) -> 
     for name in ("tooljob", "invocation", "artifact", "scheduledtask", "feedback"):
         html = read(client, reverse(f"admin:sessions_app_{name}_change", args=[rows[name].pk]))
         assert re.search(r'class="readonly">\s*-\s*<', html), name
-        assert not re.search(r'class="readonly">\s*None', html), name
+        assert not re.search(r'class="readonly">\s*(None|<(?!span|pre|a\b))', html), name
+        created = text_of(html, "field-created_at", "</div>")
+        assert re.search(r">2\d\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", created), name
 
 
 def test_a_page_of_a_large_file_is_small(client: Client, session: Session) -> None:

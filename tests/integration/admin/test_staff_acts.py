@@ -10,6 +10,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from sessions_app import actors
 from sessions_app.actors import Act, ActionKind
@@ -64,6 +65,9 @@ def test_08_a_stop_is_recorded_with_actor_time_address_and_reason(
     )  # fmt: skip
     assert abs((datetime.now(UTC) - act.at).total_seconds()) < 60
     assert "Stop" in read(client, url_of(row, "history"))
+    assert f"staff <bdi>grace</bdi> from {ADDRESS}: <bdi>{escape(HOSTILE)}</bdi>" in read(
+        client, url_of(row, "change")
+    )
 
 
 def test_the_name_and_the_record_survive_the_deletion_of_the_account(
