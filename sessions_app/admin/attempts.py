@@ -31,7 +31,7 @@ class AttemptsMixin:
         details = (
             (attempt["number"], attempt["detail"]) for attempt in _attempts_of(row) if attempt["detail"]
         )
-        return format_html_join("", '{}:<pre class="audit-block">{}</pre>', details) or NOTHING
+        return format_html_join("", '{}:<pre class="audit-block" tabindex="0">{}</pre>', details) or NOTHING
 
 
 def _attempts_of(row: Any) -> Iterator[dict[str, str]]:

@@ -41,4 +41,4 @@ class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Traceback"))
     def traceback(self, row: CallError) -> SafeString:
-        return format_html('<pre class="audit-block">{}</pre>', row.detail)
+        return format_html('<pre class="audit-block" tabindex="0">{}</pre>', row.detail)

@@ -31,7 +31,9 @@ def test_07_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_ch
 ) -> None:
     refund = Call(name="refund_order", args={"order_number": 1001})
     transfer = Call(name="transfer_to_agent", args={"agent_name": "orders"})
-    model.play(Turn(calls=[transfer]), Turn(calls=[refund]), Turn(text=["It is refunded."]))
+    invoice = Call(name="write_invoice", args={"order_number": 1001})
+    calls = [Turn(calls=[call]) for call in (transfer, invoice, refund)]
+    model.play(*calls, Turn(text=["It is refunded."]))
     chat.send("My lamp is broken")
     question = chat.page.locator(".question")
     expect(question.get_by_role("button", name="Approve")).to_be_visible()
@@ -63,6 +65,8 @@ def test_07_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_ch
     check_accessibility(admin)
     admin.get_by_role("link", name="Trace", exact=True).first.click()
     admin.get_by_role("link", name=re.compile("gemini")).first.click()
+    check_accessibility(admin)
+    admin.goto(f"{chat.base_url}/admin/sessions_app/apikey/add/")
     check_accessibility(admin)
     for model_name in ("annotation", "feedback", "session", "dayfigure", "tooljob", "invocation"):
         admin.goto(f"{chat.base_url}/admin/sessions_app/{model_name}/")

@@ -41,7 +41,10 @@ class ServiceKeyForm(forms.Form):
     expires_at = forms.SplitDateTimeField(
         label=_("Expires at"),
         required=False,
-        widget=forms.SplitDateTimeWidget(date_attrs={"type": "date"}, time_attrs={"type": "time"}),
+        widget=forms.SplitDateTimeWidget(
+            date_attrs={"type": "date", "aria-label": _("Day on which it expires")},  # type: ignore[dict-item]
+            time_attrs={"type": "time", "aria-label": _("Time at which it expires")},  # type: ignore[dict-item]
+        ),
     )
     requests_per_minute = forms.IntegerField(
         label=_("Requests per minute"),
