@@ -27,8 +27,8 @@ class CallResponse:
 
     Attributes:
         result: beginning of the response.
-        state: `ok`, `failed`, `declined`, `interrupted`, or `pending` when another response follows; of a person's
-            answer to a confirmation request `approved` or `rejected`.
+        state: `ok`, `failed`, `declined`, `interrupted`, `cancelled` by a person or staff, or `pending` when another
+            response follows; of a person's answer to a confirmation request `approved` or `rejected`.
         seconds: recorded duration of the call; None when it was not recorded.
     """
 
@@ -152,5 +152,7 @@ def answer_state(name: object, response: object) -> str:
     given = json_object(response)
     if name == REQUEST_CONFIRMATION:
         return "approved" if given.get("confirmed") is True else "rejected"
+    if given.get("status") == "cancelled":
+        return "cancelled"
     is_pending = given.get("status") in PENDING and not given.get("error")
     return "pending" if is_pending else state_of(given)

@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
-from sessions_app.admin.session_page.calls import CallView, asking_call_id, parts_of
+from sessions_app.admin.session_page.calls import CallView, answer_state, asking_call_id, parts_of
 from sessions_app.admin.session_page.event_links import EventLinks
 from sessions_app.admin.stored_events import AuditEvent
-from sessions_app.codec import json_object
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
@@ -25,7 +24,6 @@ from sessions_app.rendering.audit_values import (
     format_stored_json,
     truncate,
 )
-from sessions_app.rendering.blocks import state_of
 from sessions_app.rendering.failures import once
 
 logger = logging.getLogger(__name__)
@@ -202,7 +200,8 @@ def _part_view(event: Event, part: Mapping[str, Any], links: EventLinks) -> Part
             format_json(response.get("response")),
             partners=[links.calls[call_id]] if call_id in links.calls else [],
             job=links.jobs.get(call_id),
-            is_failed=call_id in causes or state_of(json_object(response.get("response"))) == "failed",
+            is_failed=call_id in causes
+            or answer_state(response.get("name"), response.get("response")) == "failed",
             cause=causes.get(call_id, ""),
         )
     if part.get("text") is not None:

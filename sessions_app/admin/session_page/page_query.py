@@ -27,7 +27,7 @@ FILTERS = ("kind", "author", "invocation", "branch", "tool", "failed", "q")
 _HAS_FAILED_RESPONSE = Func(
     F("body"),
     template="%(expressions)s @? '$.content.parts[*].functionResponse.response"
-    ' ? (exists(@.error) || @.status == "error" || @.status == "failed")\'',
+    ' ? (!exists(@ ? (@.status == "cancelled")) && (exists(@.error) || @.status == "error" || @.status == "failed"))\'',
     output_field=BooleanField(),
 )
 

@@ -126,6 +126,10 @@ def test_a_result_that_comes_later_stands_with_its_call(auditor: Client, session
     append_event(session, response("c-1", "report", pages=3), author="user", invocationId="e-3")
     (row,) = entries(read(auditor, page_of(session)))
     assert 'data-status="ok"' in row and "pages" in row and "1&ndash;4" in row
+    append_event(session, call("c-2", "report"), longRunningToolIds=["c-2"])
+    append_event(session, response("c-2", "report", status="cancelled", error="It was stopped."))
+    html = read(auditor, page_of(session))
+    assert 'data-status="cancelled"' in entries(html)[1] and "data-failed" not in html
 
 
 def test_a_call_shows_the_approval_and_the_result_that_are_on_a_later_page(
@@ -177,10 +181,14 @@ def test_events_are_filtered_by_branch_tool_errors_and_what_they_contain(
     append_event(session, call("c-1", "look_up", order=1001), branch="a.b")
     append_event(session, response("c-1", "look_up", error="No"))
     append_event(session, errorCode="SAFETY", errorMessage="Blocked")
+    append_event(
+        session, response("c-2", "report", status="cancelled", error="The job was stopped by staff.")
+    )
+    append_event(session, response("c-3", "fetch", status=500, error="Gone"))
     for query, seqs in (
         ("?branch=a.b", [2]),
         ("?tool=look_up", [2, 3]),
-        ("?failed=on", [3, 4]),
+        ("?failed=on", [3, 4, 6]),
         ("?q=1001", [2]),
         ("?q=%22FIVE%22", [1]),
         ("?q=%25", []),
