@@ -30,7 +30,7 @@ WINDOW = 2
 SECONDS = 30.0
 WAIT = 0.5
 """Longest wait of calls that are to be refused; on a busy machine a call that is allowed takes 0.1 seconds."""
-PROGRAM = """
+PROGRAM = r"""
 import asyncio, json, os
 import django
 django.setup()
@@ -46,7 +46,7 @@ async def main():
 shared_redis.CALL_SECONDS = 30.0  # on a busy machine; a process that does not get an answer counts for itself
 child = os.fork()
 with override_settings(ADK={"model_rate_limits": {"shared": {"requests": 4}}, "model_wait_seconds": 3}):
-    print(json.dumps(asyncio.run(main())), flush=True)
+    os.write(1, f"{json.dumps(asyncio.run(main()))}\n".encode())  # in one piece: both processes write to this pipe
 if child:
     os.waitpid(child, 0)
 """

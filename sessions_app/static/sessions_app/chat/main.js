@@ -388,9 +388,7 @@ byId("hello").addEventListener("click", (event) => {
   const starter = event.target.closest(".starter");
   if (starter) send(starter.textContent, undefined, []);
 });
-for (const type of ["visibilitychange", "load"]) {
-  addEventListener(type, () => (document.hidden ? loadNews() : reportSeen()));
-}
+for (const type of ["visibilitychange", "load"]) addEventListener(type, () => (document.hidden ? loadNews() : reportSeen()));
 // A button whose module cannot be loaded does nothing.
 addEventListener("unhandledrejection", ({ reason }) => {
   if (navigator.userActivation.isActive && /module/.test(reason)) showNotice(t("There is no connection. Try again."));
