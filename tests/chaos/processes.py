@@ -17,7 +17,8 @@ from tests.stack.outages import kill_postgres, kill_redis, kill_tree
 from tests.stack.web_process import wait_until_listening, web_command
 
 WEB = ("web1", "web2")
-WORKERS = ("worker1", "worker2")
+WORKERS = {"worker1": "celery,jobs", "worker2": "celery,jobs", "worker3": "celery"}
+"""Queues of the workers. One takes no jobs: jobs that end only by force may fill the others, and the sweep ends them."""
 TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
 """Targets of kills; each is killed in proportion to its number of entries."""
 
@@ -32,7 +33,7 @@ class Outage:
 
 @dataclass
 class Site:
-    """Two web processes, two workers, a beat and a model server, on one PostgreSQL and Redis. Their clocks differ."""
+    """Two web processes, three workers, a beat and a model server, on one PostgreSQL and Redis. Their clocks differ."""
 
     data: Path
     database_url: str
@@ -105,7 +106,7 @@ class Site:
             "-n",
             f"{name}@chaos",
             "-Q",
-            "celery,jobs",
+            WORKERS[name],
             "-c",
             "2",
             "--without-gossip",
