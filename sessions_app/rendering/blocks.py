@@ -147,8 +147,8 @@ class ResponseBlock:
 
     Attributes:
         hidden: number of omitted characters; None when it is not known.
-        state: `ok`, `failed`, `declined` when a person rejected the call, or `interrupted` when the invocation ended
-            during it: it may have had effects.
+        state: `ok`, `failed`, `declined` when a person rejected the call, `cancelled` when its job was cancelled, or
+            `interrupted` when the invocation ended during it: it may have had effects.
         allowed_at: time at which the user had allowed the call, earlier in the session; None without an allowance.
         seconds: duration of the call; None when the times of the events tell it.
     """
@@ -396,4 +396,6 @@ def state_of(response: Mapping[str, Any]) -> str:
         return "declined"
     if error in (INTERRUPTED_CALL, STOPPED_CALL):
         return "interrupted"
+    if error and response.get("status") == "cancelled":
+        return "cancelled"
     return "failed" if error or response.get("status") in ("error", "failed") else "ok"

@@ -230,6 +230,7 @@ def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator
 def _state_in_words(state: str) -> str:
     return {
         "declined": gettext("declined"),
+        "cancelled": gettext("cancelled"),
         "interrupted": gettext("interrupted"),
         "failed": gettext("failed"),
     }.get(state, state)

@@ -152,7 +152,5 @@ def answer_state(name: object, response: object) -> str:
     given = json_object(response)
     if name == REQUEST_CONFIRMATION:
         return "approved" if given.get("confirmed") is True else "rejected"
-    if given.get("status") == "cancelled":
-        return "cancelled"
     is_pending = given.get("status") in PENDING and not given.get("error")
     return "pending" if is_pending else state_of(given)

@@ -146,9 +146,16 @@ def test_a_call_is_words_and_labelled_arguments_in_the_order_of_the_declaration(
     assert "Days:\n  - 3\n  - none</dd>" in html
 
 
-def test_a_rejected_or_interrupted_call_has_not_failed() -> None:
+def test_a_rejected_interrupted_or_cancelled_call_has_not_failed() -> None:
     interrupted = {"status": "error", "error": INTERRUPTED_CALL}
-    for response, state in ((REJECTED.as_response(), "declined"), (interrupted, "interrupted")):
+    cancelled = {"status": "cancelled", "error": "The job was cancelled."}
+    cancels_an_order = {"status": "cancelled", "order_number": 7}
+    for response, state in (
+        (REJECTED.as_response(), "declined"),
+        (interrupted, "interrupted"),
+        (cancelled, "cancelled"),
+        (cancels_an_order, "ok"),
+    ):
         html = event_html({"functionResponse": {"id": "c1", "name": "refund_order", "response": response}})
         assert Tags(html).all("details")[0]["data-state"] == state
 

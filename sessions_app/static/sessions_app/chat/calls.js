@@ -3,7 +3,7 @@
 import { list, t } from "./language.js";
 import { formatDuration } from "./times.js";
 
-const UNFINISHED = { declined: t("Not done"), interrupted: t("Interrupted; it may have had effects") };
+const UNFINISHED = { declined: t("Not done"), cancelled: t("Cancelled"), interrupted: t("Interrupted; it may have had effects") };
 
 /** Move function responses into the cards of their calls; both may be in any of the roots. */
 export function placeResponses(...roots) {
@@ -18,7 +18,7 @@ export function placeResponses(...roots) {
   }
 }
 
-// Map from a call's id to the data of the person's answer, undefined before it; only calls that ask for approval.
+// Data of the person's answer by call id, undefined before it; only calls that ask for approval.
 function answersById(findAll) {
   const verdicts = new Map(findAll(".verdict[data-answers]").map(({ dataset }) => [dataset.answers, dataset]));
   return new Map(findAll(".question[data-asks-for]").map(({ dataset }) => [dataset.asksFor, verdicts.get(dataset.callId)]));
@@ -47,7 +47,7 @@ function placeResponse(card, response, answers) {
   // The first response of a long-running call says only that the call has started.
   if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
   card.toggleAttribute("data-allowed", "allowed" in response.dataset);
-  // Time that a person took to approve the call is not its duration.
+  // The time until the approval is not its duration.
   const begun = answers.get(card.dataset.callId)?.time ?? card.closest("article").dataset.time;
   showEnd(card, response.dataset.state, Number(response.dataset.seconds ?? article.dataset.time - begun));
 }

@@ -16,6 +16,7 @@ globalThis.sentences = {
 "Close": "إغلاق",
 "Share this chat": "مشاركة هذه المحادثة",
 "Failed": "فشلت",
+"Cancelled": "أُلغيت",
 "Copied.": "تم النسخ.",
 "The answer could not be copied. Try again.": "تعذّر نسخ الإجابة. حاول مرة أخرى.",
 "Copied": "تم النسخ",

@@ -16,6 +16,7 @@ globalThis.sentences = {
 "Close": "Schließen",
 "Share this chat": "Diesen Chat teilen",
 "Failed": "Fehlgeschlagen",
+"Cancelled": "Abgebrochen",
 "Copied.": "Kopiert.",
 "The answer could not be copied. Try again.": "Die Antwort konnte nicht kopiert werden. Versuchen Sie es noch einmal.",
 "Copied": "Kopiert",

@@ -16,6 +16,7 @@ globalThis.sentences = {
 "Close": "Cerrar",
 "Share this chat": "Compartir este chat",
 "Failed": "Fallido",
+"Cancelled": "Cancelado",
 "Copied.": "Copiado.",
 "The answer could not be copied. Try again.": "No se pudo copiar la respuesta. Inténtelo de nuevo.",
 "Copied": "Copiado",
