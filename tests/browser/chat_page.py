@@ -201,7 +201,7 @@ class ChatPage:
         self.page.get_by_role("menuitem", name=option, exact=True).click()
 
     def tool(self, name: str) -> Locator:
-        """Return the cards of a tool's calls; their `data-state` is open, ok, failed, cancelled, declined or interrupted."""
+        """Return the cards of a tool's calls; `data-state`: open, ok, failed, cancelled, declined or interrupted."""
         return self.log.locator(f'.tool[data-call-id][data-tool="{name}"]')
 
     def job(self, name: str) -> Locator:

@@ -18,7 +18,7 @@ from tests.stack.web_process import wait_until_listening, web_command
 
 WEB = ("web1", "web2")
 WORKERS = {"worker1": "celery,jobs", "worker2": "celery,jobs", "worker3": "celery"}
-"""Queues of the workers. One takes no jobs: jobs that end only by force may fill the others, and the sweep ends them."""
+"""Queues of the workers. One takes no jobs: jobs that only the sweep ends may fill the others."""
 TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
 """Targets of kills; each is killed in proportion to its number of entries."""
 
