@@ -33,8 +33,5 @@ def streamed_download(
 
 def json_download(name: str, text: str) -> HttpResponse:
     """Return a JSON text as a download."""
-    headers = {
-        "Content-Disposition": f'attachment; filename="{name}"',
-        "X-Content-Type-Options": "nosniff",
-    }
+    headers = {**_PRIVATE, "Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(text, content_type="application/json", headers=headers)
