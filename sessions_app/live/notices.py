@@ -6,7 +6,7 @@ from runtime.run_config import CallEnd
 from sessions_app.live.columns import columns_of
 from sessions_app.live.frames import CallFrame, InvocationFrame, JobFrame, ScheduleFrame
 from sessions_app.models import ScheduledTask, ToolJob
-from sessions_app.rendering.blocks import state_of
+from sessions_app.rendering.response_state import state_of
 
 CARD_OF_JOB = (
     *("id", "session_id", "call_id", "tool_name", "attempts", "progress_done", "progress_total"),

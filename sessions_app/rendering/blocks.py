@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
-from runtime.engine.human_input.confirmation import default_hint, is_rejection
+from runtime.engine.human_input.confirmation import default_hint
 from runtime.events import Event
 from runtime.events.allowances import used_allowance
 from runtime.events.answer_rules import PERSON
@@ -21,7 +21,7 @@ from runtime.events.call_times import call_seconds
 from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
 from sessions_app.actors import ActorKind
-from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL, answerer_in, scheduled_task_in
+from sessions_app.history.event_marks import STOPPED_CALL, answerer_in, scheduled_task_in
 from sessions_app.masking import beginning_of, shortened
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
@@ -43,6 +43,7 @@ from sessions_app.rendering.questions import (
     payload_fields,
     replied_block,
 )
+from sessions_app.rendering.response_state import state_of
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.sentences import in_language
 
@@ -147,8 +148,7 @@ class ResponseBlock:
 
     Attributes:
         hidden: number of omitted characters; None when it is not known.
-        state: `ok`, `failed`, `declined` when a person rejected the call, `cancelled` when its job was cancelled, or
-            `interrupted` when the invocation ended during it: it may have had effects.
+        state: see `state_of`.
         allowed_at: time at which the user had allowed the call, earlier in the session; None without an allowance.
         seconds: duration of the call; None when the times of the events tell it.
     """
@@ -387,15 +387,3 @@ def _shown_result(value: Any, view: SessionView) -> tuple[str, int | None]:
         return shown, len(text) - len(shown)
     text, is_cut = outline(value, MAX_RESPONSE_LENGTH)
     return text, None if is_cut else 0
-
-
-def state_of(response: Mapping[str, Any]) -> str:
-    """Return the state of an answered call: see `ResponseBlock`."""
-    error = response.get("error")
-    if isinstance(error, str) and is_rejection(error):
-        return "declined"
-    if error in (INTERRUPTED_CALL, STOPPED_CALL):
-        return "interrupted"
-    if error and response.get("status") == "cancelled":
-        return "cancelled"
-    return "failed" if error or response.get("status") in ("error", "failed") else "ok"

@@ -14,7 +14,7 @@ from sessions_app.codec import json_object
 from sessions_app.models import Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
-from sessions_app.rendering.blocks import state_of
+from sessions_app.rendering.response_state import state_of
 
 PENDING = ("pending", "queued")
 """Statuses in the response of a call that is answered later."""
