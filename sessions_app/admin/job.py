@@ -140,13 +140,14 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
         of_person = Artifact.objects.filter(app_name=job.session.app_name, user=job.session.user_id)
         found = of_person.filter(Q(session=job.session_id) | Q(session=None), filename__in=job.artifacts)
         pages = {(row.filename, row.version): artifact_url(row) for row in found.only("filename", "version")}
-        shown = (
-            (format_html('<a href="{}"><bdi>{} v{}</bdi></a>', pages[file], *file),)
-            if file in pages
-            else (f"{file[0]} v{file[1]}",)
-            for file in job.artifacts.items()
-        )
-        return format_html_join(", ", "{}", shown) or NOTHING
+        links = ((_file_link(pages.get(file), *file),) for file in job.artifacts.items())
+        return format_html_join(", ", "{}", links) or NOTHING
+
+
+def _file_link(url: str | None, name: str, version: int) -> SafeString:
+    """Return a link to the page of a file; its name alone when the file was deleted."""
+    shown = format_html("<bdi>{} v{}</bdi>", name, version)
+    return format_html('<a href="{}">{}</a>', url, shown) if url else shown
 
 
 def _question_text(question: dict[str, Any]) -> str:

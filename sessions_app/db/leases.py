@@ -21,7 +21,7 @@ from sessions_app.db.concurrency_limits import (
 )
 from sessions_app.db.event_log import Loaded
 from sessions_app.db.pool import fetch_all, fetch_one
-from sessions_app.db.usage import ADD_USED, ADD_USED_OF_KEY, NOTHING, Used
+from sessions_app.db.usage import ADD_USED, ADD_USED_OF_KEY, NO_USE, Used
 
 BATCH_SIZE = 100
 
@@ -142,7 +142,7 @@ async def finish(
     error_code: str = "",
     error_message: str = "",
     error_detail: str = "",
-    used: Used = NOTHING,
+    used: Used = NO_USE,
 ) -> Finished | None:
     """End the invocation, count what it used, and release the lease.
 

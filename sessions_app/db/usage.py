@@ -19,7 +19,7 @@ class Used:
     cost: float = 0.0
 
 
-NOTHING = Used()
+NO_USE = Used()
 
 ADD_USED = f"""
     INSERT INTO sessions_app_personusage AS u (user_id, day, tokens, cost)
