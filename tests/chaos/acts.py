@@ -57,16 +57,24 @@ class Say:
 
 
 class TurnBack:
-    """Switch to the version that an event is part of. The server refuses switches while an invocation runs."""
+    """Switch to the version that an event is part of. The server refuses switches while an invocation runs.
+
+    The page can learn that the edit's invocation has ended before it has the rewind event of the edit.
+    Until then the replaced event still counts as effective.
+    """
 
     def __init__(self, seq: int) -> None:
         self._seq = seq
+        self._was_replaced = False
 
     def is_over(self, page: Page) -> bool:
-        return page.is_effective(self._seq)
+        is_effective = page.is_effective(self._seq)
+        self._was_replaced = self._was_replaced or not is_effective
+        return self._was_replaced and is_effective
 
     def frames(self, page: Page) -> Iterator[Frame]:
-        yield {"type": "switch", "seq": self._seq}
+        if self._was_replaced:
+            yield {"type": "switch", "seq": self._seq}
 
     def may_be_refused(self, code: str) -> bool:
         return code == CONFLICT

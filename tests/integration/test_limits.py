@@ -146,10 +146,10 @@ async def test_an_apps_invocations_at_once_are_limited_apart_from_other_apps(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     configure(apps={"words": {"invocations_of_app": 1}})
-    model.turns = [asyncio.Event(), "other"]
+    model.rule = lambda request: asyncio.Event() if "stay" in str(request.contents[-1]) else "other"
     busy, refused = [await use_cases.create_session(person, "words") for _ in range(2)]
     other = await use_cases.create_session(person, "other")
-    await use_cases.send_message(person, busy.pk, "m1", "hello")
+    await use_cases.send_message(person, busy.pk, "m1", "stay")
     for session in (refused, other):
         sent = await use_cases.send_message(person, session.pk, "m1", "hello")
         await worker()._running[sent[0]].task

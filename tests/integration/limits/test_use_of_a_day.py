@@ -179,7 +179,7 @@ async def test_messages_that_wait_are_limited_over_all_sessions_of_a_person(
 ) -> None:
     configure(queued_messages_per_person=3)
     end = asyncio.Event()
-    model.turns = [end, end, *["again"] * 9]
+    model.rule = lambda request: end if "hello" in str(request.contents[-1]) else "again"
     first, second = [await use_cases.create_session(person, "words") for _ in range(2)]
     for client_id in ("m1", "m2", "m3"):
         await use_cases.send_message(person, first.pk, client_id, "hello")
