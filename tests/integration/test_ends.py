@@ -20,6 +20,7 @@ from sessions_app.models import Event, Invocation, Session
 from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.services.history_cache import cache
 from tests.fakes import ScriptedModel, call, text_content
+from tests.integration.served_agents import wait_for_requests
 from tests.integration.tampering import tamper_async
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -50,11 +51,6 @@ async def rows_of(session: Session) -> list[Invocation]:
 
 async def statuses(session: Session) -> list[str]:
     return [row.status for row in await rows_of(session)]
-
-
-async def wait_for_requests(model: ScriptedModel, count: int) -> None:
-    while len(model.requests) < count:
-        await asyncio.sleep(0.01)
 
 
 async def greet(person: User, model: ScriptedModel) -> Session:

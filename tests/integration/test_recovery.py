@@ -24,6 +24,7 @@ from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
+from tests.integration.served_agents import wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 CALLS: list[str] = []
@@ -82,7 +83,7 @@ async def test_another_process_resumes_without_repeating_tools_and_the_old_one_w
     model.turns = [call("look_up", word="ant"), stall]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
-    await wait_for_events(session, 3)
+    await wait_for_requests(model, 2)
     task = worker()._running[invocation_id].task
     await expire_leases()
     model.turns = ["An ant is a word."]
