@@ -12,7 +12,7 @@ from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, QuerySet, Subquery, TextField
+from django.db.models import Exists, OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
@@ -44,7 +44,7 @@ from sessions_app.codec import parse_uuid
 from sessions_app.figures.labels import TOOL, names_of
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.masking import is_unmasked, mask_json
-from sessions_app.models import AccessKind, Event, Invocation, Session
+from sessions_app.models import AccessKind, Event, Invocation, LegalHold, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
 
 MAX_TOOLS_LENGTH = 40
@@ -258,7 +258,8 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         if not self.has_view_permission(request):
             raise PermissionDenied
         require(request, Right.VIEW_TEXT)
-        sessions = self.get_queryset(request).select_related("user")
+        holds = LegalHold.objects.of_session(OuterRef("pk"), OuterRef("user_id"))
+        sessions = self.get_queryset(request).select_related("user").annotate(is_held=Exists(holds))
         session = sessions.filter(pk=session_id).first() if session_id else None
         if session is None:
             raise Http404("There is no such session.")

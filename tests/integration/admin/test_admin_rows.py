@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import Artifact, Invocation, Session, ToolJob
+from sessions_app.models import Artifact, Invocation, LegalHold, Session, ToolJob
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
@@ -162,7 +162,9 @@ def test_15_the_page_of_a_file_shows_its_text_and_what_changed_since_the_version
     assert "No text" in read(client, reverse("admin:sessions_app_artifact_change", args=[third.pk]))
 
 
-def test_a_field_without_a_value_is_a_dash(client: Client, session: Session) -> None:
+def test_a_field_without_a_value_is_a_dash_and_a_row_that_cannot_change_has_no_history(
+    client: Client, session: Session
+) -> None:
     client.force_login(User.objects.create_superuser("root"))
     rows = create_one_of_each(session, session.user)
     for name in ("tooljob", "invocation", "artifact", "scheduledtask", "feedback"):
@@ -171,6 +173,9 @@ def test_a_field_without_a_value_is_a_dash(client: Client, session: Session) -> 
         assert not re.search(r'class="readonly">\s*(None|<(?!span|pre|a\b))', html), name
         created = text_of(html, "field-created_at", "</div>")
         assert re.search(r">2\d\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", created), name
+        assert "/history/" not in html, name
+    hold = LegalHold.objects.create(session=session, reason="A court asked.")
+    assert "/history/" in read(client, reverse("admin:sessions_app_legalhold_change", args=[hold.pk]))
 
 
 def test_a_page_of_a_large_file_is_small(client: Client, session: Session) -> None:

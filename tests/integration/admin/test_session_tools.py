@@ -109,9 +109,11 @@ def test_25_an_erasure_shows_counts_asks_why_and_leaves_a_tombstone(client: Clie
     assert client.get(page_of(session)).status_code == 404
 
 
-def test_a_hold_blocks_an_erasure_in_the_admin(client: Client, session: Session) -> None:
-    hold = LegalHold.objects.create(user=session.user, reason="A court asked.")
+def test_a_hold_is_shown_and_blocks_an_erasure_in_the_admin(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "erase_data"))
+    assert "legal hold</span>" not in read(client, page_of(session))
+    hold = LegalHold.objects.create(user=session.user, reason="A court asked.")
+    assert "legal hold</span>" in read(client, page_of(session))
     html = read(client, tool_url(session, "erase"))
     assert str(hold) in html and 'name="reason"' not in html
     client.post(tool_url(session, "erase"), {"reason": "Asked for."})
