@@ -219,7 +219,7 @@ def reception(context: ReadonlyContext) -> str:
 help_desk = LlmAgent(
     name="help_desk",
     model=settings.ADK_MODEL,
-    description="Reception: names and profiles, tickets for a human to look into, reports, reminders.",
+    description="Reception: names and profiles, tickets for a human to look into, reports; reminds you of things.",
     global_instruction="Answer in one or two short, friendly sentences. The person is called {user:name?}.",
     instruction=reception,
     tools=[

@@ -33,13 +33,19 @@ def clerk_with(tool: BaseTool, monkeypatch: pytest.MonkeyPatch) -> ScriptedModel
 def talk(person: User, app_name: str, text: str) -> UUID:
     """Send a message in a new session and return the session's id when the invocation has ended."""
 
-    async def begin() -> UUID:
-        session = await use_cases.create_session(person, app_name)
-        await use_cases.send_message(person, session.pk, "m1", text)
-        await worker().wait_until_idle()
-        return session.pk
+    session: Session = threads.run(use_cases.create_session(person, app_name))
+    send(person, session.pk, "m1", text)
+    return session.pk
 
-    return threads.run(begin())
+
+def send(person: User, session_id: UUID, client_id: str, text: str) -> None:
+    """Send a message and wait until the invocation has ended."""
+
+    async def send_and_wait() -> None:
+        await use_cases.send_message(person, session_id, client_id, text)
+        await worker().wait_until_idle()
+
+    threads.run(send_and_wait())
 
 
 def run_task(job: ToolJob) -> None:

@@ -1,4 +1,4 @@
-"""The demo help desk with its keyless model: a scheduled task is executed by the agent that is responsible for it."""
+"""The demo help desk with its keyless model: each agent does what it is responsible for, scheduled tasks included."""
 
 from __future__ import annotations
 
@@ -12,17 +12,30 @@ from runtime.apps import App
 from sessions_app import agent_registry
 from sessions_app.models import Event, ScheduledTask
 from sessions_app.scheduling import firing
-from tests.integration.job_helpers import run_queue, talk
+from tests.integration.job_helpers import run_queue, send, talk
 from tests.integration.schedule_helpers import fire_due_tasks
 
 pytestmark = pytest.mark.usefixtures("background_end")
 
 
+@pytest.fixture(autouse=True)
+def desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = agents.help_desk.clone(update={"model": DemoModel(delay=0)})
+    app = App(name="help_desk", root_agent=agent)
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"help_desk": app})
+
+
+@pytest.mark.parametrize("before", agents.starters[:2])
+def test_a_specialist_hands_a_reminder_back_to_the_reception(person: User, before: str) -> None:
+    session_id = talk(person, "help_desk", before)
+    assert Event.objects.filter(session_id=session_id).latest("seq").author in ("orders", "technical")
+    send(person, session_id, "m2", "Remind me in 10 minutes to call the supplier")
+    assert ScheduledTask.objects.get().task == "Remind me to call the supplier"
+
+
 def test_a_scheduled_order_lookup_is_done_by_the_orders_agent(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = agents.help_desk.clone(update={"model": DemoModel(delay=0)})
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"help_desk": App(name="help_desk", root_agent=desk)})
     monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
     session_id = talk(person, "help_desk", "In one minute, check the status of order 1003")
     assert ScheduledTask.objects.get().task == "check the status of order 1003"
