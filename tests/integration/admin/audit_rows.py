@@ -38,7 +38,8 @@ MODELS = (
     "userstate",
 )
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'>"
-PARTS_OF_SECRETS = ("Tr0ub", "4111")
+PARTS_OF_SECRETS = ("Tr0ub", " 4111")
+"""Texts that no id or token of a page has by chance: four digits alone are in one of some hundred pages."""
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
 
 

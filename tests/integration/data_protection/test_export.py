@@ -125,7 +125,7 @@ def test_secrets_are_redacted(session: Session, tmp_path: Path) -> None:
     append_event(session, {"text": "My password: hunter2, my card: 4111 1111 1111 1111, my order: 1001"})
     export_session(session.pk, tmp_path / "out")
     text = (tmp_path / "out" / f"sessions/{session.pk}.json").read_text()
-    assert "hunter2" not in text and "1111" not in text
+    assert "hunter2" not in text and "1111 1111" not in text
     assert "my card: [masked], my order: 1001" in text
     assert '"shop": "Lamps"' in text
     assert '"promptTokenCount": 7' in text
