@@ -1,11 +1,13 @@
 """Turns of many people in one web process, by websockets, beside a bare Daphne consumer that sends each piece.
 
-Also: memory of an idle websocket.
+Also: the turns of as many people in two web processes, and the memory of an idle websocket.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sessions_app.db.threads import in_thread
 from tests.benchmarks.crowd import crowd
@@ -18,11 +20,12 @@ WORKS = (
     *(Work(people, pause=2.0) for people in (1, 50, 200)),
     Work(20, turns=20, seconds_between=0.0),
 )
+WORKS_OF_TWO_PROCESSES = (Work(200), Work(200, has_call=False))
 WARM, IDLE = 50, 1_000
 
 
 async def measure() -> list[str]:
-    """Return two lines for each work, the baseline's and the site's with their ratio, and one for idle websockets."""
+    """Return two lines for each work, the baseline's and the site's with their ratio, then the other figures."""
     most = max(work.people for work in WORKS)
     bare = await stream_answers("tests.benchmarks.bare_consumer:application", [Door("/", "")] * most, WORKS)
     doors = await in_thread(make_doors, most, "paced")
@@ -31,6 +34,8 @@ async def measure() -> list[str]:
     for work, ours, theirs in zip(WORKS, site, bare, strict=True):
         ratio = ours.web / theirs.web
         lines += [f"{work}:", f"  bare consumer: {theirs}", f"  site, {ratio:.1f} times: {ours}"]
+    for work in WORKS_OF_TWO_PROCESSES:
+        lines += [f"{work}, two web processes:", f"  site: {await _in_two_processes(doors, work)}"]
     return [*lines, f"idle sockets: {await _idle_kilobytes():.1f} KB each ({IDLE} of them)"]
 
 
@@ -39,6 +44,20 @@ async def stream_answers(application: str, doors: list[Door], works: Sequence[Wo
     with daphne(application, "tests.benchmarks.settings") as (port, process):
         async with crowd(port, process, doors) as people:
             return [await people.do(work) for work in works]
+
+
+async def _in_two_processes(doors: list[Door], work: Work) -> Measurements:
+    """Measure the work with half of the people at each of two web processes."""
+    half = replace(work, people=work.people // 2)
+    application, settings = "adk_site.asgi:application", "tests.benchmarks.settings"
+    with daphne(application, settings) as one, daphne(application, settings) as two:
+        async with (
+            crowd(*one, doors[: half.people]) as people,
+            crowd(*two, doors[half.people : work.people]) as others,
+        ):
+            seen, also_seen = await asyncio.gather(people.do(half), others.do(half))
+    # PostgreSQL serves both processes, so each of the two figures is of all turns.
+    return replace(seen + also_seen, postgres=max(seen.postgres, also_seen.postgres))
 
 
 async def _idle_kilobytes() -> float:
