@@ -167,7 +167,7 @@ class ModelFailuresContract:
         impatient = llm.model_copy(update={"timeout": 0.5})
         with pytest.raises(ModelError, match="DEADLINE_EXCEEDED"):
             await ask(impatient, question(), stream=stream)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             await server.requests[0].disconnected.wait()
         assert len(server.requests) == 1
 
@@ -185,7 +185,7 @@ class ModelFailuresContract:
         responses = llm.generate_content_async(question(), stream=True)
         await anext(responses)
         await responses.aclose()
-        async with asyncio.timeout(0.5):
+        async with asyncio.timeout(10):
             assert await server.requests[0].disconnected.wait()
 
     @pytest.mark.parametrize("stream", [False, True])
@@ -198,5 +198,5 @@ class ModelFailuresContract:
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        async with asyncio.timeout(0.5):
+        async with asyncio.timeout(10):
             assert await request.disconnected.wait()

@@ -218,7 +218,7 @@ async def test_what_happens_in_a_session_is_told_in_the_other_tabs_of_its_person
     await use_cases.change_session(person, session.pk, "rename", "Another title")
     await elsewhere.receive("sessions")
     await stranger.send(type="ping")
-    assert (await stranger.socket.receive_json_from())["type"] == "pong"
+    assert (await stranger.socket.receive_json_from(timeout=10))["type"] == "pong"
     await elsewhere.close()
     await stranger.close()
 

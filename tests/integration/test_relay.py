@@ -133,7 +133,7 @@ async def test_news_that_a_process_does_not_know_keep_back_no_others(listener: L
     known = {"kind": "event", "session": str(session_id), "seq": 7}
     message = {"type": "adk.live", "from": "another", "news": [unknown, old_fields, known]}
     await get_channel_layer().group_send(GROUP, message)
-    assert await asyncio.wait_for(listener.positions.get(), timeout=2) == (session_id, 7)
+    assert await asyncio.wait_for(listener.positions.get(), timeout=10) == (session_id, 7)
 
 
 @pytest.mark.parametrize("notice", NOTICES, ids=lambda notice: notice.type)
