@@ -16,6 +16,7 @@ from sessions_app.actors import Actor
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_PERSON, OF_SESSION, OF_USER, OWN, Right, may, within_remits
+from sessions_app.admin.presence_filter import presence_filter
 from sessions_app.admin.staff_acts import staff_of
 from sessions_app.data_protection.holds import lift_hold, set_hold
 from sessions_app.models import ActionKind, LegalHold
@@ -35,7 +36,10 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
     )
     remit_paths = (OF_SESSION, OF_USER)
     list_display = ("id", "session", "user", "set_at", "set_by_name", "lifted_at", "lifted_by_name")
-    list_filter = (("lifted_at", admin.EmptyFieldListFilter), "set_at")
+    list_filter = (
+        ("lifted_at", presence_filter(absent=gettext_lazy("In force"), present=gettext_lazy("Lifted"))),
+        "set_at",
+    )
     list_select_related = ("session", "user")
     ordering = ("-id",)
     raw_id_fields = ("session", "user")

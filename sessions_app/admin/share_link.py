@@ -15,6 +15,7 @@ from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import Right, may
+from sessions_app.admin.presence_filter import presence_filter
 from sessions_app.models import ActionKind, ShareLink
 from sessions_app.sharing import revoke_links
 
@@ -30,7 +31,7 @@ class ShareLinkAdmin(ConfirmedActionAdmin, KeysetAdmin, SessionRowAdmin):
     list_display = ("id", "of_session", "app", "shared_by", "created_at", "revoked_at", "revoked_by_name")
     list_filter = (
         AppFilter,
-        ("revoked_at", admin.EmptyFieldListFilter),
+        ("revoked_at", presence_filter(absent=gettext_lazy("In force"), present=gettext_lazy("Revoked"))),
         "created_at",
     )
     list_select_related = ("session__user",)

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_USER, RemitPaths
+from sessions_app.admin.presence_filter import presence_filter
 from sessions_app.models import Webhook, WebhookDelivery
 
 
@@ -26,7 +27,7 @@ class WebhookAdmin(ReadOnlyAdmin):
         "disabled_at",
         "disabled_reason",
     )
-    list_filter = (("disabled_at", admin.EmptyFieldListFilter), "created_at")
+    list_filter = (("disabled_at", presence_filter(absent=_("Enabled"), present=_("Disabled"))), "created_at")
     list_select_related = ("user", "people", "made_by")
     ordering = ("-created_at", "pk")
     fields = ("url", "user", "people", "made_by", "told", "created_at", "disabled_at", "disabled_reason")
@@ -45,7 +46,11 @@ class WebhookDeliveryAdmin(KeysetAdmin):
         "id", "event", "subject", "webhook", "attempts", "response_status", "created_at", "delivered_at", "next_at",
         "error",
     )  # fmt: skip
-    list_filter = (("delivered_at", admin.EmptyFieldListFilter), "event", "created_at")
+    list_filter = (
+        ("delivered_at", presence_filter(absent=_("Not delivered"), present=_("Delivered"))),
+        "event",
+        "created_at",
+    )
     list_select_related = ("webhook",)
     ordering = ("-id",)
     fields = (

@@ -21,6 +21,7 @@ from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
 from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_USER, Right, may
+from sessions_app.admin.presence_filter import presence_filter
 from sessions_app.admin.staff_acts import staff_of
 from sessions_app.errors import InvalidInputError, LimitExceededError
 from sessions_app.keys import make_key, revoke_key
@@ -59,7 +60,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
     )  # fmt: skip
     list_filter = (
         InForceFilter,
-        ("people", admin.EmptyFieldListFilter),
+        ("people", presence_filter(absent=gettext_lazy("One person"), present=gettext_lazy("A group"))),
         "last_used_at",
         "expires_at",
         "created_at",

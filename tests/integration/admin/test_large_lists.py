@@ -12,12 +12,13 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app.admin.links import trace_url
-from sessions_app.models import Event, Invocation, Session
+from sessions_app.models import Event, Invocation, LegalHold, Session
 from tests.integration.admin.audit_rows import (
     append_event,
     create_one_of_each,
@@ -258,3 +259,16 @@ def test_the_sample_data_are_the_same_for_the_same_seed_and_refused_outside_of_d
         tamper(Session.objects.all().delete)
     assert made[0] == made[1] != made[2]
     assert len(made[0]) == 50
+
+
+def test_a_filter_by_the_presence_of_a_value_has_words_of_its_field(
+    admin_client: Client, session: Session
+) -> None:
+    held, lifted = (LegalHold.objects.create(session=session, reason="A court asked.") for _ in range(2))
+    LegalHold.objects.filter(pk=lifted.pk).update(lifted_at=Now())
+    html = read(admin_client, list_url("legalhold"))
+    choices = dict(re.findall(r'<a href="\?lifted_at__isempty=(\d)">\s*(.*?)</a>', html))
+    assert choices == {"1": "In force", "0": "Lifted"}
+    for choice, shown, hidden in (("1", held, lifted), ("0", lifted, held)):
+        html = read(admin_client, list_url("legalhold") + f"?lifted_at__isempty={choice}")
+        assert f"legalhold/{shown.pk}/change/" in html and f"legalhold/{hidden.pk}/change/" not in html
