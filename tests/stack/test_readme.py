@@ -139,7 +139,11 @@ def test_the_production_settings_of_the_readme_pass_the_deployment_check(
     block = command_with("check --deploy", (clone / "README.md").read_text())
     script = block.replace(".venv/bin/python", shlex.quote(sys.executable))
     answer = subprocess.run(
-        ["sh", "-e", "-c", script], cwd=clone, env=environment, capture_output=True, text=True
+        ["sh", "-e", "-c", script],
+        cwd=clone,
+        env={**environment, "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
     )
     assert (answer.returncode, answer.stderr) == (0, "")
     assert "no issues" in answer.stdout
