@@ -18,6 +18,8 @@ from tests.integration.locks import blocked, held
 pytestmark = pytest.mark.django_db(transaction=True)
 BY_INDEX = "SET enable_seqscan = off; SET enable_bitmapscan = off"
 """Has PostgreSQL change rows in the order of the index that finds them, as it does in a large table."""
+AS_BEFORE = "RESET enable_seqscan; RESET enable_bitmapscan"
+"""The pool gives the session to other tests."""
 
 
 def in_own_session(change: Callable[[], None]) -> None:
@@ -25,7 +27,8 @@ def in_own_session(change: Callable[[], None]) -> None:
     try:
         with connection.cursor() as cursor:
             cursor.execute(BY_INDEX)
-        change()
+            change()
+            cursor.execute(AS_BEFORE)
     finally:
         connection.close()
 
