@@ -96,12 +96,14 @@ def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
 
 
 def unanswered(invocations: InvocationQuerySet) -> InvocationQuerySet:
-    """Return the invocations that wait for their person: no job can continue them, nor must somebody else decide."""
-    same = {"session": OuterRef("session"), "invocation_id": OuterRef("invocation_id")}
-    jobs = ToolJob.objects.open().filter(**same)
-    requests = AnswerRequest.objects.filter(**same)
-    for_others = Exists(requests.exclude(answered_by=PERSON)) & ~Exists(requests.filter(answered_by=PERSON))
-    return invocations.filter(~Exists(jobs), ~for_others, status=InvocationStatus.WAITING)
+    """Return the invocations that wait for their person to answer a call.
+
+    The others wait for a job, for staff, or for the end of an answer that is being handled.
+    """
+    requests = AnswerRequest.objects.filter(
+        session=OuterRef("session"), invocation_id=OuterRef("invocation_id"), answered_by=PERSON, job=None
+    )
+    return invocations.filter(Exists(requests), status=InvocationStatus.WAITING)
 
 
 def _cursor(session: Session) -> str:

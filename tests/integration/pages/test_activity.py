@@ -36,6 +36,13 @@ def add_invocation(session: Session, status: str, number: int = 1) -> Invocation
     return Invocation.objects.create(session=session, status=status, message={}, **ids)
 
 
+def add_request(invocation: Invocation, answered_by: str, number: int = 1) -> None:
+    AnswerRequest.objects.create(
+        session=invocation.session, invocation_id=invocation.invocation_id, call_id=f"c{number}",
+        kind="confirmation", tool_name="refund", answered_by=answered_by, asked_at=timezone.now(),
+    )  # fmt: skip
+
+
 def add_job(session: Session, status: str, number: int = 1, **fields: Any) -> ToolJob:
     ids = {"invocation_id": f"e-{number}-{session.pk}", "call_id": f"c{number}", "task_name": "t"}
     values = {"tool_name": "write_report", **ids, **fields}
@@ -72,7 +79,7 @@ def test_what_waits_runs_and_comes_is_listed_with_a_link_to_its_session(
     )
     add_job(asking, "waiting", question=QUESTION)
     add_invocation(asking, "waiting")
-    add_invocation(approval, "waiting")
+    add_request(add_invocation(approval, "waiting"), "person")
     add_invocation(running, "running")
     add_invocation(queued, "queued")
     add_job(working, "running", progress_done=1, progress_total=4, progress_message="Shelf <1>")
@@ -119,10 +126,7 @@ def test_a_call_that_only_somebody_else_may_approve_does_not_wait_for_the_person
     ):
         invocation = add_invocation(make(person, title), "waiting")
         for number, rule in enumerate(rules):
-            AnswerRequest.objects.create(
-                session=invocation.session, invocation_id=invocation.invocation_id, call_id=f"c{number}",
-                kind="confirmation", tool_name="refund", answered_by=rule, asked_at=timezone.now(),
-            )  # fmt: skip
+            add_request(invocation, rule, number)
     html = activity(browser_of_person)
     assert sections(html) == {"Waiting for you": ["Own", "Both"], "Waiting for staff": ["Staff", "Both"]}
     assert html.count("<bdi>Refund</bdi>, waits for approval by staff") == 2

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from sessions_app.models import Event, Invocation, LegalHold, Session, Tombstone, ToolJob
+from sessions_app.models import AnswerRequest, Event, Invocation, LegalHold, Session, Tombstone, ToolJob
 from sessions_app.session_list import listing
 from sessions_app.session_list.changes import CHANGES
 from sessions_app.session_list.search import search_sessions
@@ -189,8 +189,8 @@ def test_a_session_under_legal_hold_cannot_be_deleted(
 
 
 def test_badges_tell_what_a_session_does(browser_of_person: Client, person: User) -> None:
-    busy, asked, confirmed, at_work, read = (
-        make(person, title) for title in ("Busy", "Asked", "Confirm", "At work", "Read")
+    busy, asked, confirmed, at_work, reported, read = (
+        make(person, title) for title in ("Busy", "Asked", "Confirm", "At work", "Reported", "Read")
     )
     make(person, "Unread", last_seq=3, seen_seq=2)
     Session.objects.filter(pk=read.pk).update(last_seq=3, seen_seq=3)
@@ -200,9 +200,17 @@ def test_badges_tell_what_a_session_does(browser_of_person: Client, person: User
         (asked, "waiting"),
         (confirmed, "waiting"),
         (at_work, "waiting"),
+        (reported, "waiting"),
     ):
         names = {"invocation_id": f"e-{session.key}", "client_id": "1"}
         Invocation.objects.create(session=session, message={}, status=status, **names)
+    # The result of the job is being answered; until the end of that, the call waits.
+    names = {"invocation_id": "e-2", "client_id": "job:1", "status": "running"}
+    Invocation.objects.create(session=reported, message={}, **names)
+    AnswerRequest.objects.create(
+        session=confirmed, invocation_id=f"e-{confirmed.key}", call_id="c", kind="confirmation",
+        tool_name="refund", answered_by="person", asked_at=timezone.now(),
+    )  # fmt: skip
     for session, status in ((asked, "waiting"), (at_work, "running")):
         names = {"invocation_id": f"e-{session.key}", "call_id": "c", "tool_name": "t", "task_name": "t"}
         ToolJob.objects.create(session=session, status=status, **names)
@@ -211,8 +219,8 @@ def test_badges_tell_what_a_session_does(browser_of_person: Client, person: User
         re.findall(r'item-title" dir="auto">([^<]*)<.*?item-facts">(?:<span[^>]*>([^<]*))?', html, re.S)
     )
     assert badges == {
-        "Older than the count": "", "Unread": "New answer", "Read": "", "At work": "", "Confirm": "Needs you",
-        "Asked": "Needs you", "Busy": "Answering",
+        "Older than the count": "", "Unread": "New answer", "Read": "", "Reported": "Answering", "At work": "",
+        "Confirm": "Needs you", "Asked": "Needs you", "Busy": "Answering",
     }  # fmt: skip
 
 
