@@ -16,25 +16,25 @@ _UNCHANGEABLE = frozenset({NoneType, bool, int, float, str, bytes})
 
 
 def deep_copy(value: T) -> T:
-    """Return a copy that shares nothing that can be changed. An object that occurs twice is copied twice."""
-    return cast("T", _copy_of(value))
+    """Return a copy that shares no changeable object with the value. An object that occurs twice is copied twice."""
+    return cast("T", _deep_copy_of(value))
 
 
-def _copy_of(value: object) -> object:
+def _deep_copy_of(value: object) -> object:
     kind = type(value)
     if kind in _UNCHANGEABLE:
         return value
     if kind is dict:
-        return {key: _copy_of(item) for key, item in cast("dict[object, object]", value).items()}
+        return {key: _deep_copy_of(item) for key, item in cast("dict[object, object]", value).items()}
     if kind is list:
-        return [_copy_of(item) for item in cast("list[object]", value)]
+        return [_deep_copy_of(item) for item in cast("list[object]", value)]
     if not isinstance(value, BaseModel) or _has_copy_of_its_own(value):
         return copy.deepcopy(value)
     copied = copy_of(value)
     attributes = copied.__dict__
     for name, attribute in attributes.items():
         if type(attribute) not in _UNCHANGEABLE:
-            attributes[name] = _copy_of(attribute)
+            attributes[name] = _deep_copy_of(attribute)
     return copied
 
 

@@ -26,7 +26,7 @@ def no_stray_cancellation(subject: str) -> Generator[None, None, None]:
     """Raise `StrayCancellationError` for a `CancelledError` that nobody requested of the current task.
 
     Raises:
-        StrayCancellationError: names the `subject`, which mostly awaited something that other code had cancelled.
+        StrayCancellationError: the message names the `subject`. Usually it awaited a task that other code cancelled.
     """
     count_before = count_cancellations()
     try:

@@ -62,15 +62,15 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        own = runtime_name(fullname)
-        return ModuleSpec(fullname, _Loader(own)) if own and find_spec(own) else None
+        module_name = runtime_name(fullname)
+        return ModuleSpec(fullname, _Loader(module_name)) if module_name and find_spec(module_name) else None
 
 
 class _Loader(Loader):
     """Puts a module of `runtime` in the place of the empty module that the import system made for the alias."""
 
-    def __init__(self, own_name: str) -> None:
-        self._own_name = own_name
+    def __init__(self, module_name: str) -> None:
+        self._module_name = module_name
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = import_module(self._own_name)
+        sys.modules[module.__name__] = import_module(self._module_name)

@@ -13,7 +13,7 @@ _QUERY = re.compile(r"((?:\w:/|(?<![^\s'\"(]))/[^\s?'\"]*)\?[^\s'\"]*")
 def hide_secrets_of_urls() -> None:
     """Leave queries and passwords of URLs out of the HTTP clients' logs from now on; a second call changes nothing."""
     for client in ("httpx2", "httpx"):
-        logging.getLogger(client).addFilter(_shorten_urls)
+        logging.getLogger(client).addFilter(_hide_url_secrets)
 
 
 def without_secrets_of_urls(text: str) -> str:
@@ -21,7 +21,7 @@ def without_secrets_of_urls(text: str) -> str:
     return _QUERY.sub(r"\1", _USER_PART.sub("", text))
 
 
-def _shorten_urls(record: logging.LogRecord) -> bool:
+def _hide_url_secrets(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
         record.args = tuple(
             without_secrets_of_urls(str(argument)) if type(argument).__name__ == "URL" else argument

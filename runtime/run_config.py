@@ -70,7 +70,7 @@ class StreamingMode(Enum):
 
 
 class ToolThreadPoolConfig(BaseModel):
-    """Threads for synchronous tools, as google-adk has them."""
+    """Number of threads in which google-adk runs synchronous tools; without effect here."""
 
     model_config = ConfigDict(extra="forbid")
 

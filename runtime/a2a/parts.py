@@ -44,7 +44,8 @@ def to_genai(part: Part) -> types.Part | None:
     """Return the part of a content; None for an empty part.
 
     Data become text, because neither people nor models read JSON objects in a content. So do addresses of files: a
-    model would refuse a file that its provider cannot fetch. Calls and responses of a remote ADK agent are its own.
+    model would refuse a file that its provider cannot fetch. Calls and responses of a remote ADK agent concern it
+    alone and are left out.
     """
     match part.WhichOneof("content"):
         case "text" if part.text:

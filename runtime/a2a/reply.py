@@ -162,15 +162,15 @@ def _as_paragraph(before: list[Part], parts: list[Part]) -> list[Part]:
 def _joined(parts: Iterable[Part]) -> list[Part]:
     """Return the parts with neighbouring texts of one kind as one: an artifact is streamed in pieces."""
     joined: list[Part] = []
-    for kind, group in groupby(parts, _kind_of_text):
+    for kind, group in groupby(parts, _text_kind):
         pieces = list(group)
         text = "".join(piece.text for piece in pieces)
         joined += pieces if kind is None else [Part(text=text, metadata=pieces[0].metadata)]
     return joined
 
 
-def _kind_of_text(part: Part) -> bytes | None:
-    """Return what tells apart texts that are not to be joined; None for a part that is no text."""
+def _text_kind(part: Part) -> bytes | None:
+    """Return a text's metadata, because only texts with equal metadata are joined; None for a part that is no text."""
     return part.metadata.SerializeToString(deterministic=True) if part.text else None
 
 

@@ -29,19 +29,19 @@ def resolve_fully_qualified_name(name: str) -> Any:
         raise ConfigurationError(
             f"{name!r} has no module. Write the full name, such as `my_package.my_module.{name}`."
         )
-    _check(name, module_name)
+    _check_package(name, module_name)
     try:
         module = import_module(module_name)
         found = getattr(module, attribute)
     except Exception as error:  # The module's own code has run, and may raise anything.
         raise ConfigurationError(f"{name!r} cannot be imported: {_reason(error)}.") from error
-    # A name in a package of one's own may stand for a module or a function of another one.
+    # A name in an allowed package may stand for an object of a refused one.
     for owner in (module.__name__, *_owners(found)):
-        _check(name, owner)
+        _check_package(name, owner)
     return found
 
 
-def _check(name: str, owner: str) -> None:
+def _check_package(name: str, owner: str) -> None:
     package = owner.partition(".")[0]
     if package in REFUSED:
         raise ConfigurationError(

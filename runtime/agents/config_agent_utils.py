@@ -34,13 +34,13 @@ def from_config(config_path: str | Path) -> BaseAgent:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ConfigurationError: the file is not valid; the message names file, line and key. Or PyYAML is missing.
+        ConfigurationError: the file is not valid; the message names file, line and key; or PyYAML is missing.
     """
     return _ConfigFile(Path(config_path).resolve()).agent()
 
 
 class _ConfigFile:
-    """The file of one agent. `referring` are the files that led to it."""
+    """The file of one agent. `referring` holds the files that lead to it by their references, the first one first."""
 
     def __init__(self, path: Path, referring: tuple[Path, ...] = ()) -> None:
         if not path.is_file():
@@ -76,7 +76,7 @@ class _ConfigFile:
         try:
             return reader(value)
         except ValidationError as error:
-            raise self._error(_sentence(error), key or _first_field(error)) from error
+            raise self._error(_mistakes_in(error), key or _first_field(error)) from error
         except (ConfigurationError, FileNotFoundError, TypeError, ValueError) as error:
             raise self._error(str(error), key) from error
         except Exception as error:  # The class of a tool or an agent is the author's, and may raise anything.
@@ -173,7 +173,7 @@ class _ConfigFile:
 
 
 def _parsed(model: type[ConfigT], key: str, value: Any) -> ConfigT:
-    """Return a reference; a text stands for its key."""
+    """Return the reference in a value. A plain text is the value of the reference's `key`."""
     return model.model_validate({key: value} if isinstance(value, str) else value)
 
 
@@ -197,7 +197,7 @@ def _first_field(error: ValidationError) -> str:
     return str(place[0]) if place else ""
 
 
-def _sentence(error: ValidationError) -> str:
+def _mistakes_in(error: ValidationError) -> str:
     """Return the mistakes that pydantic has found, in one line."""
     mistakes = [(".".join(map(str, found["loc"])), found["msg"]) for found in error.errors()]
     return "; ".join(f"{place}: {message}" if place else message for place, message in mistakes)

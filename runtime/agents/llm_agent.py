@@ -155,7 +155,7 @@ class LlmAgent(BaseAgent):
 
     @classmethod
     def set_default_model(cls, model: str | BaseLlm) -> None:
-        """Set the model of agents that neither have one nor an ancestor with one.
+        """Set the model of agents that have no model and no ancestor with one.
 
         Raises:
             ConfigurationError: the name is empty.
@@ -165,11 +165,11 @@ class LlmAgent(BaseAgent):
         cls.default_model = model
 
     async def canonical_instruction(self, ctx: ReadonlyContext) -> tuple[str, bool]:
-        """Return the instruction without values of the state, and True when a provider has made it."""
+        """Return the instruction before state values are inserted, and True when a provider made it."""
         return await given_text(self.instruction, ctx)
 
     async def canonical_global_instruction(self, ctx: ReadonlyContext) -> tuple[str, bool]:
-        """Return the global instruction without values of the state, and True when a provider has made it."""
+        """Return the global instruction before state values are inserted, and True when a provider made it."""
         return await given_text(self.global_instruction, ctx)
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None) -> list[BaseTool]:

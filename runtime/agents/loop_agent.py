@@ -32,7 +32,7 @@ class LoopAgent(BaseAgent):
         state = self._load_agent_state(ctx, LoopAgentState)
         resumed_at, round_number = (state.current_sub_agent, state.times_looped) if state else ("", 0)
         while self.sub_agents and (self.max_iterations is None or round_number < self.max_iterations):
-            for agent in self._from(resumed_at):
+            for agent in self._sub_agents_from(resumed_at):
                 is_resumed = agent.name == resumed_at
                 resumed_at = ""
                 if ctx.is_resumable and not is_resumed:
@@ -48,7 +48,7 @@ class LoopAgent(BaseAgent):
                     return
             round_number += 1
 
-    def _from(self, name: str) -> list[BaseAgent]:
+    def _sub_agents_from(self, name: str) -> list[BaseAgent]:
         """Return the sub-agents from the named one on, or all when no sub-agent has the name."""
         names = [agent.name for agent in self.sub_agents]
         return self.sub_agents[names.index(name) :] if name in names else self.sub_agents

@@ -39,7 +39,7 @@ from runtime.tools.header_provider import HeaderProvider, provided_headers
 AGENT_CARD_WELL_KNOWN_PATH = "/.well-known/agent-card.json"
 DEFAULT_TIMEOUT = 600.0
 CARD_SECONDS = 300.0
-"""Time after which a card is fetched again."""
+"""Time after which a card is read again."""
 EXTENSIONS = {"A2A-Extensions": "https://google.github.io/adk-docs/a2a/a2a-extension/"}
 """Header that asks servers of google-adk for streamed artifacts in place of status messages."""
 UNSUPPORTED = {
@@ -228,7 +228,7 @@ class RemoteA2aAgent(BaseAgent):
             return RemoteClient(connect(self.a2a_client_factory, card, http), headers)
 
     async def _card(self, http: httpx.AsyncClient, headers: dict[str, str]) -> AgentCard:
-        """Return the card; one of a server is fetched at the first call, and again when it is old."""
+        """Return the card. A card given by its URL or path is read at the first call, and again when it is old."""
         if isinstance(self.agent_card, AgentCard):
             return self.agent_card
         now = _platform.now()

@@ -32,7 +32,7 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 def latest_agent(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
     """Return the agent that handles a message that answers no call.
 
-    This is the latest author that may be continued with; else the root.
+    This is the latest author that may receive a message; else the root.
     """
     for name in _authors_newest_first(events):
         agent = root.find_agent(name)

@@ -19,7 +19,7 @@ from runtime.models.rate_limit import ask
 
 PLACEHOLDER = "{conversation_history}"
 MAX_VALUE_LENGTH = 2_000
-"""Characters shown to the model of a call's arguments or response."""
+"""Number of characters of a call's arguments or response that the model is shown."""
 
 DEFAULT_PROMPT = f"""\
 Below is the earlier part of a conversation between a user and one or more AI agents. It will be replaced by what you \

@@ -19,8 +19,8 @@ class AuthConfig(AuthModel):
     Attributes:
         raw_auth_credential: data configured by the tool's author, such as the OAuth client's secret.
         exchanged_auth_credential: the credential that the person gave, or the token it was exchanged for.
-        credential_key: the state key of the credential. By default derived from the scheme and the client, without
-            secrets, so that equal configs have the same key in every process.
+        credential_key: name under which credential services store the credential. By default it is derived from the
+            scheme and the client, without secrets, so that equal configs have the same key in every process.
     """
 
     auth_scheme: AuthScheme

@@ -1,10 +1,10 @@
 """Script of the processes that run a model's code: it restricts its own process, then runs the code.
 
 Limits of resources work on Linux and macOS. Isolation works on Linux: Landlock restricts files, a seccomp filter denies
-system calls, and capabilities are dropped, so that a process of root has no more rights than others. The filter is a
-list of what is denied; Landlock is a list of what is allowed.
+system calls, and capabilities are dropped, so that a process of root has no more rights than others. The filter lists
+the denied system calls; Landlock lists the allowed files.
 
-Only the standard library is imported: the script runs before the site's code could be found.
+Only the standard library is imported: the process runs without the site's import path.
 """
 
 from __future__ import annotations

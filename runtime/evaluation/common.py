@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 
 class EvalBaseModel(BaseModel):
-    """Model whose JSON has google-adk's names, in snake case or in camel case; a name that it lacks is an error."""
+    """Model whose JSON has google-adk's names, in snake case or in camel case; an unknown name is an error."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,

@@ -34,7 +34,7 @@ class InvocationRecording:
 
 
 class SessionRecording:
-    """All invocations of a session, of its events in order.
+    """All invocations of a session, made of its events in order.
 
     An invocation begins with a person's message: answers to calls begin none.
     """

@@ -15,9 +15,9 @@ MAX_UNSTEMMED_LENGTH = 3
 MAX_STEMMED_LENGTH = 100
 MAX_TEXT_LENGTH = 100_000
 """Characters that are compared; the event loop waits meanwhile."""
-WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
-"""Scripts without spaces between words, of which each character counts as a word."""
-SYLLABIC = ("THAI", "LAO", "KHMER", "MYANMAR")
+COUNTED_BY_CHARACTER = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
+"""Scripts of which each character counts as a word: most have no spaces between words."""
+COUNTED_BY_CONSONANT = ("THAI", "LAO", "KHMER", "MYANMAR")
 """Scripts without spaces between words, of which each consonant with its marks counts as a word."""
 
 _stem_word = snowballstemmer.stemmer("porter").stemWord
@@ -55,9 +55,9 @@ def _spaced(char: str) -> str:
     if not char.isalnum():
         return " "
     script = unicodedata.name(char, "").partition(" ")[0]
-    if script in WITHOUT_SPACES:
+    if script in COUNTED_BY_CHARACTER:
         return f" {char} "
-    return f" {char}" if script in SYLLABIC else char
+    return f" {char}" if script in COUNTED_BY_CONSONANT else char
 
 
 def _stem(word: str) -> str:

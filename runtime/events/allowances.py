@@ -72,14 +72,14 @@ def withdrawn_tool(event: Event) -> ToolOfAgent | None:
 
 
 def with_used_allowances(event: Event, used: Mapping[str, float]) -> Event:
-    """Record the times of the allowances by which calls ran that the event answers, by call id; return the event."""
+    """Record, by call id, the times of the allowances that the event's answered calls used; return the event."""
     if used:
         event.custom_metadata = {**(event.custom_metadata or {}), USED_KEY: dict(used)}
     return event
 
 
 def used_allowance(event: Event, call_id: str) -> float | None:
-    """Return the time of the allowance by which a call ran that the event answers; None without one."""
+    """Return the time of the allowance that a call used which the event answers; None when it used none."""
     used = (event.custom_metadata or {}).get(USED_KEY)
     given_at = used.get(call_id) if isinstance(used, Mapping) else None
     return float(given_at) if isinstance(given_at, int | float) else None

@@ -67,8 +67,8 @@ def find_call_event(events: Sequence[Event], call_id: str, name: str | None = No
 
 def answered_call_events(events: Sequence[Event], message: types.Content) -> list[Event]:
     """Return the events that made the calls which a message of the user answers."""
-    responses = [part.function_response for part in message.parts or []]
-    found = [find_call_event(events, one.id, one.name) for one in responses if one and one.id]
+    answers = [part.function_response for part in message.parts or []]
+    found = [find_call_event(events, answer.id, answer.name) for answer in answers if answer and answer.id]
     return [event for event in found if event]
 
 
@@ -154,8 +154,8 @@ class MadeCall:
 class MadeCalls:
     """The calls of events that are added in their order, each with its responses.
 
-    Models may use an id again, so the id alone does not tell which call a response belongs to. This is the latest
-    call before the response with the same id, function and agent, or else the latest one with the same id.
+    Models may use an id again, so the id alone does not tell which call a response belongs to. A response belongs to
+    the latest call before it with the same id, function and agent, or else to the latest one with the same id.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Path of the effective events through a log with rewinds: the one place that decides what is in effect (contract R3).
 
 A log is a tree, written in the order of time. Each event follows the one before it, but a rewind goes back to an
-earlier event, and what comes next follows that event. An undone rewind goes forward again, to where the log stood
-before it. The effective events are the path from the first event to the last one.
+earlier event, and what comes next follows that event. A rewind that undoes an earlier rewind goes forward again, to
+where the log stood before the earlier one. The effective events are the path from the first event to the last one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Effective events after rewinds: pure functions over events (contract R3).
 
 The log keeps everything. A rewind is an event that names an invocation; the session continues as it was before that
-invocation. A rewind that undoes an earlier rewind also names that event; the session continues as it was before it.
+invocation. A rewind that undoes an earlier rewind also names that event; the session continues as it was before
+that event.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls through the official `anthropic` client. Imported by `Claude` when it is first asked."""
+"""Calls through the official `anthropic` client. `Claude` imports this module at its first call."""
 
 from __future__ import annotations
 

@@ -47,17 +47,17 @@ class Claude(HttpLlm):
         return problems
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
-        named = llm_request.model or self.model
+        name = llm_request.model or self.model
         key = self._key()
         if not key:
             raise ConfigurationError(
-                f"Model {named!r} has no API key. Set {_KEY_VARIABLE} in the environment, or pass Claude(api_key=…)."
+                f"Model {name!r} has no API key. Set {_KEY_VARIABLE} in the environment, or pass Claude(api_key=…)."
             )
-        arguments = as_message(llm_request, named, self.max_tokens)
+        arguments = as_message(llm_request, name, self.max_tokens)
         # The first import takes seconds.
         module = await asyncio.to_thread(_client_module)
         client = await module.CLIENTS.for_running_loop(Access(key, self.base_url))
-        model = named.removeprefix("anthropic/")
+        model = name.removeprefix("anthropic/")
         call: PreparedCall = module.MessageCall(
             client, model, arguments, timeout_of(llm_request, self.timeout)
         )

@@ -142,24 +142,23 @@ def _result(response: types.FunctionResponse, ids: CallIds) -> Json:
 
 
 def _file(blob: types.Blob) -> Json:
-    kind, data = (blob.mime_type or "").partition(";")[0], blob.data or b""
-    if kind.startswith("text/"):
+    mime_type, data = (blob.mime_type or "").partition(";")[0], blob.data or b""
+    if mime_type.startswith("text/"):
         return {"type": "text", "text": data.decode(errors="replace")}
-    block = _block_type(kind)
-    source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
-    return {"type": block, "source": source}
+    source = {"type": "base64", "media_type": mime_type, "data": base64.b64encode(data).decode()}
+    return {"type": _block_type(mime_type), "source": source}
 
 
 def _linked_file(file: types.FileData) -> Json:
-    block, uri = _block_type(file.mime_type or ""), file.file_uri or ""
+    block_type, uri = _block_type(file.mime_type or ""), file.file_uri or ""
     if not uri.startswith(("https://", "http://")):
         raise unreadable_file(file.mime_type or "")
-    return {"type": block, "source": {"type": "url", "url": uri}}
+    return {"type": block_type, "source": {"type": "url", "url": uri}}
 
 
-def _block_type(kind: str) -> str:
-    if kind.startswith("image/"):
+def _block_type(mime_type: str) -> str:
+    if mime_type.startswith("image/"):
         return "image"
-    if kind == "application/pdf":
+    if mime_type == "application/pdf":
         return "document"
-    raise unreadable_file(kind)
+    raise unreadable_file(mime_type)

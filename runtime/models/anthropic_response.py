@@ -26,7 +26,7 @@ class MessageEvents:
         self._calls: list[types.FunctionCall] = []
         self._arguments = ""
         self._signature = ""
-        self._is_malformed = False
+        self._has_malformed_call = False
 
     def convert(self, event: RawMessageStreamEvent) -> types.GenerateContentResponse | None:
         """Return the event's text, thought, calls, usage and finish reason; None when it has none of them."""
@@ -35,29 +35,29 @@ class MessageEvents:
                 self._model = event.message.model
                 self._usage = _usage(event.message.usage)
             case "content_block_start":
-                return self._response(self._started(event.content_block))
+                return self._response(self._start_block(event.content_block))
             case "content_block_delta":
-                return self._response(self._added(event.delta))
+                return self._response(self._add_delta(event.delta))
             case "content_block_stop":
-                return self._response(self._stopped())
+                return self._response(self._stop_block())
             case "message_delta":
                 self._add_output(event.usage.output_tokens)
                 if event.delta.stop_reason is not None:
                     return self._last_response(event.delta.stop_reason)
         return None
 
-    def _started(self, block: ContentBlock) -> list[types.Part]:
+    def _start_block(self, block: ContentBlock) -> list[types.Part]:
         self._arguments = self._signature = ""
         match block.type:
             case "tool_use":
                 self._calls.append(types.FunctionCall(id=block.id, name=block.name))
             case "redacted_thinking":
-                return _redacted(block.data)
+                return _redacted_thought(block.data)
             case "text" if block.text:
                 return [types.Part(text=block.text)]
         return []
 
-    def _added(self, delta: RawContentBlockDelta) -> list[types.Part]:
+    def _add_delta(self, delta: RawContentBlockDelta) -> list[types.Part]:
         match delta.type:
             case "text_delta":
                 return [types.Part(text=delta.text)]
@@ -69,7 +69,7 @@ class MessageEvents:
                 self._arguments += delta.partial_json
         return []
 
-    def _stopped(self) -> list[types.Part]:
+    def _stop_block(self) -> list[types.Part]:
         """Complete the block: the arguments of a call, or the signature of a thought."""
         signature, self._signature = self._signature, ""
         if signature:
@@ -80,7 +80,7 @@ class MessageEvents:
             try:
                 self._calls[-1] = self._calls[-1].model_copy(update={"args": _arguments(self._arguments)})
             except ValueError:
-                self._is_malformed = True
+                self._has_malformed_call = True
         return []
 
     def _add_output(self, tokens: int) -> None:
@@ -95,8 +95,8 @@ class MessageEvents:
     def _last_response(self, stop_reason: str) -> types.GenerateContentResponse:
         reason = _FINISH_REASONS.get(stop_reason, types.FinishReason.STOP)
         # A limit or a refusal may have cut the last call.
-        is_whole = reason is types.FinishReason.STOP and not self._is_malformed
-        if self._is_malformed and reason is types.FinishReason.STOP:
+        is_whole = reason is types.FinishReason.STOP and not self._has_malformed_call
+        if self._has_malformed_call and reason is types.FinishReason.STOP:
             reason = types.FinishReason.MALFORMED_FUNCTION_CALL
         parts = [types.Part(function_call=call) for call in self._calls] if is_whole else []
         return _response(self._model, parts, reason, self._usage)
@@ -120,13 +120,13 @@ def _parts(blocks: Iterable[ContentBlock]) -> Iterable[types.Part]:
                 signature = SIGNED_BY_CLAUDE + block.signature.encode() if block.signature else None
                 yield types.Part(text=block.thinking, thought=True, thought_signature=signature)
             case "redacted_thinking":
-                yield from _redacted(block.data)
+                yield from _redacted_thought(block.data)
             case "tool_use":
                 call = types.FunctionCall(id=block.id, name=block.name, args=dict(block.input))
                 yield types.Part(function_call=call)
 
 
-def _redacted(data: str) -> list[types.Part]:
+def _redacted_thought(data: str) -> list[types.Part]:
     return [types.Part(text="", thought=True, thought_signature=REDACTED_BY_CLAUDE + data.encode())]
 
 
@@ -150,7 +150,7 @@ def _response(
 
 
 def _usage(usage: Usage) -> types.GenerateContentResponseUsageMetadata:
-    """Return the tokens. Google counts cached tokens as a part of the prompt, Anthropic beside it."""
+    """Return the tokens. Google counts cached tokens within the prompt, Anthropic counts them apart."""
     cached = usage.cache_read_input_tokens or 0
     prompt = usage.input_tokens + cached + (usage.cache_creation_input_tokens or 0)
     return types.GenerateContentResponseUsageMetadata(

@@ -13,7 +13,7 @@ class CallIds:
     """Gives each call of a request an id of its own, and each response the id of its call.
 
     An id that is missing, used before or not valid for all providers is replaced: another model may have made the
-    call. A response belongs to the earliest open call with its id, and without an id to that with its name.
+    call. A response belongs to the earliest open call of the same function with the same id, or with no id either.
     """
 
     def __init__(self) -> None:

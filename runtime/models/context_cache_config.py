@@ -1,4 +1,4 @@
-"""ContextCacheConfig: how a model's provider may cache what an app's agents send."""
+"""ContextCacheConfig: settings by which a model's provider caches the contents that an app's agents send."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ContextCacheConfig(BaseModel):
 
     Attributes:
         cache_intervals: requests that may use one cached context before it is made anew.
-        ttl_seconds: how long the provider keeps it.
+        ttl_seconds: time for which the provider keeps a cached context.
         min_tokens: a context shorter than this, by estimate, is not cached.
     """
 

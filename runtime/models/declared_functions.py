@@ -24,7 +24,7 @@ def functions_of(config: types.GenerateContentConfig, model: str) -> list[Declar
     """Return the functions that the model may call.
 
     Raises:
-        ConfigurationError: a tool is not a function; only Gemini runs such tools itself.
+        ConfigurationError: a tool is not a function, but one that only Gemini runs.
     """
     allowed = _allowed_names(config)
     functions = []
@@ -44,7 +44,7 @@ def functions_of(config: types.GenerateContentConfig, model: str) -> list[Declar
 
 def choice_of(config: types.GenerateContentConfig) -> Choice:
     """Return `any` when the model must call a function, and `none` when it must not."""
-    mode = _calling(config).mode
+    mode = _calling_config(config).mode
     match mode:
         case types.FunctionCallingConfigMode.ANY:
             return "any"
@@ -88,13 +88,13 @@ def _declared(declaration: types.FunctionDeclaration) -> DeclaredFunction:
     return DeclaredFunction(declaration.name or "", declaration.description or "", parameters)
 
 
-def _calling(config: types.GenerateContentConfig) -> types.FunctionCallingConfig:
+def _calling_config(config: types.GenerateContentConfig) -> types.FunctionCallingConfig:
     given = config.tool_config.function_calling_config if config.tool_config else None
     return given or types.FunctionCallingConfig()
 
 
 def _allowed_names(config: types.GenerateContentConfig) -> set[str] | None:
-    names = _calling(config).allowed_function_names
+    names = _calling_config(config).allowed_function_names
     return set(names) if names else None
 
 

@@ -1,4 +1,4 @@
-"""A model that stands for several: the next one answers when one fails."""
+"""A model that stands for several models: when one of them fails, the next one answers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 class FallbackLlm(LlmGroup):
     """Asks models in order until one answers: `FallbackLlm(["gemini-2.5-flash", Claude()])`.
 
-    The next model is asked when one raises a `ModelError`, its own retries included. Once a model has answered with
-    anything, a later failure is reported like that of a single model, so that no answer mixes the texts of two. A
-    refusal is an answer.
+    The next model is asked when a model has raised a `ModelError`, after its own retries. A refusal is an answer. Once
+    a part of an answer has arrived, a later failure is reported like that of a single model, so that no answer mixes
+    the texts of two models.
     """
 
     def __init__(self, models: Sequence[BaseLlm | str], **fields: Any) -> None:
@@ -49,7 +49,7 @@ class FallbackLlm(LlmGroup):
                 if has_begun:
                     raise
                 note_failed_attempt(error)
-                logger.warning("Model %r failed; the next one is asked: %s", model.model, error)
+                logger.warning("Model %r failed; the next model is asked: %s", model.model, error)
         async with aclosing(ask_one(last, llm_request, stream)) as responses:
             async for response in responses:
                 yield response

@@ -52,7 +52,7 @@ class PrefixCache:
         self._prefixes: dict[str, CachedPrefix] = {}
 
     async def find_or_create(self, request: LlmRequest, origin: str, create: Create) -> CachedPrefix | None:
-        """Return the longest cached prefix of the request; cache everything before the last turn if there is none.
+        """Return the longest usable prefix of the request; without one, cache everything before the last turn.
 
         The result is None when the whole request must be sent: it is not cacheable, or Gemini refused to cache it.
 
@@ -97,7 +97,7 @@ def _is_cacheable(config: types.GenerateContentConfig) -> bool:
 
 
 def _start_of_last_turn(contents: Sequence[types.Content]) -> int:
-    """Return the index of the person's latest messages."""
+    """Return the index of the first of the person's latest messages."""
     end = len(contents)
     while end > 0 and not is_user_message(contents[end - 1]):
         end -= 1

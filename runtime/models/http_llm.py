@@ -25,7 +25,7 @@ E = TypeVar("E")
 
 
 class PreparedCall(Protocol):
-    """A call with its request in the provider's form; `answer` and `open` send it, once each time."""
+    """A request in the provider's form; each call of `answer` or `open` sends it once."""
 
     @property
     def failures(self) -> FailureReader: ...
@@ -66,7 +66,7 @@ class HttpLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """Answer a request as `BaseLlm` describes; raises as `_prepare` does, too."""
+        """Answer a request as `BaseLlm` describes; also raises as `_prepare` does."""
         call = await self._prepare(llm_request)
         policy = retry_policy_of(llm_request, self.retry_options)
         if not stream:

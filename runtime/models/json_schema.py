@@ -36,7 +36,7 @@ def closed(schema: Any) -> Any:
 
 
 def output_schema(config: types.GenerateContentConfig) -> Json | None:
-    """Return the JSON schema that the answer must follow; None when the answer is free."""
+    """Return the JSON schema that the answer must follow; None when it need not follow any."""
     if config.response_json_schema is not None:
         return dict(config.response_json_schema)
     return json_schema_of(config.response_schema) if config.response_schema is not None else None

@@ -1,4 +1,4 @@
-"""Calls through the `litellm` package. Imported by `LiteLlm` when it is first asked."""
+"""Calls through the `litellm` package. `LiteLlm` imports this module at its first call."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _WRAPPERS = re.compile(r"^(litellm\.\w+: |\w+Error: |\w+Exception - )+")
 
 
 def _read(failure: Exception) -> CallFailure:
-    """Read the provider's own exception, if it is of the `openai` package or the network, else LiteLLM's."""
+    """Read the provider's own exception if the `openai` package or the HTTP client raised it, else LiteLLM's."""
     for cause in _causes(failure):
         if type(cause).__module__.startswith("openai"):
             return openai_client.FAILURES.read(cause)

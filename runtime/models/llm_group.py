@@ -1,4 +1,4 @@
-"""Base of the models that stand for several."""
+"""Base of the models that stand for several models."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class LlmRequest(BaseModel):
             self.config.system_instruction = [*before, text]
 
     def append_tools(self, tools: Sequence[DeclaredTool]) -> None:
-        """Declare tools: all function declarations share one `types.Tool`, other tools stay apart (Q13).
+        """Declare tools: all function declarations share one `types.Tool`, other tools stay apart (contract Q13).
 
         A tool without a declaration cannot be called by name; it changes the request in its own way.
         """
@@ -77,8 +77,8 @@ class LlmRequest(BaseModel):
 
     def latest_responses(self, tool_name: str) -> list[dict[str, Any]]:
         """Return the tool's responses since the model's last turn. Other tools may have added contents after them."""
-        since = list(takewhile(lambda content: content.role != "model", reversed(self.contents)))
-        parts = [part for content in reversed(since) for part in content.parts or []]
+        latest = list(takewhile(lambda content: content.role != "model", reversed(self.contents)))
+        parts = [part for content in reversed(latest) for part in content.parts or []]
         responses = [part.function_response for part in parts if part.function_response]
         return [response.response or {} for response in responses if response.name == tool_name]
 

@@ -1,4 +1,4 @@
-"""Calls through the official `openai` client. Imported by `OpenAICompatible` when it is first asked."""
+"""Calls through the official `openai` client. `OpenAICompatible` imports this module at its first call."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _words(failure: openai.APIError) -> str:
 
 
 def _refused_in_stream(failure: openai.APIError) -> CallFailure:
-    """Read an error that arrives as an event; servers give it an HTTP status as its code, or none."""
+    """Read an error that arrives as an event. Some servers give it a code, which is an HTTP status."""
     code = failure.body.get("code") if isinstance(failure.body, dict) else None
     status = int(str(code)) if str(code).isdecimal() else 500
     return CallFailure("refused", model_error(status_name(status), _words(failure)), status)

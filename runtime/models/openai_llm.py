@@ -49,7 +49,7 @@ class OpenAICompatible(HttpLlm):
     - `openai/…`, `openrouter/…`, `ollama/…`, `lm_studio/…` or `vllm/…`: a model of this provider, or of this program
       on this computer;
     - `http://host:8000/v1#name`, a URL: the model `name` of the server, or the first that the server lists;
-    - any name together with `base_url`, which is sent as it is.
+    - any name, which is sent unchanged, together with `base_url`.
 
     `api_key` None reads `OPENAI_API_KEY` (for OpenRouter `OPENROUTER_API_KEY`) at each call; the programs on this
     computer get none.
@@ -61,7 +61,7 @@ class OpenAICompatible(HttpLlm):
 
     @property
     def capabilities(self) -> Capabilities:
-        """OpenAI combines an output schema with tools; of other servers this is not known."""
+        """The capability to combine an output schema with tools is assumed for OpenAI's own server only."""
         return Capabilities(schema_with_tools=self._locate(self.model)[0].is_openai)
 
     def setup_problems(self) -> list[SetupProblem]:
@@ -72,33 +72,33 @@ class OpenAICompatible(HttpLlm):
         return problems
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
-        named = llm_request.model or self.model
-        endpoint, model = self._locate(named)
+        name = llm_request.model or self.model
+        endpoint, model = self._locate(name)
         key = self._key(endpoint)
         if endpoint.needs_key and not key:
             raise ConfigurationError(
-                f"Model {named!r} has no API key. Set {endpoint.key_variable} in the environment, "
+                f"Model {name!r} has no API key. Set {endpoint.key_variable} in the environment, "
                 "or pass OpenAICompatible(api_key=…)."
             )
         limit = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
-        arguments = as_chat_completion(llm_request, named, limit)
+        arguments = as_chat_completion(llm_request, name, limit)
         # The first import takes a second.
         module = await asyncio.to_thread(_client_module)
         client = await module.CLIENTS.for_running_loop(Access(key or _NO_KEY, endpoint.base_url))
         call: PreparedCall = module.ChatCall(client, model, arguments, timeout_of(llm_request, self.timeout))
         return call
 
-    def _locate(self, named: str) -> tuple[Endpoint, str]:
+    def _locate(self, name: str) -> tuple[Endpoint, str]:
         """Return the server, and the model's name there; the name is empty for a URL that names no model."""
         if self.base_url is not None:
-            return Endpoint(self.base_url, "OPENAI_API_KEY"), named
-        if named.startswith(("http://", "https://")):
-            url, _, model = named.partition("#")
+            return Endpoint(self.base_url, "OPENAI_API_KEY"), name
+        if name.startswith(("http://", "https://")):
+            url, _, model = name.partition("#")
             return Endpoint(url, "OPENAI_API_KEY"), model
-        prefix, slash, model = named.partition("/")
+        prefix, slash, model = name.partition("/")
         if slash and prefix in _ENDPOINTS:
             return _ENDPOINTS[prefix], model
-        return _ENDPOINTS["openai"], named
+        return _ENDPOINTS["openai"], name
 
     def _key(self, endpoint: Endpoint) -> str | None:
         return self.api_key or (os.environ.get(endpoint.key_variable) if endpoint.key_variable else None)

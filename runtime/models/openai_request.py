@@ -22,7 +22,7 @@ def as_chat_completion(llm_request: LlmRequest, model: str, max_tokens_name: str
     Args:
         llm_request: the request.
         model: the model's name, for errors.
-        max_tokens_name: the server's name of the token limit, which OpenAI has changed.
+        max_tokens_name: the name of the argument that limits the tokens; OpenAI's differs from that of other servers.
     """
     config = llm_request.config
     options = {
@@ -129,27 +129,28 @@ def _user_part(part: types.Part) -> list[Json]:
     if part.inline_data is not None:
         return [_file_part(part.inline_data)]
     if part.file_data is not None:
-        kind, uri = part.file_data.mime_type or "", part.file_data.file_uri or ""
-        if kind.startswith("image/") and uri.startswith(("https://", "http://")):
+        mime_type, uri = part.file_data.mime_type or "", part.file_data.file_uri or ""
+        if mime_type.startswith("image/") and uri.startswith(("https://", "http://")):
             return [{"type": "image_url", "image_url": {"url": uri}}]
-        raise unreadable_file(kind)
+        raise unreadable_file(mime_type)
     text = part_text(part)
     return [_text_part(text)] if text else []
 
 
 def _file_part(blob: types.Blob) -> Json:
-    kind, data = (blob.mime_type or "").partition(";")[0], blob.data or b""
-    if kind.startswith("text/"):
+    mime_type, data = (blob.mime_type or "").partition(";")[0], blob.data or b""
+    if mime_type.startswith("text/"):
         return _text_part(data.decode(errors="replace"))
     encoded = base64.b64encode(data).decode()
-    uri = f"data:{kind};base64,{encoded}"
-    if kind.startswith("image/"):
+    uri = f"data:{mime_type};base64,{encoded}"
+    if mime_type.startswith("image/"):
         return {"type": "image_url", "image_url": {"url": uri}}
-    if kind in _AUDIO_FORMATS:
-        return {"type": "input_audio", "input_audio": {"data": encoded, "format": _AUDIO_FORMATS[kind]}}
-    if kind == "application/pdf":
+    if mime_type in _AUDIO_FORMATS:
+        audio = {"data": encoded, "format": _AUDIO_FORMATS[mime_type]}
+        return {"type": "input_audio", "input_audio": audio}
+    if mime_type == "application/pdf":
         return {"type": "file", "file": {"filename": blob.display_name or "file.pdf", "file_data": uri}}
-    raise unreadable_file(kind)
+    raise unreadable_file(mime_type)
 
 
 def _text_part(text: str) -> Json:

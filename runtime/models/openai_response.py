@@ -141,7 +141,7 @@ def _response(
 
 
 def _usage(usage: CompletionUsage) -> types.GenerateContentResponseUsageMetadata:
-    """Return the tokens. Google counts thoughts beside the answer, OpenAI as a part of it."""
+    """Return the tokens. Google counts thoughts apart from the answer, OpenAI within it."""
     prompt, answer = usage.prompt_tokens_details, usage.completion_tokens_details
     thoughts = (answer.reasoning_tokens if answer else None) or 0
     return types.GenerateContentResponseUsageMetadata(

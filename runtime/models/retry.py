@@ -1,7 +1,7 @@
 """Retries of failed calls.
 
-The clients' own retries differ from each other; google-genai's ignore the delay that the server asks for, and none
-gives up when that delay is too long.
+They replace the clients' own retries, which differ: google-genai ignores the delay that the server asks for, and no
+client gives up when that delay is too long.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ _COUNTS = (
 
 
 def sum_usage(
-    parts: Iterable[types.GenerateContentResponseUsageMetadata],
+    usages: Iterable[types.GenerateContentResponseUsageMetadata],
 ) -> types.GenerateContentResponseUsageMetadata:
-    """Return the sum of each count; a count that no part has is None."""
-    parts = list(parts)
-    sums = {name: [count for part in parts if (count := getattr(part, name)) is not None] for name in _COUNTS}
-    known = {name: sum(counts) for name, counts in sums.items() if counts}
-    return types.GenerateContentResponseUsageMetadata(**known)
+    """Return the sum of each count; a count that no usage has is None."""
+    usages = list(usages)
+    found = {name: [count for one in usages if (count := getattr(one, name)) is not None] for name in _COUNTS}
+    sums = {name: sum(counts) for name, counts in found.items() if counts}
+    return types.GenerateContentResponseUsageMetadata(**sums)

@@ -101,6 +101,6 @@ def _overridden(plugin_class: type[BasePlugin]) -> frozenset[str]:
     if plugin_class not in _overridden_hooks:
         names = (name for name in vars(BasePlugin) if name.endswith("_callback"))
         _overridden_hooks[plugin_class] = frozenset(
-            n for n in names if getattr(plugin_class, n) is not getattr(BasePlugin, n)
+            name for name in names if getattr(plugin_class, name) is not getattr(BasePlugin, name)
         )
     return _overridden_hooks[plugin_class]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.artifacts.input_blobs import save_input_blobs
-from runtime.context import Context, InvocationContext
+from runtime.context import Context, InvocationContext, session_args
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.sessions.state import State
 
@@ -31,7 +31,7 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
         session = invocation_context.session
         saved = await save_input_blobs(
             invocation_context.artifact_service,
-            {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id},
+            session_args(session),
             user_message,
             invocation_context.invocation_id,
         )

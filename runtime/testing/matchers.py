@@ -26,7 +26,7 @@ class EventMatcher:
 
 
 def says(text: str = "", *, by: str | None = None) -> EventMatcher:
-    """Match an event whose text contains a text, and that the agent `by` is the author of."""
+    """Match an event whose text contains `text`, by any author or only by the agent `by`."""
     author = f", by={by!r}" if by else ""
     return EventMatcher(
         f"says({text!r}{author})",

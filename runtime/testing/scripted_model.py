@@ -24,8 +24,8 @@ class ScriptedModel(BaseLlm):
     """Answers each call with the next turn of a script and records the requests.
 
     A turn is a text, one or several parts, a response, an exception to raise, or an `asyncio.Event` to wait for. With
-    `stream`, a text is also sent word by word as partial responses. A `rule`, if given, computes the turn from the
-    request and replaces the script.
+    `stream`, a text is also sent word by word as partial responses, each after `pause` seconds. A `rule`, if given,
+    computes the turn from the request and replaces the script.
     """
 
     model: str = "scripted"

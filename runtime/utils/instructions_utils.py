@@ -50,16 +50,16 @@ async def inject_session_state(template: str, readonly_context: ReadonlyContext)
 
 async def _resolve(placeholder: str, context: ReadonlyContext) -> str:
     name = placeholder.strip("{}").strip()
-    optional = name.endswith("?")
+    is_optional = name.endswith("?")
     name = name.removesuffix("?")
     if name.startswith(_ARTIFACT):
-        return await _artifact_text(name.removeprefix(_ARTIFACT), optional, context)
+        return await _artifact_text(name.removeprefix(_ARTIFACT), is_optional, context)
     if not _is_state_key(name):
         return placeholder
     state = context.state
     if name in state:
         return "" if state[name] is None else str(state[name])
-    if optional:
+    if is_optional:
         return ""
     raise KeyError(
         f"Context variable not found: {name!r}. The instruction names it, and the state has no such key. "
@@ -67,10 +67,10 @@ async def _resolve(placeholder: str, context: ReadonlyContext) -> str:
     )
 
 
-async def _artifact_text(name: str, optional: bool, context: ReadonlyContext) -> str:
+async def _artifact_text(name: str, is_optional: bool, context: ReadonlyContext) -> str:
     part = await Context(context.invocation).load_artifact(name)
     if part is None:
-        if optional:
+        if is_optional:
             return ""
         raise KeyError(f"Artifact {name!r} not found. The instruction names {{artifact.{name}}}.")
     if part.text is not None:

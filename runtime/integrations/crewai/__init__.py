@@ -1,4 +1,4 @@
-"""CrewAI."""
+"""Tools of CrewAI."""
 
 from runtime.tools.crewai_tool import CrewaiTool
 

@@ -1,4 +1,4 @@
-"""LangChain."""
+"""Tools of LangChain."""
 
 from runtime.tools.langchain_tool import LangchainTool
 
