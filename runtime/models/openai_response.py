@@ -103,7 +103,7 @@ def _ending(
     refusal: str,
     usage: types.GenerateContentResponseUsageMetadata | None,
 ) -> types.GenerateContentResponse:
-    """Return the end of an answer. Calls are left out when the arguments of one of them cannot be read."""
+    """Return the end of an answer. Calls are left out if the answer breaks off or has arguments that cannot be read."""
     if refusal:
         feedback = types.GenerateContentResponsePromptFeedback(
             block_reason=types.BlockedReason.SAFETY, block_reason_message=refusal
@@ -112,10 +112,10 @@ def _ending(
             prompt_feedback=feedback, usage_metadata=usage, model_version=model
         )
     reason = _FINISH_REASONS.get(finish_reason, types.FinishReason.STOP)
-    try:
-        parts = [*parts, *map(_call_part, calls)]
-    except ValueError:
-        if reason is types.FinishReason.STOP:
+    if reason is types.FinishReason.STOP:
+        try:
+            parts = [*parts, *map(_call_part, calls)]
+        except ValueError:
             reason = types.FinishReason.MALFORMED_FUNCTION_CALL
     return _response(model, types.Candidate(content=_content(parts), finish_reason=reason), usage)
 

@@ -168,11 +168,18 @@ def test_m3_calls_with_one_index_are_told_apart_by_their_ids() -> None:
 
 
 @pytest.mark.parametrize(
-    ("finish_reason", "expected"), [("tool_calls", "MALFORMED_FUNCTION_CALL"), ("length", "MAX_TOKENS")]
+    ("arguments", "finish_reason", "expected"),
+    [
+        ('{"n": ', "tool_calls", "MALFORMED_FUNCTION_CALL"),
+        ('{"n": ', "length", "MAX_TOKENS"),
+        ("", "length", "MAX_TOKENS"),  # without arguments the call would be complete
+    ],
 )
-async def test_e7_calls_with_arguments_that_break_off_are_left_out(finish_reason: str, expected: str) -> None:
+async def test_e7_calls_with_arguments_that_break_off_are_left_out(
+    arguments: str, finish_reason: str, expected: str
+) -> None:
     chunks = ChatChunks()
-    chunks.convert(chunk(call("a", '{"n": ')))
+    chunks.convert(chunk(call("a", arguments)))
     last = chunks.convert(chunk({}, finish_reason))
     assert last is not None and last.candidates is not None
     assert last.candidates[0].content is None
