@@ -14,6 +14,7 @@ from runtime.errors import EvaluationError
 from runtime.evaluation.eval_metrics import JudgeModelOptions
 from runtime.evaluation.texts import text_of
 from runtime.models.llm_request import LlmRequest
+from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
 
 V = TypeVar("V", bound=BaseModel)
@@ -45,16 +46,16 @@ class Judge:
         text = f"{instruction}\n\n{json.dumps(material, ensure_ascii=True, indent=1)}"
         limit = asyncio.Semaphore(self._options.parallelism_limit)
 
-        async def ask() -> V | None:
+        async def sample() -> V | None:
             async with limit:
                 return _read(await self._answer(text), verdict_type)
 
         try:
             async with asyncio.TaskGroup() as group:
-                samples = [group.create_task(ask()) for _ in range(self._options.num_samples)]
+                tasks = [group.create_task(sample()) for _ in range(self._options.num_samples)]
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        found = [verdict for sample in samples if (verdict := sample.result()) is not None]
+        found = [verdict for task in tasks if (verdict := task.result()) is not None]
         if not found:
             raise EvaluationError(
                 f"The judge model {self._options.judge_model!r} gave no verdict that can be read. Name another one in "
@@ -70,7 +71,7 @@ class Judge:
             config=config.model_copy(deep=True),
         )
         answer = ""
-        async with aclosing(self._model.generate_content_async(request)) as responses:
+        async with aclosing(ask(self._model, request, stream=False)) as responses:
             async for response in responses:
                 if response.error_code:
                     raise EvaluationError(

@@ -13,7 +13,7 @@ from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_rubrics import Rubric, RubricContent
 from runtime.evaluation.metric import MetricResult
 from runtime.evaluation.metrics import metrics_of
-from runtime.models import LLMRegistry
+from runtime.models import LLMRegistry, rate_limit
 from runtime.testing import ScriptedModel
 from tests.unit.runtime.evaluation.builders import call, called
 
@@ -71,6 +71,27 @@ async def test_the_majority_of_the_verdicts_that_can_be_read_counts(
     assert found.score == score
     assert found.invocations[0].rationale == ("Same." if score else "Other.")
     assert all(text in sent(judge) for text in ("How much?", "20 EUR", "It costs 20 EUR"))
+
+
+class Rate:
+    """A rate that counts the requests."""
+
+    requests = 0
+
+    async def wait(self) -> None:
+        self.requests += 1
+
+    def add_tokens(self, tokens: int) -> None: ...
+
+
+async def test_m5_each_verdict_counts_for_the_rate_of_the_judge_model(
+    judge: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rate = Rate()
+    monkeypatch.setattr(rate_limit, "_find_rate", {"judge": rate}.get)
+    judge.turns = [VALID, VALID]
+    await judged("final_response_match_v2", 2, PAIR)
+    assert rate.requests == 2
 
 
 async def test_a_judge_without_a_verdict_is_an_error(judge: ScriptedModel) -> None:
