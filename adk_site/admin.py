@@ -1,4 +1,4 @@
-"""Admin of wrong passwords: which names and addresses django-axes counts and locks."""
+"""Admin of wrong passwords: the names and addresses that django-axes counts and locks."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class AccessAttemptAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("Locked"), boolean=True)
     def is_locked(self, attempt: AccessAttempt) -> bool:
-        most = conf().sign_in_failures
-        return bool(most) and attempt.failures_since_start >= most
+        limit = conf().sign_in_failures
+        return bool(limit) and attempt.failures_since_start >= limit

@@ -41,12 +41,12 @@ def _poll_in_web_process() -> None:
         try:
             if has_changes():
                 time.sleep(WEB_SECONDS)
-                _log(reload_if_changed())
+                _log_reload(reload_if_changed())
         except Exception:  # the next poll tries again
             logger.exception("Changed agents cannot be reloaded")
 
 
-def _log(reload: Reload) -> None:
+def _log_reload(reload: Reload) -> None:
     for name in reload.reloaded:
         logger.info("%s was reloaded.", name)
     for problem in reload.problems:

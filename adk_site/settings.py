@@ -109,7 +109,7 @@ AUTH_PASSWORD_VALIDATORS = [
 # Apps, middleware and templates
 
 INSTALLED_APPS = [
-    # Its `runserver` supports websockets. Other commands start sooner without Twisted.
+    # Daphne's `runserver` supports websockets. Other commands start sooner without Daphne's Twisted.
     *(["daphne"] if sys.argv[1:2] == ["runserver"] else []),
     "django.contrib.admin",
     "django.contrib.auth",

@@ -1,4 +1,4 @@
-"""Log filters for libraries that log a traceback of their own code where one line says it all."""
+"""Log filters for libraries that log a traceback of their own code where one line is enough."""
 
 from __future__ import annotations
 

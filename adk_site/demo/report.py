@@ -116,9 +116,9 @@ def _summary(table: Table, topic: Topic, group_by: Grouping, draws: int) -> str:
     first, last, highest, lowest = by_total[-1], by_total[0], by_median[-1], by_median[0]
     orders = sum(row.orders for row in table.values())
     total = sum(row.total for row in table.values())
-    what = "sales" if topic == "sales" else "returned orders"
+    counted = "sales" if topic == "sales" else "returned orders"
     return (
-        f"{orders:,} {what} in {YEAR}, worth {total:,.0f} EUR. "
+        f"{orders:,} {counted} in {YEAR}, worth {total:,.0f} EUR. "
         f"The {group_by} with the largest total is {first} ({table[first].total:,.0f} EUR), "
         f"the smallest is {last} ({table[last].total:,.0f} EUR). "
         f"A typical order is worth {_typical(table[lowest])} at the least ({lowest}) "

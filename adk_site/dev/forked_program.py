@@ -38,7 +38,7 @@ class ForkedProgram:
 
 
 def _run(arguments: list[str], env: Mapping[str, str], output: int) -> NoReturn:
-    """Run the program in this process. `multiprocessing`, in whose process it runs, exits with its code."""
+    """Run the program in this process. `multiprocessing`, which has called honcho, exits with its exit code."""
     os.setsid()
     for standard in (sys.stdout, sys.stderr):
         os.dup2(output, standard.fileno())

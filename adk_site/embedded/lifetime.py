@@ -47,7 +47,7 @@ def running_servers(data: Path) -> Iterator[None]:
 
 
 def stop_servers(data: Path) -> None:
-    """Stop the embedded servers of `data`, also when processes use them."""
+    """Stop the embedded servers of `data`, even while processes use them."""
     if not data.exists():
         return
     with _start_stop_lock(data):

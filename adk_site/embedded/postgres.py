@@ -89,7 +89,7 @@ class Postgres:
         return subprocess.run(command, stdin=subprocess.DEVNULL).returncode  # noqa: S603
 
     def _make_cluster(self) -> None:
-        """Create the database if it is absent, first under another name: a killed initdb leaves no incomplete one.
+        """Create the cluster if it is absent, first under another name: a killed initdb leaves no incomplete cluster.
 
         `ADK_POSTGRES_TEMPLATE` names a cluster that is copied instead, which tests have migrated once for all sites.
         """

@@ -1,4 +1,4 @@
-"""Addresses of the sign-in with the provider, and where django-allauth leads people who are not signed in by it."""
+"""Addresses of the sign-in with the provider, and of the pages for people whom it does not sign in."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -87,16 +87,16 @@ def _as_number(text: str, schema: types.Schema) -> int | float:
 def _find_text(name: str, schema: types.Schema, words: str) -> str | None:
     if schema.enum:
         return _find_mentioned(schema.enum, words)
-    kinds = set(name.lower().split("_"))
-    if "name" in kinds:
+    name_words = set(name.lower().split("_"))
+    if "name" in name_words:
         return _first_match(words, _CALLED, _I_AM)
-    if "email" in kinds:
+    if "email" in name_words:
         return _first_match(words, _EMAIL)
-    if kinds & {"id", "number", "code", "reference"}:
+    if name_words & {"id", "number", "code", "reference"}:
         return _first_match(words, _CODE)
     if name == TASK_PARAMETER and has_start_time(words):
         return without_times(words) or None
-    if kinds & _MESSAGE_PARAMETERS:
+    if name_words & _MESSAGE_PARAMETERS:
         return _first_match(words, _QUOTED, _AFTER_COLON) or words.strip() or None
     return _first_match(words, _QUOTED, _AFTER_COLON, _AFTER_PREPOSITION)
 

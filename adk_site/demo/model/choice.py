@@ -108,7 +108,7 @@ def _best_candidate(request: ParsedRequest) -> Candidate | None:
 def _best_match(candidates: list[Candidate], words: str) -> Candidate | None:
     """Return the candidate with the highest score, or None when all scores are too low.
 
-    The command, the part before a colon or a quote, is matched first; all words are matched if it fits nothing.
+    The command, which is the part before a colon or a quote, is matched first. If it fits no candidate, all words are.
     """
     frequency = Counter(word for candidate in candidates for word in candidate.words)
     for spoken in (stems(_command(words)), stems(words)):

@@ -28,18 +28,18 @@ async function refreshList() {
   for (const selector of LIST_PARTS) replace(document.querySelector(selector), page.querySelector(selector));
 }
 
-/** Refresh the live fields; the whole row when more than they has changed. */
+/** Refresh the live fields, or the whole row when anything else has changed. */
 async function refreshRow() {
   const fields = await load(button.dataset.live);
   const { version } = fields.querySelector("[data-version]").dataset;
-  if (version !== button.dataset.version) return takeRow(version);
+  if (version !== button.dataset.version) return refreshWholeRow(version);
   for (const line of fields.querySelectorAll(".form-row")) {
     const name = [...line.classList].find((token) => token.startsWith("field-"));
     replace(document.querySelector(`.form-row.${name}`), line);
   }
 }
 
-async function takeRow(version) {
+async function refreshWholeRow(version) {
   const page = await load(location.href);
   for (const selector of ROW_PARTS) replace(document.querySelector(selector), page.querySelector(selector));
   document.title = page.title;

@@ -24,7 +24,7 @@ async function takeNews(count, onNews) {
   const response = await fetch(address);
   if (!response.ok) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  keepOpen(page);
+  copyOpenState(page);
   const follows = button().getAttribute("aria-pressed");
   const badge = document.getElementById("integrity");
   for (const id of PARTS) {
@@ -33,13 +33,13 @@ async function takeNews(count, onNews) {
   }
   document.getElementById("integrity").replaceWith(badge);
   button().setAttribute("aria-pressed", follows);
-  const told = document.querySelector("[data-followed]");
-  told.textContent = told.dataset.words.replace("{count}", count);
+  const status = document.querySelector("[data-followed]");
+  status.textContent = status.dataset.words.replace("{count}", count);
   onNews();
 }
 
-/** Open and fold what the reader has opened and folded. */
-function keepOpen(page) {
+/** Open and fold the details of a fresh page as the reader has left them on this one. */
+function copyOpenState(page) {
   for (const details of document.querySelectorAll("details[id]")) {
     const fresh = page.getElementById(details.id);
     if (fresh) fresh.open = details.open;

@@ -1,4 +1,4 @@
-// Activity of all chats of the person: what waits for the person, runs and comes. The server renders it for the panel.
+// Activity in all chats: work that waits for the person, runs or is scheduled. The server renders it for the panel.
 
 const NEWS_DELAY = 300;
 let panel = null;

@@ -10,7 +10,7 @@ await loadStyles("onDemand");
 
 export class Alternatives {
   #pressed = null;
-  #awaitsMessage = true; // the next one may be a new version
+  #awaitsMessage = true; // the next message may be a new version
   #missingFrom = Infinity;
 
   /**

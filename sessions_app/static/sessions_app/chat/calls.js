@@ -52,7 +52,7 @@ function placeResponse(card, response, answers) {
   showEnd(card, response.dataset.state, Number(response.dataset.seconds ?? article.dataset.time - begun));
 }
 
-/** Show that a call has ended, after which time. */
+/** Show that a call has ended, and its duration. */
 export function showEnd(card, state, seconds) {
   card.dataset.state = state;
   card.querySelector(".tool-outcome").textContent = describeOutcome(card, seconds);

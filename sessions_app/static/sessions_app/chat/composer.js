@@ -60,7 +60,7 @@ export class Composer {
     this.#refresh();
   }
 
-  /** Keep the draft elsewhere from now on. */
+  /** Move the draft to another storage. */
   moveDraft(storage) {
     for (const name of ["draft", "files:draft"]) this.draft.storage.set(name, "");
     this.draft.storage = storage;

@@ -93,7 +93,7 @@ export class Conversation {
     this.#update();
   }
 
-  // Parts of the page that depend on the rows before or after them.
+  // Update the rows that depend on others before or after them.
   #update() {
     this.#quietErrors();
     this.#foldRuns();

@@ -7,7 +7,7 @@ export function change(socket) {
   socket.Transport = socket.Transport === WebSocket ? EventStream : WebSocket;
 }
 
-// It has what ChatSocket uses of a WebSocket.
+// Has the members of a WebSocket that ChatSocket uses.
 class EventStream {
   readyState = WebSocket.OPEN;
   checkTimeout = 6000; // the server answers no "ping", but sends a frame every five seconds
@@ -40,7 +40,7 @@ class EventStream {
     if (list) address.searchParams.set("list", 1);
     this.#source = new EventSource(address);
     this.#source.onmessage = (message) => {
-      remember(this.url);
+      rememberBlocked(this.url);
       this.#note(JSON.parse(message.data));
       this.onmessage?.(message);
     };
@@ -79,14 +79,14 @@ class EventStream {
 let isRemembered = false;
 
 // Let the next pages of the tab begin with an event stream, until one of them finds that a websocket answers again.
-function remember(url) {
+function rememberBlocked(url) {
   if (isRemembered) return;
   isRemembered = true;
-  if (sessionStorage.isSocketBlocked) askAgain(url);
+  if (sessionStorage.isSocketBlocked) tryWebSocket(url);
   else sessionStorage.isSocketBlocked = true;
 }
 
-function askAgain(url) {
+function tryWebSocket(url) {
   const socket = new WebSocket(url);
   socket.onopen = () => socket.send(JSON.stringify({ v: 1, type: "ping" }));
   socket.onmessage = () => {

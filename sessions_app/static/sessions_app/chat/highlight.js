@@ -6,7 +6,7 @@ import { loadStyles } from "./styles.js";
 await loadStyles("onDemand");
 
 const MAX_LENGTH = 50_000;
-const PATIENCE = 2000;
+const MAX_MILLISECONDS = 2000;
 const MAX_KEPT = 50;
 const coloured = new Map(); // promises of HTML: the complete answer shows again what was streamed
 let worker = null; // promise of the worker
@@ -29,8 +29,7 @@ export async function highlight(code, language) {
   if (parts.textContent === text) code.replaceChildren(parts);
 }
 
-// Return HTML of the worker; null for unknown languages, and for code that takes longer than the patience.
-// Rejects without a worker.
+// Return HTML of the worker; null for an unknown language, and for code that takes too long. Rejects without a worker.
 async function colour(text, language) {
   const started = await (worker ??= startWorker());
   return new Promise((resolve) => {
@@ -43,14 +42,14 @@ async function colour(text, language) {
       worker = null;
       end(null);
     };
-    const timer = setTimeout(giveUp, PATIENCE);
+    const timer = setTimeout(giveUp, MAX_MILLISECONDS);
     started.onmessage = ({ data }) => end(data);
     started.onerror = giveUp;
     started.postMessage({ text, language });
   });
 }
 
-// Its first message tells that the worker is loaded, however long that takes.
+// The worker's first message tells that it is loaded, however long that takes.
 function startWorker() {
   const loaded = new Promise((resolve, reject) => {
     const started = new Worker(document.documentElement.dataset.highlighter, { type: "module" });

@@ -1,4 +1,4 @@
-// Worker that colours code. It can be ended, which a regular expression that never returns needs.
+// Worker that colours code. A regular expression that never returns is ended with its worker.
 
 import hljs from "../vendor/highlight/highlight.min.js";
 

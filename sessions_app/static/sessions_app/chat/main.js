@@ -91,7 +91,7 @@ const loadJobs = once(async () => {
     onAnswer: act("answer_job"),
   });
 });
-const answersOnce = once(async () => {
+const loadAnswers = once(async () => {
   const { Answers } = await import("./answers.js");
   return new Answers(conversation, {
     onAnswer: act("respond"),
@@ -224,8 +224,8 @@ async function showJob(frame) {
   scroll.offerNewest();
 }
 
-async function loadAnswers() {
-  if (conversation.find(ANSWERS)) (await answersOnce()).update();
+async function updateAnswers() {
+  if (conversation.find(ANSWERS)) (await loadAnswers()).update();
 }
 
 // Request what is missing, but not again for every frame that arrives before the response.
@@ -271,7 +271,7 @@ function send(text, replaces, files) {
 function completeRows() {
   actions.update();
   if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
-  loadAnswers();
+  updateAnswers();
 }
 
 // Follow events that were loaded by HTTP, with their invocations.
@@ -353,12 +353,12 @@ function showNotice(text) {
 
 embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame));
 listenForConfirmations(conversation.log, act("confirm"));
-loadAnswers();
+updateAnswers();
 if (!byId("earlier").hidden) loadEarlier();
 if ("rewound" in byId("alternatives").dataset) loadAlternatives();
 // A form may be submitted before its module has loaded.
 conversation.log.addEventListener("submit", async ({ target, submitter }) => {
-  const load = "job" in target.dataset ? loadJobs : "callId" in target.dataset ? answersOnce : null;
+  const load = "job" in target.dataset ? loadJobs : "callId" in target.dataset ? loadAnswers : null;
   const handler = await load?.();
   if (!submitter.disabled) handler?.submit(target, submitter);
 });
@@ -367,7 +367,7 @@ conversation.log.addEventListener("click", async ({ target }) => {
   if (!button) return;
   if ("edit" in button.dataset && mayEdit()) startEdit(button.closest("article"));
   if ("cancelJob" in button.dataset) (await loadJobs()).cancel(button);
-  if ("askAgain" in button.dataset) (await answersOnce()).withdraw(button);
+  if ("askAgain" in button.dataset) (await loadAnswers()).withdraw(button);
 });
 // Loaded before its button is pressed: what is typed next belongs to the edit.
 for (const type of ["pointerover", "focusin"]) conversation.log.addEventListener(type, loadEdit, { once: true });

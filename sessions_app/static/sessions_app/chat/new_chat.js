@@ -1,4 +1,4 @@
-// A chat without a message. Its draft waits for any new chat with the same agent; files lead back here.
+// A chat without a message. New chats with one agent share a draft; unsent files lead back to their chat.
 
 import { ChatStorage } from "./storage.js";
 

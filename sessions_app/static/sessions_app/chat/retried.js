@@ -2,7 +2,7 @@
 
 import { t } from "./language.js";
 
-/** Make the errors quiet after which the same invocation has gone on. */
+/** Make each error quiet that a later article of its invocation follows. */
 export function quietRetriedErrors(articles) {
   const last = new Map(articles.map((article) => [article.dataset.invocation, article]));
   for (const article of articles) {

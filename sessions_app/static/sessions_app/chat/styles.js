@@ -1,4 +1,4 @@
-// Stylesheets of what most pages show only when asked for. The modules that show such things wait for theirs.
+// Stylesheets of parts that most pages show only on request. The module of such a part waits for its own.
 
 const loads = {};
 

@@ -11,7 +11,7 @@ const MAX_NAMES = 20;
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 
-/** Upload files; those beyond a limit are refused in words. */
+/** Upload files; tell the person of those beyond a limit. */
 export function upload(uploads, files) {
   const { mostFiles } = uploads.region.dataset;
   const beyond = [];
@@ -32,7 +32,7 @@ export function show(uploads) {
   uploads.region.replaceChildren(...uploads.items.map((item) => makeChip(uploads, item)));
 }
 
-/** Tell the server that a file is not wanted; it keeps what a message refers to. */
+/** Tell the server that a file is not wanted. The server keeps files that a message refers to. */
 export function discard(uploads, item) {
   if (item.state !== "ready") item.request.abort();
   else if (!item.isSent) post(uploads.region.dataset.removeUrl, { name: item.name, version: item.version }).catch(() => {});

@@ -57,7 +57,7 @@ export class Uploads {
     return files;
   }
 
-  /** Upload files; those beyond a limit are refused in words. */
+  /** Upload files; tell the person of those beyond a limit. */
   async add(files) {
     const { upload } = await import("./upload_files.js");
     upload(this, files);
