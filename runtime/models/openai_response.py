@@ -31,7 +31,8 @@ class ChatChunks:
     """Converts the chunks of one streamed answer; function calls arrive with the finish reason."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, _Call] = {}
+        self._calls: list[_Call] = []
+        self._latest_by_index: dict[int, _Call] = {}
         self._refusal = ""
 
     def convert(self, chunk: ChatCompletionChunk) -> types.GenerateContentResponse | None:
@@ -42,9 +43,7 @@ class ChatChunks:
         choice = chunk.choices[0]
         parts = self._parts(choice.delta) if choice.delta else []
         if choice.finish_reason:
-            return _ending(
-                chunk.model, parts, self._calls_in_order(), choice.finish_reason, self._refusal, usage
-            )
+            return _ending(chunk.model, parts, self._calls, choice.finish_reason, self._refusal, usage)
         if not parts and usage is None:
             return None
         return _response(chunk.model, types.Candidate(content=_content(parts)), usage)
@@ -57,17 +56,16 @@ class ChatChunks:
 
     def _add_call(self, delta: ChoiceDeltaToolCall) -> None:
         """Add a piece of a call. Some servers send no index, or the same one for each call, but with a new id."""
-        index = delta.index if delta.index is not None else max(self._calls, default=0)
-        call = self._calls.get(index)
+        latest = self._calls[-1] if self._calls else None
+        call = latest if delta.index is None else self._latest_by_index.get(delta.index)
         if call is None or (delta.id and call.id and delta.id != call.id):
-            index = index if call is None else max(self._calls) + 1
-            call = self._calls[index] = _Call(delta.id)
+            call = _Call(delta.id)
+            self._calls.append(call)
+        if delta.index is not None:
+            self._latest_by_index[delta.index] = call
         if delta.function is not None:
             call.name += delta.function.name or ""
             call.arguments += delta.function.arguments or ""
-
-    def _calls_in_order(self) -> list[_Call]:
-        return [self._calls[index] for index in sorted(self._calls)]
 
 
 def whole_response(completion: ChatCompletion) -> types.GenerateContentResponse:

@@ -167,6 +167,15 @@ def test_m3_calls_with_one_index_are_told_apart_by_their_ids() -> None:
     assert [(found.id, found.args) for found in last.function_calls] == [("a", {"n": 1}), ("b", {"n": 2})]
 
 
+def test_m3_pieces_of_a_call_join_the_latest_call_with_their_index() -> None:
+    chunks = ChatChunks()
+    for piece in (call("a", '{"n": 1}'), call("b", '{"n": '), call("", "2}")):
+        chunks.convert(chunk(piece))
+    last = chunks.convert(chunk({}, "tool_calls"))
+    assert last is not None and last.function_calls is not None
+    assert [(found.id, found.args) for found in last.function_calls] == [("a", {"n": 1}), ("b", {"n": 2})]
+
+
 @pytest.mark.parametrize(
     ("arguments", "finish_reason", "expected"),
     [
