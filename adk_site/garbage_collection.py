@@ -1,8 +1,8 @@
-"""Garbage collector settings for processes that import a site of a million objects and live long.
+"""Garbage collector settings for processes that import the whole site.
 
-With Python's defaults the collector scans about 200,000 permanent objects again and again. In a server each scan blocks
-the event loop for a fifth of a second, and a busy process spends a fifth of its CPU time on scans. The start of any
-process takes a fifth longer.
+The imports leave about 200,000 objects that the collector tracks. With Python's defaults it scans them again and again,
+although they are permanent. In a server each scan blocks the event loop for a fifth of a second, and a busy process
+spends a fifth of its CPU time on scans. The start of any process takes a fifth longer.
 """
 
 import gc

@@ -55,7 +55,7 @@ class ChildPython:
                 process.wait()
                 with self._lock:
                     self._process = None  # Another process may get its number.
-            return _result(_text(out), _text(err), process.returncode, problem)
+            return _result(_read_output(out), _read_output(err), process.returncode, problem)
 
     def kill(self) -> None:
         """End the process and what it started, from any thread."""
@@ -96,7 +96,7 @@ def _result(stdout: str, stderr: str, status: int, problem: str | None) -> CodeE
     return CodeExecutionResult(stdout=stdout, stderr=stderr, exit_code=status)
 
 
-def _text(file: IO[bytes]) -> str:
+def _read_output(file: IO[bytes]) -> str:
     file.seek(0)
     text = file.read(4 * MAX_OUTPUT_CHARACTERS + 1).decode("utf-8", "replace")
     if len(text) <= MAX_OUTPUT_CHARACTERS:

@@ -29,7 +29,7 @@ def is_quotation(content: types.Content) -> bool:
 
 
 def quote(introduction: str, text: str) -> str:
-    """Return the text between marks; marks inside the text are made harmless."""
+    """Return the text between marks; marks inside the text are escaped."""
     return f"{introduction}:\n<quotation>\n{_MARK.sub('&lt;', text)}\n</quotation>"
 
 

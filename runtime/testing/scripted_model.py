@@ -62,10 +62,7 @@ class ScriptedModel(BaseLlm):
 
     def _next_turn(self) -> Turn:
         if not self.turns:
-            number = len(self._requests)
-            raise AssertionError(
-                f"The agent calls the model for the {number}. time, and the script has {number - 1} turns: add one."
-            )
+            raise AssertionError(f"The script has no turn for model call {len(self._requests)}: add one.")
         turn: Turn = self.turns.pop(0)
         return turn
 

@@ -117,7 +117,7 @@ def test_a_script_that_is_too_short_says_so(
     clerk: LlmAgent, scripted_model: ScriptModel, run_agent: AgentRunner
 ) -> None:
     scripted_model(clerk, call("price", item="lamp"))
-    with pytest.raises(AssertionError, match=r"calls the model for the 2\. time, and the script has 1 turns"):
+    with pytest.raises(AssertionError, match="no turn for model call 2"):
         run_agent(clerk, "How much is a lamp?")
 
 
