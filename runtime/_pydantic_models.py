@@ -62,17 +62,17 @@ def construct(model: type[Model], /, **values: Any) -> Model:
 
 def copy_of(model: Model) -> Model:
     """Return what `model.model_copy()` returns."""
-    return _copied(model, model.__dict__.copy(), model.__pydantic_fields_set__.copy())
+    return _make_copy(model, model.__dict__.copy(), model.__pydantic_fields_set__.copy())
 
 
 def copy_with(model: Model, /, **changes: Any) -> Model:
     """Return what `model.model_copy(update=changes)` returns."""
     attributes = model.__dict__.copy()
     attributes.update(changes)
-    return _copied(model, attributes, model.__pydantic_fields_set__.union(changes))
+    return _make_copy(model, attributes, model.__pydantic_fields_set__.union(changes))
 
 
-def _copied(model: Model, attributes: dict[str, Any], given: set[str]) -> Model:
+def _make_copy(model: Model, attributes: dict[str, Any], given: set[str]) -> Model:
     extra, private = model.__pydantic_extra__, model.__pydantic_private__
     copied = new_object(type(model))
     set_values(copied, attributes)

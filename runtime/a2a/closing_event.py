@@ -34,7 +34,7 @@ async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> 
     if reply.state in WAITING:
         parts, asked = _ask_person(reply, parts, event)
     shown = [part for one in parts for part in converted_by(reply.convert, one)]
-    shown = [await _stored(context, part, index) for index, part in enumerate(shown)]
+    shown = [await _store_file(context, part, index) for index, part in enumerate(shown)]
     shown += [types.Part(function_call=call) for call in asked]
     if shown:
         event.content = types.Content(role="model", parts=shown)
@@ -108,7 +108,7 @@ def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
     return types.FunctionCall(id=new_call_id(), name=REMOTE_INPUT, args={"input_required": text})
 
 
-async def _stored(context: Context, part: types.Part, index: int) -> types.Part:
+async def _store_file(context: Context, part: types.Part, index: int) -> types.Part:
     """Return the part; a file is stored as an artifact if there is a service for artifacts."""
     blob = part.inline_data
     if blob is None or context.invocation.artifact_service is None:

@@ -29,10 +29,10 @@ def to_a2a(part: types.Part) -> Part | None:
         return with_metadata(Part(text=encodable(part.text)), metadata)
     if part.inline_data and part.inline_data.data is not None:
         blob = part.inline_data
-        return _file(blob.mime_type, blob.display_name, raw=blob.data)
+        return _file_part(blob.mime_type, blob.display_name, raw=blob.data)
     if part.file_data and part.file_data.file_uri:
         file = part.file_data
-        return _file(file.mime_type, file.display_name, url=encodable(file.file_uri or ""))
+        return _file_part(file.mime_type, file.display_name, url=encodable(file.file_uri or ""))
     if part.executable_code and part.executable_code.code:
         return Part(text=encodable(f"```\n{part.executable_code.code}\n```"))
     if part.code_execution_result and part.code_execution_result.output:
@@ -157,7 +157,7 @@ class FileBudget:
         return types.Part(inline_data=types.Blob(data=data, mime_type=mime_type, display_name=name))
 
 
-def _file(mime_type: str | None, name: str | None, **content: Any) -> Part:
+def _file_part(mime_type: str | None, name: str | None, **content: Any) -> Part:
     part = Part(media_type=encodable(mime_type or ""), **content)
     if name:
         part.filename = encodable(name)

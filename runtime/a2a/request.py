@@ -143,10 +143,10 @@ def _answers_in(event: Event, known: RemoteConversation) -> list[Part | None]:
         return []
     asked = {call.id: call for call in known.event.get_function_calls()}
     answers = [part.function_response for part in parts_of(event) if part.function_response]
-    return [_answer(asked[one.id], one, known) for one in answers if one.id in asked]
+    return [_answer_part(asked[one.id], one, known) for one in answers if one.id in asked]
 
 
-def _answer(
+def _answer_part(
     call: types.FunctionCall, answer: types.FunctionResponse, known: RemoteConversation
 ) -> Part | None:
     """Return an answer for the remote agent: to its call if there was one, else as a text."""

@@ -51,7 +51,7 @@ class _ConfigFile:
 
     def agent(self) -> BaseAgent:
         """Return the agent of this file."""
-        config = self._parsed_file()
+        config = self._parse_file()
         if not isinstance(config, dict):
             raise self._error("the file has no keys. Write at least `name: my_agent`")
         agent_class = self._read("agent_class", self._agent_class, config.pop("agent_class", None))
@@ -63,7 +63,7 @@ class _ConfigFile:
         agent: BaseAgent = self._read("", lambda given: agent_class(**given), values)
         return agent
 
-    def _parsed_file(self) -> Any:
+    def _parse_file(self) -> Any:
         try:
             self._text = self._path.read_text(encoding="utf-8")
             return parse_yaml(self._text)
@@ -132,15 +132,15 @@ class _ConfigFile:
     def _code(self, value: Any) -> Any:
         if isinstance(value, list):
             return [self._code(item) for item in value]
-        return self._object(_parsed(CodeConfig, "name", value).name)
+        return self._object(_parse_reference(CodeConfig, "name", value).name)
 
     def _schema(self, value: Any) -> Any:
         if isinstance(value, dict) and value.keys() != {"name"}:
             return value
-        return self._object(_parsed(CodeConfig, "name", value).name)
+        return self._object(_parse_reference(CodeConfig, "name", value).name)
 
     def _agent(self, value: Any) -> BaseAgent:
-        reference = _parsed(AgentRefConfig, "config_path", value)
+        reference = _parse_reference(AgentRefConfig, "config_path", value)
         if reference.config_path is not None:
             return self._agent_of_file(reference.config_path)
         agent = self._object(reference.code)
@@ -160,7 +160,7 @@ class _ConfigFile:
         return _ConfigFile(path, self._chain).agent()
 
     def _tool(self, value: Any) -> Any:
-        config = _parsed(ToolConfig, "name", value)
+        config = _parse_reference(ToolConfig, "name", value)
         tool = getattr(runtime.tools, config.name, None) or self._object(config.name)
         args = dict(config.args) if config.args else {}
         if inspect.isclass(tool) and issubclass(tool, BaseTool | BaseToolset):
@@ -172,7 +172,7 @@ class _ConfigFile:
         return tool(ToolArgsConfig(**args)) if args else tool
 
 
-def _parsed(model: type[ConfigT], key: str, value: Any) -> ConfigT:
+def _parse_reference(model: type[ConfigT], key: str, value: Any) -> ConfigT:
     """Return the reference in a value. A plain text is the value of the reference's `key`."""
     return model.model_validate({key: value} if isinstance(value, str) else value)
 

@@ -51,7 +51,7 @@ async def compact(
     plan = plan_compaction(config, session.events, ended) if config else None
     if config is None or plan is None:
         return None
-    overlap = await _overlap(config, service, session, plan.previous)
+    overlap = await _load_overlap(config, service, session, plan.previous)
     summary = await _choose_summarizer(app, config).maybe_summarize_events(
         events=plan.summarizer_input(overlap)
     )
@@ -71,7 +71,7 @@ async def compact(
     return await service.append_event(session, _summary_event(plan, summary, content=content, note=note))
 
 
-async def _overlap(
+async def _load_overlap(
     config: EventsCompactionConfig, service: BaseSessionService, session: Session, previous: Event | None
 ) -> Sequence[Event]:
     """Return the events of the last invocations that the previous summary replaces."""

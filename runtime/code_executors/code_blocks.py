@@ -33,7 +33,7 @@ def code_as_text(
     contents: Sequence[types.Content], code: Delimiters, result: Delimiters
 ) -> list[types.Content]:
     """Return the contents with code and results as delimited text; a result comes from the user's side."""
-    return [_converted(content, code, result) for content in contents]
+    return [_content_as_text(content, code, result) for content in contents]
 
 
 def _has_result(parts: Sequence[types.Part], index: int) -> bool:
@@ -54,16 +54,16 @@ def _first_block(text: str, delimiters: Sequence[Delimiters]) -> tuple[str, str]
     return (text[:start], code) if code else None
 
 
-def _converted(content: types.Content, code: Delimiters, result: Delimiters) -> types.Content:
+def _content_as_text(content: types.Content, code: Delimiters, result: Delimiters) -> types.Content:
     parts = content.parts or []
     if not any(part.executable_code or part.code_execution_result for part in parts):
         return content
     is_result = len(parts) == 1 and parts[0].code_execution_result is not None
-    converted = [_text_part(part, code, result) for part in parts]
+    converted = [_part_as_text(part, code, result) for part in parts]
     return types.Content(role="user" if is_result else content.role, parts=converted)
 
 
-def _text_part(part: types.Part, code: Delimiters, result: Delimiters) -> types.Part:
+def _part_as_text(part: types.Part, code: Delimiters, result: Delimiters) -> types.Part:
     if part.executable_code:
         return types.Part(text=f"{code[0]}{part.executable_code.code or ''}{code[1]}")
     if part.code_execution_result:

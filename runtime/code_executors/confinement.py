@@ -178,7 +178,7 @@ def confine(limits: ProcessLimits) -> None:
     if not limits.isolate:
         return
     calls = _SYSTEM_CALLS[platform.machine()]
-    _check(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _checked(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _allow_files(os.getcwd())
     _drop_capabilities(calls)
     _deny_system_calls(calls)
@@ -226,13 +226,13 @@ def _allow_files(directory: str) -> None:
     attributes = struct.pack("QQQ", rights, _TCP_RIGHTS, _SCOPES)[
         : 8 if version < 4 else 16 if version < 6 else 24
     ]
-    ruleset = _check(_libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
+    ruleset = _checked(_libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     for path in (*_READABLE, *_READABLE_SYSTEM_INFO, *_python_directories()):
-        _allow(ruleset, path, _READ_FILE | _READ_DIR)
+        _allow_path(ruleset, path, _READ_FILE | _READ_DIR)
     for path in _DEVICES:
-        _allow(ruleset, path, _READ_FILE | _WRITE_FILE)
-    _allow(ruleset, directory, rights & ~_EXECUTE)
-    _check(_libc().syscall(_RESTRICT_SELF, ruleset, 0))
+        _allow_path(ruleset, path, _READ_FILE | _WRITE_FILE)
+    _allow_path(ruleset, directory, rights & ~_EXECUTE)
+    _checked(_libc().syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
@@ -245,31 +245,31 @@ def _python_directories() -> set[str]:
     return {os.path.realpath(path) for path in paths if path}
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
+def _allow_path(ruleset: int, path: str, rights: int) -> None:
     if not os.path.exists(path):
         return
     if not os.path.isdir(path):
         rights &= _READ_FILE | _WRITE_FILE | _TRUNCATE
     opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        _check(_libc().syscall(_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0))
+        _checked(_libc().syscall(_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0))
     finally:
         os.close(opened)
 
 
 def _drop_capabilities(calls: _SystemCalls) -> None:
     header, data = struct.pack("Ii", _CAPSET_VERSION_3, 0), bytes(24)
-    _check(_libc().syscall(calls.capset, header, data))
+    _checked(_libc().syscall(calls.capset, header, data))
 
 
 def _deny_system_calls(calls: _SystemCalls) -> None:
-    program = b"".join(struct.pack("HBBI", *instruction) for instruction in _filter(calls))
+    program = b"".join(struct.pack("HBBI", *instruction) for instruction in _filter_program(calls))
     buffer = ctypes.create_string_buffer(program, len(program))
     attributes = struct.pack("HP", len(program) // 8, ctypes.addressof(buffer))
-    _check(_libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, attributes, 0, 0))
+    _checked(_libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, attributes, 0, 0))
 
 
-def _filter(calls: _SystemCalls) -> Iterable[tuple[int, int, int, int]]:
+def _filter_program(calls: _SystemCalls) -> Iterable[tuple[int, int, int, int]]:
     """Yield the instructions of a filter: code, steps to skip if true, steps to skip if false, operand."""
     number, arch, first_argument = 0, 4, 16
     refuse = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
@@ -300,7 +300,7 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _check(result: int) -> int:
+def _checked(result: int) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), "The process cannot be isolated")
     return result

@@ -48,7 +48,7 @@ class Judge:
 
         async def sample() -> V | None:
             async with limit:
-                return _read(await self._answer(text), verdict_type)
+                return _verdict_in(await self._answer(text), verdict_type)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -81,7 +81,7 @@ class Judge:
         return answer
 
 
-def _read(answer: str, verdict_type: type[V]) -> V | None:
+def _verdict_in(answer: str, verdict_type: type[V]) -> V | None:
     """Return the verdict in an answer, which may have other words around it; None when there is none."""
     begin, end = answer.find("{"), answer.rfind("}")
     try:

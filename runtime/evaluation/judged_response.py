@@ -107,7 +107,7 @@ class RubricsOfFinalResponse(Metric):
         }
         answers = await self._judge.verdicts(RUBRICS_INSTRUCTION, material, _PropertyVerdicts)
         verdicts = [verdict for answer in answers for verdict in answer.verdicts]
-        scores = [_judged(rubric, verdicts) for rubric in rubrics]
+        scores = [_score_rubric(rubric, verdicts) for rubric in rubrics]
         judged = [one.score for one in scores if one.score is not None]
         if len(judged) < len(scores):
             missing = next(one.rubric_id for one in scores if one.score is None)
@@ -125,7 +125,7 @@ class RubricsOfFinalResponse(Metric):
         return list(rubrics.values())
 
 
-def _judged(rubric: Rubric, verdicts: Sequence[_PropertyVerdict]) -> RubricScore:
+def _score_rubric(rubric: Rubric, verdicts: Sequence[_PropertyVerdict]) -> RubricScore:
     own = [one for one in verdicts if one.rubric_id == rubric.rubric_id]
     if not own:
         return RubricScore(rubric_id=rubric.rubric_id)

@@ -125,23 +125,23 @@ def _block(part: types.Part, ids: CallIds) -> list[Json]:
         call = part.function_call
         return [{"type": "tool_use", "id": ids.of_call(call), "name": call.name, "input": call.args or {}}]
     if part.function_response is not None:
-        return [_result(part.function_response, ids)]
+        return [_result_block(part.function_response, ids)]
     if part.inline_data is not None:
-        return [_file(part.inline_data)]
+        return [_file_block(part.inline_data)]
     if part.file_data is not None:
-        return [_linked_file(part.file_data)]
+        return [_linked_file_block(part.file_data)]
     text = part_text(part)
     return [{"type": "text", "text": text}] if text.strip() else []
 
 
-def _result(response: types.FunctionResponse, ids: CallIds) -> Json:
+def _result_block(response: types.FunctionResponse, ids: CallIds) -> Json:
     text, call_id = response_text(response), ids.of_response(response)
     if call_id is None:
         return {"type": "text", "text": f"Result of {response.name}: {text}"}
     return {"type": "tool_result", "tool_use_id": call_id, "content": text}
 
 
-def _file(blob: types.Blob) -> Json:
+def _file_block(blob: types.Blob) -> Json:
     mime_type, data = (blob.mime_type or "").partition(";")[0], blob.data or b""
     if mime_type.startswith("text/"):
         return {"type": "text", "text": data.decode(errors="replace")}
@@ -149,7 +149,7 @@ def _file(blob: types.Blob) -> Json:
     return {"type": _block_type(mime_type), "source": source}
 
 
-def _linked_file(file: types.FileData) -> Json:
+def _linked_file_block(file: types.FileData) -> Json:
     block_type, uri = _block_type(file.mime_type or ""), file.file_uri or ""
     if not uri.startswith(("https://", "http://")):
         raise unreadable_file(file.mime_type or "")

@@ -41,7 +41,7 @@ class MessageEvents:
             case "content_block_stop":
                 return self._response(self._stop_block())
             case "message_delta":
-                self._add_output(event.usage.output_tokens)
+                self._set_output_tokens(event.usage.output_tokens)
                 if event.delta.stop_reason is not None:
                     return self._last_response(event.delta.stop_reason)
         return None
@@ -83,7 +83,7 @@ class MessageEvents:
                 self._has_malformed_call = True
         return []
 
-    def _add_output(self, tokens: int) -> None:
+    def _set_output_tokens(self, tokens: int) -> None:
         if self._usage is not None:
             prompt = self._usage.prompt_token_count or 0
             counts = {"candidates_token_count": tokens, "total_token_count": prompt + tokens}

@@ -41,18 +41,18 @@ class ChatChunks:
         if not chunk.choices:
             return _response(chunk.model, usage=usage) if usage else None
         choice = chunk.choices[0]
-        parts = self._parts(choice.delta) if choice.delta else []
+        parts = self._add_delta(choice.delta) if choice.delta else []
         if choice.finish_reason:
-            return _ending(chunk.model, parts, self._calls, choice.finish_reason, self._refusal, usage)
+            return _last_response(chunk.model, parts, self._calls, choice.finish_reason, self._refusal, usage)
         if not parts and usage is None:
             return None
         return _response(chunk.model, types.Candidate(content=_content(parts)), usage)
 
-    def _parts(self, delta: ChoiceDelta) -> list[types.Part]:
+    def _add_delta(self, delta: ChoiceDelta) -> list[types.Part]:
         self._refusal += delta.refusal or ""
         for call in delta.tool_calls or []:
             self._add_call(call)
-        return _said(delta.content, delta)
+        return _text_parts(delta.content, delta)
 
     def _add_call(self, delta: ChoiceDeltaToolCall) -> None:
         """Add a piece of a call. Some servers send no index, or the same one for each call, but with a new id."""
@@ -80,20 +80,20 @@ def whole_response(completion: ChatCompletion) -> types.GenerateContentResponse:
         for call in message.tool_calls or []
         if call.type == "function"
     ]
-    parts = _said(message.content, message)
-    return _ending(
+    parts = _text_parts(message.content, message)
+    return _last_response(
         completion.model, parts, calls, choice.finish_reason or "stop", message.refusal or "", usage
     )
 
 
-def _said(text: str | None, source: object) -> list[types.Part]:
+def _text_parts(text: str | None, source: object) -> list[types.Part]:
     """Return thoughts and text. vLLM and DeepSeek call thoughts `reasoning_content`, others `reasoning`."""
     thought = getattr(source, "reasoning_content", None) or getattr(source, "reasoning", None)
     parts = [types.Part(text=thought, thought=True)] if isinstance(thought, str) and thought else []
     return [*parts, types.Part(text=text)] if text else parts
 
 
-def _ending(
+def _last_response(
     model: str,
     parts: list[types.Part],
     calls: list[_Call],

@@ -37,7 +37,7 @@ def says(text: str = "", *, by: str | None = None) -> EventMatcher:
 def calls(name: str, /, **args: Any) -> EventMatcher:
     """Match an event that calls a function with these arguments; the call may have more."""
     return EventMatcher(
-        _text("calls", name, args),
+        _expression("calls", name, args),
         lambda event: any(call.name == name and _has(call.args, args) for call in event.get_function_calls()),
     )
 
@@ -45,7 +45,7 @@ def calls(name: str, /, **args: Any) -> EventMatcher:
 def responds(name: str, /, **response: Any) -> EventMatcher:
     """Match an event with a function's response that has these items. A result that is no dict is the item `result`."""
     return EventMatcher(
-        _text("responds", name, response),
+        _expression("responds", name, response),
         lambda event: any(
             answer.name == name and _has(answer.response, response)
             for answer in event.get_function_responses()
@@ -65,9 +65,9 @@ def outline(item: object) -> str:
     if not isinstance(item, Event):
         return repr(item)
     words = [
-        *(_text("calls", call.name or "", call.args or {}) for call in item.get_function_calls()),
+        *(_expression("calls", call.name or "", call.args or {}) for call in item.get_function_calls()),
         *(
-            _text("responds", answer.name or "", answer.response or {})
+            _expression("responds", answer.name or "", answer.response or {})
             for answer in item.get_function_responses()
         ),
         *([f"transfers_to({item.actions.transfer_to_agent!r})"] if item.actions.transfer_to_agent else []),
@@ -82,5 +82,5 @@ def _has(found: Mapping[str, Any] | None, expected: Mapping[str, Any]) -> bool:
     return all(key in items and items[key] == value for key, value in expected.items())
 
 
-def _text(verb: str, name: str, items: Mapping[str, Any]) -> str:
+def _expression(verb: str, name: str, items: Mapping[str, Any]) -> str:
     return f"{verb}({', '.join([repr(name), *(f'{key}={value!r}' for key, value in items.items())])})"
