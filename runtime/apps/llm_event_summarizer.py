@@ -85,7 +85,8 @@ class LlmEventSummarizer(BaseEventsSummarizer):
                 if not response.partial:
                     answer = response
         if answer.error_code:
-            raise ModelError(answer.error_code, answer.error_message or "The events could not be summarized.")
+            message = answer.error_message or "The events could not be summarized."
+            raise ModelError(answer.error_code, message, answer.error_detail or "")
         return answer
 
 

@@ -194,8 +194,8 @@ async def test_a_custom_template_needs_the_placeholder() -> None:
     assert story(model.requests[0].contents) == ["user: Sum up {braces} in verse:\nuser: one"]
     with pytest.raises(ConfigurationError, match="conversation_history"):
         LlmEventSummarizer(model, prompt_template="Sum up.")
-    with pytest.raises(ModelError, match="BUSY"):
-        model.turns = [LlmResponse(error_code="BUSY")]
+    with pytest.raises(ModelError, match="BUSY: at 9 of 9"):
+        model.turns = [LlmResponse(error_code="BUSY", error_detail="at 9 of 9")]
         await summarizer.maybe_summarize_events(events=events)
     assert await summarizer.maybe_summarize_events(events=[Event(author="user")]) is None
 
