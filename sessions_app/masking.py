@@ -197,7 +197,8 @@ def _normalized(key: str) -> str:
 
 
 def _is_secret(key: str, value: Any) -> bool:
-    return value not in (None, True, False, "") and _names_secret(key, conf().masked_keys)
+    reveals_nothing = value is None or value == "" or isinstance(value, bool)
+    return not reveals_nothing and _names_secret(key, conf().masked_keys)
 
 
 def _mask_members(value: Any, mask_value: Any) -> Any:

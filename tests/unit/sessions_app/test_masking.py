@@ -108,9 +108,11 @@ def test_what_only_resembles_a_secret_stays(text: str) -> None:
 
 
 def test_a_value_under_the_key_of_a_secret_is_masked_whole() -> None:
-    value = {"user:token": [SECRET], "client_secret": {"a": SECRET}, "password": None, "cookie": "", "n": 1}
-    masked = {"user:token": MASK, "client_secret": MASK, "password": None, "cookie": "", "n": 1}
+    value = {"user:token": [SECRET], "client_secret": {"a": SECRET}, "cvc": 0, "cvv": 1}
+    masked = {"user:token": MASK, "client_secret": MASK, "cvc": MASK, "cvv": MASK}
+    harmless = {"password": None, "cookie": "", "api_key": True, "id_token": False, "n": 1}
     assert mask(value) == mask_keys(value) == json.loads(mask_json(json.dumps(value))) == masked
+    assert mask(harmless) == mask_keys(harmless) == json.loads(mask_json(json.dumps(harmless))) == harmless
     assert mask_keys({"said": f"password={SECRET}"}) == {"said": f"password={SECRET}"}
     assert mask_member("user:api_key", f'"{SECRET}"') == MASK
 
