@@ -112,6 +112,8 @@ def _take_back_expired(seconds: float) -> bool:
             threads.run(finish_interrupted_rewind(session_id))
         except Exception:  # one session must not keep the others from going on
             logger.exception("Session %s was not reconciled after a rewind", session_id)
+    # Last, because the broker may be away: no later sweep finishes the rewinds of these sessions.
+    for session_id in released:
         send_run_session(session_id)
     return len(released) == leases.BATCH_SIZE
 

@@ -20,6 +20,7 @@ from sessions_app.scheduling import firing
 from sessions_app.tasks import sweep
 from tests.integration.job_helpers import sweep_jobs
 from tests.integration.locks import blocked, held
+from tests.integration.pages.page_helpers import add_event
 from tests.integration.schedule_helpers import fire_due_tasks
 from tests.integration.session_helpers import claim_invocation, create_session, session_row
 
@@ -123,6 +124,23 @@ def queue_message(pk: UUID) -> str:
         WITH s AS (SELECT id FROM sessions_app_session WHERE id = '{pk}' FOR UPDATE)
         INSERT INTO sessions_app_invocation (session_id, invocation_id, client_id, message, status, owner, attempts)
         SELECT id, 'e-late', 'late', '{{}}', 'queued', '', 0 FROM s"""
+
+
+def test_a_broker_that_is_away_keeps_no_interrupted_rewind_from_being_finished(
+    person: User, background_end: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(session_id: UUID) -> None:
+        raise ConnectionError("no broker")
+
+    monkeypatch.setattr(tasks, "send_run_session", refuse)
+    for key in ("s1", "s2"):
+        session = models.Session.objects.create(app_name="garden", user=person, key=key)
+        add_event(session, "Water.", author="user", invocationId="e-1")
+        add_event(session, author="user", invocationId="e-2", actions={"rewindBeforeInvocationId": "e-1"})
+        add_jobs(session, 1)
+        threads.run(session_lease.acquire(session.pk, owner="dead", lease_seconds=-1))
+    sweep()
+    assert {job.status for job in ToolJob.objects.all()} == {"cancelled"}
 
 
 @pytest.mark.usefixtures("loop_end")
