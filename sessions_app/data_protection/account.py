@@ -1,4 +1,4 @@
-"""Deletion of a user's account, however it is asked for: it erases the person's data in the same transaction."""
+"""Erasure of a person's data in the transaction that deletes the user's account, by whichever code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def erase_with_account(instance: Any, **kwargs: Any) -> None:
     erase_shared_rows(instance.pk, tombstone)
     _delete_admin_log(instance)
     _delete_logins(instance)
-    _delete_wrong_passwords(instance)
+    _delete_sign_in_records(instance)
     finish(tombstone)
 
 
@@ -52,8 +52,8 @@ def _delete_admin_log(user: Any) -> None:
         entries.filter(content_type=about, object_id=str(user.pk)).delete()
 
 
-def _delete_wrong_passwords(user: Any) -> None:
-    """Delete what django-axes has recorded about sign-ins with the user's name."""
+def _delete_sign_in_records(user: Any) -> None:
+    """Delete the records of django-axes about sign-ins with the user's name."""
     if apps.is_installed("axes"):
         for model in apps.get_app_config("axes").get_models():
             if hasattr(model, "username"):

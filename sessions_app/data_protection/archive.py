@@ -20,7 +20,7 @@ class Archive:
     """Files below one target. Each file is written as a stream of chunks; none is held in memory.
 
     A path that ends with `.zip` becomes a zip file, another one a directory. The target is readable by its owner
-    only. A `manifest.json` with all other files is written last: an archive without it is incomplete.
+    only. A `manifest.json` that lists all other files is written last: an archive without it is incomplete.
 
     Raises:
         ConflictError: the target exists.
@@ -83,7 +83,7 @@ class Archive:
 
 
 def as_json(value: Any) -> bytes:
-    """Return the value as JSON; times, UUIDs and keys of other types become text."""
+    """Return the value as JSON. A value of a type that JSON lacks, such as a time or a UUID, becomes text."""
     return json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace")
 
 

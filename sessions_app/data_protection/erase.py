@@ -59,7 +59,7 @@ def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session
     """Stop the session's work, then delete the session with everything that belongs to it.
 
     Args:
-        among: sessions that may be erased; all without it. A session that leaves them meanwhile is kept.
+        among: sessions that may be erased; None permits all. A session that has left them meanwhile is kept.
 
     Raises:
         NotFoundError: there is no such session to erase.
@@ -111,8 +111,9 @@ def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
 def _stop_session(rows: QuerySet[Session], *, by: Any) -> None:
     """Stop the work of the one session in `rows`, if it is still there.
 
-    Committed before the session is deleted, so that a process that runs the session is refused and does not wait.
-    Looks at the session under the lock of its row: a person may restore a deleted session at any moment.
+    Commits before the session is deleted: the next append of a process that runs the session is refused, and does
+    not wait for the deletion. Reads the session under the lock of its row, because a person may restore a deleted
+    session at any moment.
     """
     with transaction.atomic():
         session = rows.only("pk").select_for_update().first()
@@ -134,7 +135,7 @@ def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
 
 
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
-    """Delete what belongs to the user and to no session: state, files, saved credentials, API keys and acts on them."""
+    """Delete the user's rows that belong to no session, and count them in the tombstone."""
     rows: dict[str, QuerySet[Any]] = {
         "user_states": rows_of_person(UserState, user_pk),
         "artifacts": rows_of_person(Artifact, user_pk),

@@ -55,8 +55,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "acts": ("session_id", "action", "subject_kind", "subject_id", "seq", "actor_kind", "at"),
     "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
 }  # fmt: skip
-"""Exported fields by kind, which names the file. Notes, names and addresses of staff and the site's internals are not
-among them."""
+"""Exported fields by kind; the kind names the file. The site's internals, and the notes, names and addresses of staff
+are left out."""
 API_KEY_FIELDS = (
     "id", "name", "prefix", "scopes", "requests_per_minute", "tokens_per_day", "created_at", "expires_at",
     "last_used_at", "revoked_at",
@@ -96,7 +96,7 @@ def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         _write_sessions(archive, rows_of_person(Session, user_pk))
         states = rows_of_person(UserState, user_pk).values("app_name", "state")
         archive.write_list("user_states.json", map(mask, states.iterator(ROWS_PER_QUERY)))
-        # Never the credentials themselves, encrypted or not.
+        # The credentials themselves are not exported, not even encrypted.
         credentials = rows_of_person(SavedCredential, user_pk).order_by("pk").values("app_name", "saved_at")
         archive.write_list("credentials.json", credentials.iterator(ROWS_PER_QUERY))
         keys = rows_of_person(ApiKey, user_pk).order_by("created_at", "pk").values(*API_KEY_FIELDS)
@@ -125,7 +125,7 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
 
 
 def _session_rows(sessions: QuerySet[Session]) -> Iterator[dict[str, Any]]:
-    """Yield the row of each session; its mark covers the state, too."""
+    """Yield the row of each session. Its `is_masked` covers the state, too, which is in the session's own file."""
     chain = Func(F("log_hash"), Value("hex"), function="encode", output_field=TextField())
     for session in sessions.annotate(log_sha256=chain).order_by("pk").iterator(ROWS_PER_QUERY):
         row = {name: getattr(session, name) for name in (*SESSION_FIELDS, "log_sha256")}
@@ -163,7 +163,7 @@ def session_head(session: Session) -> dict[str, Any]:
 
 
 def _state_of(session: Session) -> dict[str, Any]:
-    """Return the state of the session and of its person. App state is left out: it is no person's."""
+    """Return the state of the session and of its person. App state is left out, as it belongs to no person."""
     shared = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id).first()
     return ScopedState(user=shared.state if shared else {}, session=session.state).merged()
 
@@ -176,7 +176,7 @@ def _session_json(session: Session) -> Iterator[bytes]:
 
 
 def _bodies(session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the events' JSON up to the row's `last_seq`: the state of the row contains no later event."""
+    """Yield the JSON of the events up to `session.last_seq`: the state that was read with it has no later changes."""
     seq = 0
     events = Event.objects.filter(session=session, seq__lte=session.last_seq)
     while page := list(events.after(seq).values_list("seq", "body")[:ROWS_PER_QUERY]):

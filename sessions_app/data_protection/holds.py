@@ -10,7 +10,7 @@ from sessions_app.models import LegalHold, Session
 
 
 def without_held(sessions: QuerySet[Session]) -> QuerySet[Session]:
-    """Return the sessions that neither a hold on the session nor one on its user covers."""
+    """Return the sessions without an active hold on them or on their user."""
     holds = LegalHold.objects.active()
     sessions = sessions.exclude(pk__in=holds.filter(session__isnull=False).values("session"))
     return sessions.exclude(user__in=holds.filter(user__isnull=False).values("user"))
@@ -23,7 +23,7 @@ def set_hold(hold: LegalHold, *, by: Actor) -> None:
 
 
 def lift_hold(hold: LegalHold, *, by: Actor, reason: str) -> bool:
-    """Lift the hold. False, with nothing written, when it was lifted before."""
+    """Lift the hold. Return False, and write nothing, when it was lifted before."""
     active = LegalHold.objects.active().filter(pk=hold.pk)
     lifted = {"lifted_by_id": by.user_pk, "lifted_by_name": by.name, "lift_reason": reason}
     return bool(active.update(lifted_at=Now(), **lifted))

@@ -37,7 +37,7 @@ class Imported:
 
 
 def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False) -> Imported:
-    """Store the session of an archive for a user, with its id: all of it, or nothing.
+    """Store the session of an archive for a user, under its original id, in one transaction.
 
     Invocations, jobs and scheduled tasks are not imported: nothing begins to run. `user:` values that the user has
     stay as they are.
@@ -66,7 +66,7 @@ def _check_manifest(archive: ZipFile) -> None:
         raise InvalidInputError(f"The manifest and the files of the archive differ: '{odd[0]}'.")
     for name, expected in listed.items():
         if _measure(archive, name) != expected:
-            raise InvalidInputError(f"'{name}' has not the size and SHA-256 that the manifest names.")
+            raise InvalidInputError(f"'{name}' does not have the size and SHA-256 that the manifest names.")
 
 
 def _measure(archive: ZipFile, name: str) -> tuple[int, str]:
@@ -114,8 +114,9 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
 
 def _reason_for_doubt(session: Session, log_hash: str, *, is_masked: bool) -> str:
     if bytes(session.log_hash).hex() != log_hash:
-        return f"The events have not the hash of the original log, {log_hash}: values were masked or changed."
-    # The hash covers the events only: a secret in the initial state, or of another session's event, is not in them.
+        return f"The events do not match the hash of the original log, {log_hash}: values were masked or changed."
+    # The hash covers the events only. Masked values may also be in the initial state, or in state that other
+    # sessions wrote.
     if is_masked:
         return f"The state has {MASK} in place of values: the export left the original ones out."
     return ""
@@ -133,7 +134,7 @@ def _insert_event(session_pk: UUID, body: Any, before: Any) -> None:
         )
 
 
-# As the append statement does, without a lease: nobody else knows the session yet.
+# Inserts an event as the append statement does, but without a lease: no other process knows the session yet.
 _INSERT = """
 WITH given AS MATERIALIZED (SELECT %(body)s::jsonb AS body, %(before)s::jsonb AS before), s AS (
     UPDATE sessions_app_session t SET last_seq = last_seq + 1,

@@ -1,4 +1,4 @@
-"""Removal of what no row refers to any more: files without an artifact, and expired logins."""
+"""Deletion of artifact files without a row, and of expired login sessions."""
 
 from __future__ import annotations
 

@@ -58,5 +58,5 @@ def rows_of_sessions(kind: str, sessions: QuerySet[Session]) -> QuerySet[Any]:
 
 
 def rows_of_person(model: type[M], user_pk: Any) -> QuerySet[M]:
-    """Return the person's rows of a table; of files, also those that the sessions share."""
+    """Return the person's rows of a table; of `Artifact`, also the files that all sessions share."""
     return model._default_manager.filter(user_id=user_pk)

@@ -31,7 +31,7 @@ UNSENT_DAYS = 7
 
 
 def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
-    """Yield the expired sessions by the reason in words, the longest unused first.
+    """Yield each reason in words with the sessions that have expired for it, the longest unused first.
 
     Sessions are kept while they have queued or running work, an active scheduled task, or a legal hold.
     """
@@ -41,24 +41,24 @@ def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
     for days, of_apps in [*settings, (default, ~Q(app_name__in=days_by_app))]:
         if days:
             unused = Session.objects.filter(of_apps, updated_at__lt=timezone.now() - timedelta(days=days))
-            yield f"not used for {days} days", _without_used(unused).order_by("updated_at", "pk")
+            yield f"not used for {days} days", _exclude_in_use(unused).order_by("updated_at", "pk")
     yield (
         f"without a message for {UNSENT_DAYS} days",
-        _without_used(_never_begun()).order_by("updated_at", "pk"),
+        _exclude_in_use(_never_begun()).order_by("updated_at", "pk"),
     )
 
 
 def _never_begun() -> QuerySet[Session]:
-    """Return the sessions that the upload of a file created, and to which no message came.
+    """Return the old sessions that the upload of a file created, and to which no message was sent.
 
-    A session of the ADK API has a key of its own, or a state.
+    The sessions of the ADK API are not among them: they have a key of their own, or a state.
     """
     created_by_pages = Session.objects.filter(key=Cast("pk", CharField()), initial_state={})
     old = created_by_pages.filter(updated_at__lt=timezone.now() - timedelta(days=UNSENT_DAYS))
     return old.filter(~Exists(Invocation.objects.filter(session=OuterRef("pk"))), title="", last_seq=0)
 
 
-def _without_used(sessions: QuerySet[Session]) -> QuerySet[Session]:
+def _exclude_in_use(sessions: QuerySet[Session]) -> QuerySet[Session]:
     in_use: tuple[QuerySet[Any], ...] = (
         Invocation.objects.filter(status__in=InvocationStatus.active()),
         ToolJob.objects.filter(status__in=JobStatus.active()),
@@ -80,7 +80,7 @@ def erase_expired_sessions() -> int:
 
 
 def _try_erase(session_pk: UUID, order: ErasureOrder, expired: QuerySet[Session]) -> bool:
-    """Erase the session; False when it cannot be erased, which must not keep the others."""
+    """Erase the session. Return False when that fails, so that the others are erased nonetheless."""
     try:
         erase_session(session_pk, order, among=expired)
     except (NotFoundError, LegalHoldError):  # used, erased or held meanwhile

@@ -27,8 +27,8 @@ FENCE_SECONDS = 60
 def stop_work(session_pk: UUID, *, by: Any) -> None:
     """Cancel the session's invocations, jobs and scheduled tasks, and take its lease from the process that has it.
 
-    The process can no longer write, even if the message does not reach it. The model is not told: no response of a
-    cancelled job is delivered. After a crash the lease expires like any other.
+    The process can no longer write, even if the request to stop does not reach it. The model is not told: no response
+    of a cancelled job is delivered. After a crash the lease expires like any other.
     """
     with transaction.atomic():
         fence = timezone.now() + timedelta(seconds=FENCE_SECONDS)
@@ -59,7 +59,7 @@ def _tell_processes(invocation_ids: Sequence[str], job_ids: Sequence[str]) -> No
             threads.run(_cancel(invocation_id))
         for job_id in job_ids:
             current_app.control.revoke(job_id, terminate=True, signal="SIGUSR1")
-    except Exception:  # the row is written: neither can write any more
+    except Exception:  # the rows already keep both from writing
         logger.warning("Processes could not be told to stop", exc_info=True)
 
 

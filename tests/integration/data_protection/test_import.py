@@ -194,7 +194,7 @@ def test_what_was_changed_is_refused_with_the_place(session: Session, person: Us
         files["sessions.json"] = b'[{"id": 5}]'
 
     for change, with_manifest, words in (
-        (forge, False, f"'{name}' has not the size"),
+        (forge, False, f"'{name}' does not have the size"),
         (forge, True, "masked or changed"),
         (add, False, "differ: '../evil'"),
         (drop, False, "no manifest.json"),
