@@ -21,7 +21,7 @@ class Fork:
     Attributes:
         parent: `seq` of the event that all alternatives follow; 0 at the beginning of the log.
         alternatives: `seq` of the first event of each alternative, oldest first.
-        seq: the one of them that is in effect.
+        seq: `seq` of the first event of the alternative that is in effect.
     """
 
     parent: int
@@ -40,25 +40,27 @@ class Fork:
 
     @property
     def previous(self) -> int | None:
-        """First event of the alternative before the effective one."""
+        """First event of the alternative before the effective one; None for the oldest."""
         return self.alternatives[self.number - 2] if self.number > 1 else None
 
     @property
     def following(self) -> int | None:
-        """First event of the alternative after the effective one."""
+        """First event of the alternative after the effective one; None for the newest."""
         return self.alternatives[self.number] if self.number < self.count else None
 
 
 def find_forks(session: Session, rewinds: Rewinds) -> list[Fork]:
     """Return the forks of the effective log up to `session.last_seq`, in order. One query if there were rewinds.
 
-    Only an alternative with a message counts: after a rewind, a job may have answered, and nothing else happened.
+    Only an alternative with a message of the person counts: after a rewind there may be the response of a job alone.
 
     Args:
         rewinds: the rewinds of this part of the log.
     """
-    starts = _starts(rewinds, session.last_seq)
-    with_message = _with_message(session, rewinds, {start for seqs in starts.values() for start in seqs})
+    starts = _starts_by_parent(rewinds, session.last_seq)
+    with_message = _starts_with_message(
+        session, rewinds, {start for seqs in starts.values() for start in seqs}
+    )
     found: list[Fork] = []
     for parent in sorted(starts):
         alternatives = sorted(starts[parent] & with_message)
@@ -68,8 +70,8 @@ def find_forks(session: Session, rewinds: Rewinds) -> list[Fork]:
     return found
 
 
-def _starts(rewinds: Rewinds, last_seq: int) -> dict[int, set[int]]:
-    """Return the events that follow each event to which a rewind went back, by its `seq`."""
+def _starts_by_parent(rewinds: Rewinds, last_seq: int) -> dict[int, set[int]]:
+    """Return the `seq`s of the events that follow each fork, by the `seq` of the event to which a rewind went back."""
     starts: defaultdict[int, set[int]] = defaultdict(set)
     for step in rewinds.path.steps:
         parent = step.last_kept or 0
@@ -78,8 +80,8 @@ def _starts(rewinds: Rewinds, last_seq: int) -> dict[int, set[int]]:
     return {parent: seqs for parent, seqs in starts.items() if len(seqs) > 1}
 
 
-def _with_message(session: Session, rewinds: Rewinds, starts: Iterable[int]) -> set[int]:
-    """Return the starts with a message of the person between them and the next rewind."""
+def _starts_with_message(session: Session, rewinds: Rewinds, starts: Iterable[int]) -> set[int]:
+    """Return the starts that a message of the person follows, or that are one, before the next rewind."""
     ends = sorted(rewinds.times)
     ranges = {
         start: range(start, next((seq for seq in ends if seq > start), session.last_seq + 1))

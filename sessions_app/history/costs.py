@@ -11,7 +11,7 @@ from sessions_app.conf import Conf
 
 PER_MILLION = 1e-6
 MAX_TOKENS = 2**31 - 1
-"""Largest count that is believed; the JSON keeps what the event said."""
+"""Largest count that is added up: a larger one counts as 0. The JSON of the event keeps it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Usage:
 
     @classmethod
     def of_json(cls, metadata: object) -> Self:
-        """Return the usage that the `usageMetadata` of a stored event tells; odd values count as 0."""
+        """Return the usage in the `usageMetadata` of an event. All but numbers up to `MAX_TOKENS` counts as 0."""
         if not isinstance(metadata, Mapping):
             return cls()
         return cls(**{field: sum(_count(metadata.get(key)) for key in keys) for field, keys in _KEYS.items()})

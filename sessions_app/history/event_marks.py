@@ -56,12 +56,14 @@ def scheduled_mark(client_id: str) -> dict[str, Any] | None:
 
 
 def answer_mark(invocation_id: str, actor_kind: str, actor_name: str) -> dict[str, Any]:
-    """Return the mark for the events of an invocation that answers a call of another one, whose id they may have.
+    """Return the mark for the events of an invocation that answers a call.
+
+    These events may have the id of the invocation that made the call.
 
     Args:
         invocation_id: the invocation's own id, by which its row with the actor is found.
         actor_kind: kind of the actor who answered.
-        actor_name: name of the actor, which the mark has when it is staff.
+        actor_name: name of the actor; the mark has it for staff only.
     """
     name = {"name": actor_name} if actor_kind == ActorKind.STAFF else {}
     return {ANSWER: {"invocation": invocation_id, "by": actor_kind, **name}}
@@ -80,7 +82,7 @@ def writer_of(invocation_id: str | None, custom_metadata: Mapping[str, Any] | No
 def answerer_in(event: Event) -> tuple[str, str]:
     """Return kind and name of the actor who gave the answer in the event, other than the session's person.
 
-    Both are empty for answers of the person; the name is that of staff.
+    Both are empty for an answer of the person. The name is empty for an answer of the site, too.
     """
     mark = (event.custom_metadata or {}).get(ANSWER)
     if not isinstance(mark, Mapping) or mark.get("by") not in (ActorKind.STAFF, ActorKind.SITE):

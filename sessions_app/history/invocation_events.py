@@ -34,7 +34,10 @@ def _position_before(invocation: Invocation) -> int:
 
 
 def events_of(session_id: UUID, invocation_ids: Collection[str]) -> QuerySet[Event]:
-    """Return the events that the invocations of a session wrote; those of an answer have a mark."""
+    """Return the events that the invocations of a session wrote.
+
+    An event of an answer belongs to the invocation in its mark, as its `invocation_id` may be that of the call.
+    """
     mark = KeyTransform(ANSWER, KeyTransform("customMetadata", "body"))
     events = Event.objects.filter(session_id=session_id)
     own = Q(invocation_id__in=invocation_ids, answer__isnull=True) | Q(answer__in=invocation_ids)

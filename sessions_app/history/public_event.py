@@ -1,4 +1,4 @@
-"""Events as their person may have them: without the app's state, which is everybody's, and secrets of credentials."""
+"""Events as their person may see them: without the app's state, which all people share, and without credentials."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from runtime.sessions.state import State
 from sessions_app.masking import mask_keys
 
 _CREDENTIALS = ('AuthCredential"', '"authType"', '"auth_type"')
-"""Parts of the JSON of an event with a credential."""
+"""Texts of which the JSON of an event with a credential has at least one."""
 
 
 def public_body(body: str) -> str:
-    """Return an event's JSON as its person may have it. It is parsed only if it may hold what is left out."""
+    """Return an event's JSON as its person may see it. The JSON is parsed only if there may be parts to leave out."""
     has_app_state = f'"{State.APP_PREFIX}' in body
     has_credential = any(mark in body for mark in _CREDENTIALS)
     if not has_app_state and not has_credential:

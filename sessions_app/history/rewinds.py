@@ -1,4 +1,4 @@
-"""Rewinds in a stored log: the log keeps the events that they undid, the chat does not show them."""
+"""Rewinds in a stored log: the log keeps the events that a rewind undid, and the chat does not show them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RewoundRange:
 
     Attributes:
         since: time of the rewind that begins the range, else of the one just before it; None without either.
-        at: time of the last rewind in it; None when no rewind in it has one that a calendar has.
+        at: time of the last rewind in it with a valid time; None without one.
     """
 
     first: int
@@ -67,7 +67,7 @@ class Rewinds:
         for last, at in self.times.items():
             kept = bisect_right(stops, last)
             stop = stops[kept - 1] if kept else 1
-            if ranges and stop <= first:  # nothing between the range before and this one
+            if ranges and stop <= first:  # no effective event between the range before and this one
                 before = ranges.pop()
                 ranges.append(replace(before, last=last, at=at or before.at))
             else:
@@ -106,7 +106,7 @@ async def rewound_from(session_id: UUID, seq: int) -> int:
 
 
 def _rewinds_in(events: EventQuerySet) -> tuple[list[Rewind], dict[int, datetime | None]]:
-    """Return the rewinds that name an invocation in a way that the runtime reads, and their times by `seq`."""
+    """Return the rewinds whose target is text, as the runtime requires, and their times by `seq`."""
     # Read as text: PostgreSQL stores numbers that Python refuses.
     typed = events.rewinds().annotate(
         kind_of_target=Func(F(_TARGET), function="jsonb_typeof", output_field=TextField())

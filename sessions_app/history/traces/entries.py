@@ -19,9 +19,9 @@ from sessions_app.history.costs import MAX_TOKENS, Usage
 from sessions_app.models import Event, EventKind
 
 MAX_ENTRIES = 500
-"""Entries of an invocation that a trace reads."""
+"""Most entries of an invocation that a trace reads."""
 MAX_CHILD_CALLS = 200
-"""Model calls of agents that ran as tools that a trace shows for each event."""
+"""Most child calls, which are model calls of agents that ran as tools, that a trace shows for each event."""
 _NAME_LENGTH = 200
 _CALLS_OF_EVENT = 100
 
@@ -137,7 +137,11 @@ class TraceEntry:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], at: float) -> Self:
-        """Return the entry of a row of `entries_of`; values of odd types are as if absent."""
+        """Return the entry of a row of `entries_of`. A value of an unexpected type counts as absent.
+
+        Args:
+            at: time of the entry when the row has none, in seconds since the epoch.
+        """
         facts = row["facts"]
         return cls(
             seq=row["seq"],
@@ -179,13 +183,13 @@ class TraceEntry:
 
 
 def entries_of(session_id: UUID, invocation_id: str) -> list[TraceEntry]:
-    """Return the entries of an invocation, oldest first, and one more than `MAX_ENTRIES` when there are more."""
+    """Return the entries of an invocation, oldest first; one more than `MAX_ENTRIES` when there are more."""
     events = Event.objects.filter(session=session_id, invocation_id=invocation_id).order_by("seq")
     return _read(events.values("seq", "kind", "happened_at", facts=_FACTS)[: MAX_ENTRIES + 1])
 
 
 def answers_of_person(session_id: UUID, after: int, call_ids: frozenset[str]) -> list[TraceEntry]:
-    """Return the messages, of any invocation, that answer one of the calls."""
+    """Return the person's messages after the event `after`, of any invocation, that answer one of the calls."""
     if not call_ids:
         return []
     answered = RawSQL(f"({_ANSWERS}) && %s", (list(call_ids),))  # noqa: S611  # a parameter
@@ -206,7 +210,7 @@ def _read(rows: Any) -> list[TraceEntry]:
 
 
 def _numbers(name: str, path: str) -> str:
-    """Return SQL for an item of an object: the numbers of an object of the event that are of a believable size."""
+    """Return SQL of a name and a value: the numbers up to `MAX_TOKENS` in the object at a path of the event."""
     found = f"body #> '{{{path}}}'"
     return f"""'{name}', (
         SELECT jsonb_object_agg(key, value)

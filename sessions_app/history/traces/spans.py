@@ -1,7 +1,7 @@
 """Spans of an invocation, derived from its log entries: pure functions.
 
 A span is an interval with a cause: an agent call, a model call, a tool call, a wait. Nothing about spans is
-stored, so that a trace is the same after a restart, and also for invocations from before there were traces.
+stored: the log alone makes the trace.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sessions_app.history.traces.entries import CallEntry, ChildCall, TraceEntry
 
 
 class SpanKind(StrEnum):
-    """Cause of a span. The last three are waits: nothing of the site works in them."""
+    """Cause of a span. The last three are waits, in which the invocation does not run."""
 
     AGENT = "agent"
     MODEL = "model"
@@ -39,7 +39,7 @@ class Span:
         depth: levels of the tree above the span.
         model: the model by whose prices the usage is counted.
         usage: tokens of a model call, or of the agents that ran as tools.
-        is_estimated: True when the start is that of the event before, as no start was recorded.
+        is_estimated: True when no start was recorded, so that the time of the event before stands for it.
         first_word: seconds from the start to the first word of a model's answer.
         failed_attempts: model calls that failed before the one that answered.
         error: error code.
@@ -100,7 +100,7 @@ def waiting_calls(entries: Iterable[TraceEntry]) -> frozenset[str]:
 
 @dataclass
 class _AgentCall:
-    """An agent's uninterrupted run of events on one branch, with what happened in it."""
+    """An agent's uninterrupted series of events on one branch, with the spans in it."""
 
     span: Span
     children: list[Span] = field(default_factory=list)
@@ -148,7 +148,10 @@ class _Walk:
         return found
 
     def _start_of(self, entry: TraceEntry) -> float:
-        """Return the time before the entry at which its agent had nothing left to do."""
+        """Return the time of the last entry before this one on its branch or below, else on the nearest branch above.
+
+        Without such an entry this is the time of the entry itself.
+        """
         branch = entry.branch
         while branch and branch not in self._last:
             branch = branch.rpartition(".")[0]
@@ -173,7 +176,7 @@ class _Walk:
                 yield wait
 
     def _tool_span(self, entry: TraceEntry, call_id: str) -> Span:
-        """Return the run of a tool; a rerun after a person's answer begins with that answer."""
+        """Return the span of a tool call. A call that runs after a person's answer begins with that answer."""
         call, asked = self._calls.get(call_id, (CallEntry(call_id, call_id), self._entries[0]))
         messages = [one.at for one in self._messages if asked.seq < one.seq < entry.seq]
         start = max([asked.at, *messages])
