@@ -142,7 +142,8 @@ def _insert(artifact: Artifact) -> Artifact:
     """Insert the row with the next version number; return it, or the one that was stored before."""
     for _ in range(ATTEMPTS):
         last = _versions(artifact).aggregate(last=Max("version"))["last"]
-        # After the number is read: a request that stores the same file at this moment takes the number.
+        # Looked for after the number is read: a request that stores the same upload later takes this number, and the
+        # insertion below fails.
         if stored := _stored_before(artifact):
             return stored
         artifact.version = 0 if last is None else last + 1
@@ -159,9 +160,12 @@ def _insert(artifact: Artifact) -> Artifact:
 
 
 def check_size(user: Any, more: int) -> None:
-    """Raise `LimitExceededError` when the user's artifacts would be too large with so many bytes more.
+    """Check that the user's artifacts and `more` bytes stay within `artifact_bytes_per_person`.
 
-    In the transaction of an insert the sum is locked, so that concurrent saves cannot exceed the limit together.
+    In the transaction of an insertion the sum is locked, so that concurrent saves cannot exceed the limit together.
+
+    Raises:
+        LimitExceededError: they are too large together.
     """
     most = conf().artifact_bytes_per_person
     if not most:

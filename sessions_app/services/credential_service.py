@@ -25,7 +25,7 @@ Owner = tuple[str, Any, str]
 
 
 class DjangoCredentialService(BaseCredentialService):
-    """Keeps credentials for `ADK["saved_credential_days"]` after they were saved, and until the person is erased."""
+    """Keeps a credential for `saved_credential_days` after it was saved, but no longer than the person's account."""
 
     async def load_credential(
         self, auth_config: AuthConfig, callback_context: CredentialContext
@@ -78,7 +78,7 @@ def _save(owner: Owner, credential: AuthCredential) -> None:
 
 
 def _sealed_name(owner: Owner) -> str:
-    """Return the name under which the credential is encrypted: a copy in another person's row has another name."""
+    """Return the name under which the credential is encrypted. Copied to another person's row, it is not found."""
     return "\n".join(map(str, owner))
 
 

@@ -11,7 +11,7 @@ INLINE_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"}
 PDF = "application/pdf"
 BINARY = "application/octet-stream"
 BEGINNING = 4096
-"""Number of first bytes that decide."""
+"""Number of bytes at the beginning of a file that decide its type."""
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -23,7 +23,7 @@ _FURTHER_TYPES = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "
 
 
 def signed_type(beginning: bytes) -> str | None:
-    """Return the type whose signature the bytes begin with: an image that browsers show, or PDF."""
+    """Return the type whose signature the bytes begin with: an image that browsers show, or PDF; None for others."""
     if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for signature, kind in _SIGNATURES if beginning.startswith(signature)), None)
@@ -43,13 +43,13 @@ def detect_type(filename: str, beginning: bytes) -> str:
 
 
 def named_type(filename: str) -> str | None:
-    """Return the type that the end of the name stands for."""
+    """Return the type for the extension of the name; None for an unknown extension."""
     suffix = f".{filename.rpartition('.')[2].lower()}"
     return _FURTHER_TYPES.get(suffix) or mimetypes.guess_type(filename)[0]
 
 
 def _is_utf8(beginning: bytes) -> bool:
-    """True for text. A character may be cut at the end."""
+    """True for UTF-8 text without NUL. The last character may be cut."""
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(beginning[:BEGINNING])
     except UnicodeDecodeError:

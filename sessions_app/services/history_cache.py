@@ -43,7 +43,7 @@ class CachedEvent(NamedTuple):
 
 
 async def read_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[list[CachedEvent]]:
-    """Yield the events of pages of stored bodies in slices, between which other tasks run. Closes the generator."""
+    """Yield the events of pages of stored bodies in slices, between which other tasks run. Closes `pages`."""
     is_first = True
     async with aclosing(pages):
         async for page in pages:
@@ -88,7 +88,11 @@ class History:
         return self.skipped + len(self.events)
 
     def add(self, after: int, stored: Sequence[CachedEvent]) -> int:
-        """Append the events that follow `after`, unless there is a gap; return their memory."""
+        """Append those of the events that are new, unless there is a gap; return their bytes.
+
+        Args:
+            after: `seq` of the event before the first one of `stored`.
+        """
         new = stored[self.last_seq - after :] if after <= self.last_seq else []
         events = [one.event for one in new]
         self.events += events
@@ -124,9 +128,10 @@ class HistoryCache:
         self._evict_least_recently_used()
 
     def extend(self, name: SessionName, session_id: UUID, after: int, stored: Iterable[CachedEvent]) -> None:
-        """Append the events that follow `after`.
+        """Append the new ones of the events to the cached history of a session; `after` is as in `History.add`.
 
-        A summary drops the history instead: few of the cached events are still in effect, so the next load is cheaper.
+        A summary among them drops the history: few of its events are still in effect, and the next load reads only
+        those.
         """
         history = self.get(name)
         if history is None:

@@ -1,7 +1,7 @@
-"""Requests of the API under keys of their clients: claimed by one process, answered again for a day.
+"""Requests of the API under idempotency keys: one process handles a request, and its response is repeated for a day.
 
-A request whose process has died is handled once more. A row that it creates has the id `id_of_created`, by which the
-second attempt finds the row of the first.
+A request whose process has died is handled once more. A row that a request creates has the id `id_of_created`, by which
+the second attempt finds the row of the first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOCKED = timedelta(seconds=60)
 
 @dataclass(frozen=True)
 class RequestKey:
-    """Identity of a request: `fingerprint` tells it from another one under the same key."""
+    """Identity of a request. Another `fingerprint` under the same key is another request."""
 
     user_pk: Any
     caller: str
@@ -67,7 +67,7 @@ def claim(request: RequestKey) -> IdempotentRequest:
 def id_of_created(row: IdempotentRequest) -> UUID:
     """Return the id of the thing that the request creates, the same in each attempt.
 
-    A key that is used again after a day names another thing. Nobody else can foresee the id, and take it.
+    A key that is used again after a day names another thing. Nobody else can foresee the id and take it.
     """
     words = f"{row.pk} {row.caller} {row.key}"
     return UUID(bytes=salted_hmac(__name__, words, algorithm="sha256").digest()[:16], version=4)
@@ -83,7 +83,7 @@ def finish(row: IdempotentRequest, session_pk: UUID | None, status: int, body: s
 
 
 def release(row: IdempotentRequest) -> None:
-    """Forget a request that has changed nothing: its client may correct it under the same key."""
+    """Delete the row of a request that has changed nothing, so that its client can correct it under the same key."""
     IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt).delete()
 
 

@@ -1,4 +1,4 @@
-"""Model calls of a run on their way into the database: each is stored with the event of its answer (contract M6)."""
+"""Model calls of an execution until they are stored, each with the event of its answer (contract M6)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _known_texts: OrderedDict[tuple[UUID, str], None] = OrderedDict()
 
 
 class ModelCallLog:
-    """The model calls of one execution that no event has taken yet.
+    """The model calls of one execution that are not stored yet.
 
     Args:
         hides_failures: True when the contents leave out how earlier attempts at the invocation failed.
@@ -45,7 +45,9 @@ class ModelCallLog:
             self._calls[call.event_id] = call
 
     def take(self, event: Event) -> RecordedCall | None:
-        """Return the record of the call that the event answers, or that ended without an answer because of it.
+        """Return the record of the model call that ended with the event; None without one.
+
+        An event with an error or of an interruption ends a call that has no answer.
 
         The record includes the calls of agents that ran as tools, when their answers are in the event.
         """
@@ -55,7 +57,7 @@ class ModelCallLog:
         try:
             children = self._take_children(event) if self._child_calls else []
             return self._record(call, children) if call or children else None
-        except Exception:  # An answer must not be lost over a trace.
+        except Exception:  # The answer is stored even without its trace.
             logger.exception("The model request of event %s cannot be recorded", event.id)
             return None
 
@@ -122,7 +124,7 @@ def _end_of(call: ModelCall) -> Record:
 
 
 def _storable_json(record: Record) -> str:
-    """Return the record as JSON for a jsonb column. Almost none has a character that must be replaced."""
+    """Return the record as JSON for a jsonb column. Only the rare record with an odd character is copied."""
     with suppress(PydanticSerializationError):
         text = to_json(record).decode()
         if "\\u0000" not in text:

@@ -23,7 +23,7 @@ MAX_CHUNKS = 10_000
 
 
 def create(session: Session, name: str, length: int, upload_id: UUID | None = None) -> ResumableUpload:
-    """Begin an upload to the session. Idempotent with an id.
+    """Begin an upload of `length` bytes to the session. Idempotent with an id.
 
     Raises:
         TooLargeError: the file is larger than the site takes.
@@ -68,7 +68,7 @@ def store_chunk(begun: ResumableUpload, offset: int, chunk: IO[bytes]) -> Resuma
             )
         if upload.chunks == MAX_CHUNKS:
             raise LimitExceededError(f"The upload has {MAX_CHUNKS} chunks. Delete it, and send larger ones.")
-        upload.offset += _store(upload, chunk)
+        upload.offset += _save_chunk(upload, chunk)
         upload.chunks += 1
         if upload.offset == upload.length:
             upload.artifact = _assemble(upload)
@@ -84,7 +84,7 @@ def delete_expired_uploads() -> None:
 
 def _lock(begun: ResumableUpload) -> ResumableUpload:
     with connection.cursor() as cursor:
-        # Lock order: the session, which the artifact's foreign key locks, before what is deleted with it.
+        # Lock order: the session, which the artifact's foreign key locks, before the upload, which is deleted with it.
         cursor.execute("SELECT 1 FROM sessions_app_session WHERE id = %s FOR KEY SHARE", [begun.session_id])
     rows = ResumableUpload.objects.select_for_update(skip_locked=True, of=("self",))
     upload = rows.select_related("session").filter(pk=begun.pk).first()
@@ -97,8 +97,8 @@ def _storage() -> Storage:
     return Artifact._meta.get_field("file").storage
 
 
-def _store(upload: ResumableUpload, chunk: IO[bytes]) -> int:
-    """Store the next chunk, in place of one that a process has stored before it died; return its size."""
+def _save_chunk(upload: ResumableUpload, chunk: IO[bytes]) -> int:
+    """Store the next chunk; return its size. It replaces a chunk that a process stored before it died."""
     storage, path = _storage(), upload.chunk_path(upload.chunks)
     storage.delete(path)
     storage.save(path, File(chunk))

@@ -96,7 +96,14 @@ class DjangoSessionService(BaseSessionService):
         session_id: str | None = None,
         pk: UUID | None = None,
     ) -> Session:
-        """Create a session as the contract says, with `pk` as its primary key."""
+        """Create a session as the contract says, with `pk` as its primary key.
+
+        Raises:
+            AlreadyExistsError: the user has a session with this id and app, or `pk` is in use.
+            InvalidInputError: the id cannot be stored.
+            NotFoundError: there is no such user.
+            SessionNotFoundError: the session was deleted just after its creation.
+        """
         scoped = ScopedState.split(as_json(without_temp(state or {})))
         key = (session_id or "").strip() or str(uuid4())
         if len(key) > KEY_LENGTH or not is_storable(key):
@@ -156,7 +163,10 @@ class DjangoSessionService(BaseSessionService):
         return None if _lacks_rewound_summary(history) else (loaded, history)
 
     async def _load_stored(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
-        """Load the session from PostgreSQL and cache it, unless a shorter history is cached, which invocations use."""
+        """Load the session from PostgreSQL. Cache it unless a history is cached.
+
+        The cached history is shorter then, and invocations use it.
+        """
         loaded = await event_log.load(_key(name), without_summed_up=not whole)
         if loaded is None:
             return None

@@ -19,7 +19,7 @@ BROWSER_TIME_ZONE_KEY = f"{State.USER_PREFIX}{BROWSER_TIME_ZONE}"
 
 
 def remember_time_zone(app_name: str, user: Any, time_zone: str) -> None:
-    """Store the browser's time zone in the user's state; most times it is there already, and nothing is written."""
+    """Store the browser's time zone in the user's state. Nothing is written if it is there already, as most times."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s::jsonb) "
@@ -57,7 +57,7 @@ def shared_states(app_name: str, users: Iterable[Any]) -> tuple[dict[str, Any], 
 
 
 def length_of_state(app_name: str, user: Any, session_id: UUID | None, replaced: ScopedState) -> int:
-    """Return the length, as JSON, of the state of a session and of its person, without the keys that are replaced."""
+    """Return the length, in characters of JSON, of the state of a session and its person without the replaced keys."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT COALESCE((SELECT length((state - %s::text[])::text) FROM sessions_app_session WHERE id = %s), 0) "

@@ -37,7 +37,8 @@ def _delete_batch(ids: list[UUID]) -> int:
         return 0
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # An append that adds a reference holds the lock shared: it finds the text, which stays, or stores it anew.
+            # An append that adds a reference holds the lock shared. Before this deletion it finds the text, which then
+            # stays; after the deletion it stores the text anew.
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('adk:texts'))")
         deleted, _ = unused.delete()
     return deleted

@@ -84,7 +84,7 @@ def check_upload(upload: UploadedFile[Any]) -> str:
 
 
 def artifact_name(name: str) -> str:
-    """Return the artifact's name for a file: on one line, without folders, and of the session only."""
+    """Return the artifact's name for a file: on one line, without folders, and without `user:`."""
     last = storable(name).replace("\\", "/").rsplit("/", 1)[-1]
     printable = "".join(character for character in last if character.isprintable()).strip()
     while printable.startswith(USER_PREFIX):
@@ -121,7 +121,7 @@ def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactR
 
 
 def delete_upload(session: Session, file: FileName) -> None:
-    """Delete an upload that no message refers to; nothing when it is gone already.
+    """Delete an upload that no message refers to; do nothing when it is gone already.
 
     Raises:
         ConflictError: a message refers to the file, or a legal hold covers it.
