@@ -23,7 +23,7 @@ OUTPUT_MODES = ("text/plain", "application/octet-stream")
 
 
 def card_of(app: App, url: str) -> AgentCard:
-    """Return the card of an app that is served at the URL. Its agents below the root are not told."""
+    """Return the card of an app that is served at the URL. The card does not tell of agents below the root."""
     name, description = app.name, encodable(app.root_agent.description or app.name)
     bearer = HTTPAuthSecurityScheme(scheme="Bearer", description="An API key of the site.")
     return AgentCard(

@@ -1,4 +1,4 @@
-"""Events and questions of a task as A2A has them: pure functions."""
+"""Conversion of a task with its events and questions to A2A: pure functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ MAX_HISTORY = 100
 
 
 def task_of(task: SiteTask, artifacts: Iterable[Artifact], history_length: int | None = None) -> Task:
-    """Return the task, with the person's messages as its history."""
+    """Return the task, with the person's last messages as its history.
+
+    Args:
+        history_length: largest number of messages; None and larger values mean `MAX_HISTORY`.
+    """
     messages = [message for event in task.events if (message := message_of(task, event))]
     kept = MAX_HISTORY if history_length is None else min(history_length, MAX_HISTORY)
     return Task(
@@ -60,7 +64,7 @@ def status_of(task: SiteTask) -> TaskStatus:
 
 
 def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
-    """Return the news of the task's state; `progress` is a line about what happens."""
+    """Return an update with the task's status; `progress` is a line about the work that goes on."""
     status = status_of(task)
     if progress:
         parts = [Part(text=encodable(progress))]
@@ -69,14 +73,14 @@ def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
 
 
 def artifact_update(task: SiteTask, artifact: Artifact) -> TaskArtifactUpdateEvent:
-    """Return an artifact with its whole content, which takes the place of its pieces."""
+    """Return an update with a whole artifact, which takes the place of its pieces."""
     return TaskArtifactUpdateEvent(
         task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True
     )
 
 
 def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) -> TaskArtifactUpdateEvent:
-    """Return a piece of the text that an agent is writing."""
+    """Return an update with a piece of the text that an agent is writing."""
     artifact = Artifact(artifact_id=event_id, parts=[Part(text=encodable(text))])
     return TaskArtifactUpdateEvent(
         task_id=task.id, context_id=task.context_id, artifact=artifact, append=not is_first

@@ -1,6 +1,6 @@
 """Addresses of the agents that are served by A2A: ASGI applications beside Django's handler.
 
-Without the name of an app in `ADK["a2a_apps"]` nothing is served, and the package `a2a-sdk` is not needed.
+While `ADK["a2a_apps"]` names no app, nothing is served, and the package `a2a-sdk` is not needed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def reason_unreadable(body: bytes) -> str:
         value = json.loads(body)
     except (json.JSONDecodeError, UnicodeDecodeError):
         return ""
-    except (ValueError, RecursionError):  # The SDK's server would call it an error of its own.
+    except (ValueError, RecursionError):  # The SDK's server would report an internal error.
         return "The request is nested too deeply, or has a number with too many digits."
     try:
         # No response could repeat half a surrogate pair.
@@ -88,7 +88,7 @@ def reason_unreadable(body: bytes) -> str:
 
 
 async def _caller(scope: AsgiScope) -> Caller:
-    """Return the caller with the key of the request; browsers have no business here.
+    """Return the caller with the key of the request. The sign-in of a browser does not count.
 
     Raises:
         AuthenticationError: there is no key that is in force.
@@ -103,7 +103,7 @@ def _served(scope: AsgiScope) -> App:
     """Return the app of the address, if it is served by A2A.
 
     Raises:
-        NotFoundError: it is not.
+        NotFoundError: there is no such app, or it is not served.
     """
     name = scope["url_route"]["kwargs"]["app_name"]
     app = agent_registry.apps().get(name) if name in conf().a2a_apps else None
@@ -113,7 +113,7 @@ def _served(scope: AsgiScope) -> App:
 
 
 def _server() -> ModuleType:
-    """Return the module that needs the SDK, an optional package."""
+    """Import the module that needs the SDK, an optional package."""
     from sessions_app.a2a import server
 
     return server

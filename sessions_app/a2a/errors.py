@@ -30,7 +30,7 @@ _KINDS: tuple[tuple[type[AdkError], type[A2AError]], ...] = (
 
 @contextmanager
 def as_a2a_errors() -> Iterator[None]:
-    """Raise the A2AError for what a use case raises."""
+    """Raise an `A2AError` in place of the error of a use case."""
     try:
         yield
     except A2AError:

@@ -23,7 +23,7 @@ class ArtifactMaker:
     """Makes the artifacts of a task for one response.
 
     Args:
-        budget: bytes that the files of the response may still have, if it tells of several tasks.
+        budget: bytes that the files of the response may still have, if it has several tasks.
     """
 
     def __init__(self, task: SiteTask, budget: FileBudget | None = None) -> None:

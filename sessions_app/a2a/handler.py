@@ -43,7 +43,7 @@ CANCEL_SECONDS = 10.0
 
 
 class SiteRequestHandler(RequestHandler):
-    """Answers requests from the tables of the site; keeps nothing."""
+    """Answers requests from the tables of the site; has no state of its own."""
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
         """Begin or continue a task; return it when it is at rest, or immediately when the program wants that."""
@@ -116,7 +116,7 @@ class SiteRequestHandler(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Let an address be told when a task comes to rest."""
+        """Store an address that is told when a task comes to rest."""
         with as_a2a_errors():
             return await push.set_config(_agent(context), params)
 

@@ -26,14 +26,14 @@ from sessions_app.webhooks.signing import is_secret, signed_headers
 from sessions_app.webhooks.targets import check_url
 
 MAX_CONFIGS = 10
-"""Configurations of a task."""
+"""Most configurations of a task."""
 MAX_TEXT_LENGTH = 1_000
 SIGNING_SCHEME = "standard-webhooks"
 """Scheme of an `authentication` whose credentials sign the notifications, in place of being sent with them."""
 
 
 async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
-    """Store a configuration, in place of one with its id, and tell its address if the task is at rest already.
+    """Store a configuration, in place of one with the same id. If the task is at rest already, tell its address.
 
     Raises:
         TaskNotFoundError: the caller has no such task.
@@ -99,7 +99,7 @@ async def push_of(delivery: WebhookDelivery) -> Push | None:
 
 
 def _headers(config: TaskPushNotificationConfig, message_id: str, body: bytes) -> dict[str, str]:
-    """Return the headers that identify a notification, and by which its receiver knows the site."""
+    """Return the headers with the id of a notification, and with what proves to its receiver that the site sent it."""
     headers, authentication = {"webhook-id": message_id}, config.authentication
     if config.token:
         headers["x-a2a-notification-token"] = config.token

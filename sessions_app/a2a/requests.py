@@ -1,4 +1,4 @@
-"""Requests of programs to tasks: begin one, answer what it waits for, cancel it. Each is a use case of its person."""
+"""Requests of programs to tasks: begin one, answer what it waits for, cancel it. Each calls a use case for a person."""
 
 from __future__ import annotations
 
@@ -65,7 +65,13 @@ class AgentOfCaller:
         return await (self._answer(message) if message.task_id else self._begin(message))
 
     async def cancel(self, task_id: str) -> SiteTask:
-        """Cancel the invocations and jobs of a task; the agent is told of cancelled jobs."""
+        """Cancel the invocations and jobs of a task; the agent is told of cancelled jobs.
+
+        Raises:
+            PermissionDeniedError: the key may not run or read.
+            TaskNotFoundError: the caller's person has no such task.
+            TaskNotCancelableError: no invocation or job of the task is queued or runs.
+        """
         self.caller.require(Scope.RUN)
         task = await self.find(task_id)
         user, session_id = self.caller.user, task.session.pk
@@ -136,6 +142,6 @@ class AgentOfCaller:
 
 
 def _digest(agent: AgentOfCaller, message: Message) -> bytes:
-    """Return 16 bytes for the message that nobody else can foresee, the same when the message is sent again."""
+    """Return 16 bytes for the message: the same when it is sent again, and not to be foreseen by others."""
     words = f"{agent.caller.user.pk} {agent.app_name} {message.context_id} {message.message_id}"
     return salted_hmac("sessions_app.a2a", words, algorithm="sha256").digest()[:16]

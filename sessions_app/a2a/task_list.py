@@ -1,4 +1,4 @@
-"""List of a person's tasks with an app, in pages. The last invocations of tasks are the rows of the list."""
+"""List of a person's tasks with an app, in pages. A row of the list is the last invocation of a task."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class TaskPage:
 
 
 async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> TaskPage:
-    """Return tasks of the user with an app, those whose status changed last first.
+    """Return a page of the user's tasks with an app, the latest change of status first.
 
-    The state of a task is not stored. A page that is filtered by it may have fewer tasks than its size, and be followed
-    by others.
+    The state of a task is not stored. A page that is filtered by it may therefore have fewer tasks than its size,
+    although other pages follow.
 
     Raises:
         InvalidParamsError: the size, the length of the history or the token is wrong.

@@ -1,4 +1,4 @@
-"""TaskStream: the news of a task as A2A has them, until the task has ended or waits for the person."""
+"""TaskStream: the news of a task as updates of A2A, until the task has ended or waits for the person."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TaskEncoder:
 
 
 class TaskStream:
-    """Yields the updates of a task. A change without its content in the stream is read from the tables.
+    """Yields the updates of a task. Notices have no content: after one the task is read from the tables again.
 
     Attributes:
         task: the task as it was read last.
@@ -90,7 +90,7 @@ class TaskStream:
                 async for update in self._updates_of(kind, values):
                     yield update
                 if self.task.state != self._state:
-                    async for update in self._of_state():
+                    async for update in self._updates_of_state():
                         yield update
                 if self.task.is_at_rest:
                     return
@@ -103,40 +103,40 @@ class TaskStream:
                 self._begun.add(event_id)
                 yield piece_update(self.task, event_id, text, is_first=is_first)
         elif kind == EVENT:
-            async for update in self._of_event(values):
+            async for update in self._updates_of_event(values):
                 yield update
         else:
-            async for update in self._of_news(*values):
+            async for update in self._updates_of_news(*values):
                 yield update
 
-    async def _of_event(self, values: dict[str, Any]) -> AsyncIterator[Update]:
+    async def _updates_of_event(self, values: dict[str, Any]) -> AsyncIterator[Update]:
         event = event_to_show(values)
         writer = writer_of(event.invocation_id, event.custom_metadata)
         if writer not in self.task.invocation_ids:
             self.task = await load_task(self.task.invocations[0])
         if writer in self.task.invocation_ids and event.id not in self._sent_events:
-            async for update in self._of_events([event]):
+            async for update in self._updates_of_events([event]):
                 yield update
 
-    async def _of_events(self, events: Iterable[Event]) -> AsyncIterator[Update]:
+    async def _updates_of_events(self, events: Iterable[Event]) -> AsyncIterator[Update]:
         for event in events:
             self._sent_events.add(event.id)
             artifact = await ArtifactMaker(self.task).of_event(event)
             if artifact is not None:
                 yield artifact_update(self.task, artifact)
 
-    async def _of_news(self, changed: str, status: str, progress: str) -> AsyncIterator[Update]:
-        """Read the task anew, or yield the progress of a job that goes on."""
+    async def _updates_of_news(self, changed: str, status: str, progress: str) -> AsyncIterator[Update]:
+        """Yield the progress of a job that goes on; after other news read the task again."""
         known = {str(job.pk): str(job.status) for job in self.task.jobs}
         if progress and known.get(changed) == status:
             yield status_update(self.task, progress)
         else:
             self.task = await load_task(self.task.invocations[0])
 
-    async def _of_state(self) -> AsyncIterator[Update]:
-        """Yield the changed state, after all that was said before it."""
+    async def _updates_of_state(self) -> AsyncIterator[Update]:
+        """Yield the events that were not sent yet, then the changed state."""
         self._state = self.task.state
-        async for update in self._of_events(
+        async for update in self._updates_of_events(
             event for event in self.task.events if event.id not in self._sent_events
         ):
             yield update

@@ -25,7 +25,7 @@ from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session
 from sessions_app.ownership import User
 
 CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
-"""Prefixes of invocations that belong to the task of an earlier one."""
+"""Prefixes of the client ids of invocations that belong to the task of an earlier one."""
 MAX_ROUNDS = 50
 """Longest chain of answers, each to a call of the one before, that is read as one task."""
 
@@ -37,6 +37,7 @@ class SiteTask:
     Attributes:
         invocations: the first one has the id of the task.
         events: the events that they wrote, in the order of the log.
+        last_seq: `seq` of the last of these events; 0 without one.
         jobs: jobs of their calls.
         asked: calls that the person may answer.
         has_others_to_wait_for: True when a call waits for staff or for code of the site.
@@ -72,7 +73,7 @@ class SiteTask:
 
     @property
     def state(self) -> int:
-        """State of the task."""
+        """State of the task, a value of `TaskState`."""
         if any(row.status in InvocationStatus.active() for row in self.invocations):
             is_new = len(self.invocations) == 1 and self.invocations[0].status == InvocationStatus.QUEUED
             return TaskState.TASK_STATE_SUBMITTED if is_new else TaskState.TASK_STATE_WORKING
@@ -113,7 +114,7 @@ async def find_task(user: User, app_name: str, task_id: str) -> SiteTask | None:
 
 
 async def load_task(first: Invocation) -> SiteTask:
-    """Return the task of an invocation, whose session is loaded, with what continues it.
+    """Return the task that begins with an invocation, whose session is loaded.
 
     Raises:
         NotFoundError: the session was erased meanwhile.
