@@ -18,7 +18,7 @@ LABEL_WIDTH = 16
 
 
 def explain(app: App) -> Iterator[str]:
-    """Yield lines of at most `WIDTH` characters, longer words excepted."""
+    """Yield the explanation in lines of at most `WIDTH` characters; only a longer word exceeds them."""
     if app.plugins:
         yield _line("  ", ("plugins", ", ".join(plugin.name for plugin in app.plugins)))
     for _, agent in agents_of(app):

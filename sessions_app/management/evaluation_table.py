@@ -9,7 +9,7 @@ from typing import Any
 from sessions_app.evaluation.comparison import CaseReport, Change, MetricReport, count_changes
 from sessions_app.models import CaseStatus, Evaluation
 
-WIDEST_ID = 40
+MAX_ID_WIDTH = 40
 
 
 def table_of(reports: Sequence[CaseReport]) -> Iterator[str]:
@@ -29,7 +29,7 @@ def counted(evaluation: Evaluation) -> str:
 
 
 def summary_of(evaluation: Evaluation, reports: Sequence[CaseReport]) -> str:
-    """Return the counts in one sentence, with the changes since the run before."""
+    """Return the counts in words, with the changes since the previous evaluation."""
     counts = ", ".join(f"{number} {word}" for word, number in evaluation.counts.items())
     text = f"{counted(evaluation)}: {counts or 'none is left'}."
     if evaluation.previous is None:
@@ -40,7 +40,7 @@ def summary_of(evaluation: Evaluation, reports: Sequence[CaseReport]) -> str:
 
 
 def as_json(evaluation: Evaluation, reports: Sequence[CaseReport], page: str) -> dict[str, Any]:
-    """Return the outcome for scripts."""
+    """Return the outcome for scripts; `page` is the address of its page in the admin."""
     return {
         "evaluation": str(evaluation.pk),
         "app": evaluation.app_name,
@@ -77,7 +77,7 @@ def _row(report: CaseReport, names: Sequence[str]) -> list[str]:
     metrics = {metric.name: metric for metric in report.metrics}
     result = f"{report.row.status} ({report.change})"
     return [
-        shorten(_printable(report.row.eval_id), WIDEST_ID, placeholder="…"),
+        shorten(_printable(report.row.eval_id), MAX_ID_WIDTH, placeholder="…"),
         result,
         *(_cell(metrics.get(name)) for name in names),
     ]

@@ -15,7 +15,7 @@ from runtime.google_adk import runtime_name
 
 @dataclass(frozen=True)
 class ImportFlaw:
-    """A line of a folder's file that cannot work here."""
+    """A line of a file that cannot work in this environment."""
 
     file: Path
     line: int
@@ -26,7 +26,7 @@ class ImportFlaw:
 
 
 def flaws_of(folder: Path) -> Iterator[ImportFlaw]:
-    """Yield missing imports and files that are not Python. Imports that may fail are left out."""
+    """Yield the missing imports of a folder, and its files that are not Python. Imports that may fail are left out."""
     for file in sorted(folder.rglob("*.py")):
         if any(part.startswith(".") or part == "site-packages" for part in file.parts[len(folder.parts) :]):
             continue

@@ -34,7 +34,7 @@ class Probe:
 
 
 def probe(folder: Path, seconds: float) -> Probe:
-    """Load a folder in a child process, which is killed after a time."""
+    """Load a folder in a child process, which is killed after so many seconds."""
     with TemporaryDirectory() as directory:
         result = Path(directory) / "result.json"
         child = subprocess.Popen(  # noqa: S603 (this module)

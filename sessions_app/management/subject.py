@@ -12,7 +12,7 @@ from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.ownership import User
 
 MAX_NAMES = 10
-"""Names of people in an error."""
+"""Most names of people in an error."""
 
 
 def add_subject_arguments(parser: ArgumentParser) -> None:
@@ -45,11 +45,11 @@ def user_named(name: str) -> User:
 
 
 def person_at_terminal(name: str | None) -> User:
-    """Return the active user with a name; without a name, the site's only active one, staff not counted.
+    """Return the active user with a name; without a name, the only active user of the site who is not staff.
 
     Raises:
-        NotFoundError: there is no such user, or nobody.
-        InvalidInputError: the user is not active, or there are several without a name.
+        NotFoundError: there is no such user; or no name is given, and there is no user who could be meant.
+        InvalidInputError: the named user is not active; or no name is given, and several could be meant.
     """
     if name is not None:
         user = user_named(name)

@@ -37,7 +37,7 @@ class Command(SessionCommand):
         view = SessionView(conversation.session_id, conversation.app_name, reader)
         display = Display(screen, view, conversation.person)
         chat = TerminalChat(conversation, screen, display, partial(_make_prompt, screen))
-        _leave_or_stop(chat)
+        _handle_ctrl_c(chat)
         who = f"{conversation.app_name}, as {conversation.person.get_username()}"
         await screen.line(f"{who}. Ctrl-C stops an answer, Ctrl-D leaves.", colour="yellow")
         try:
@@ -59,8 +59,8 @@ def _make_prompt(screen: Screen, below: Callable[[], str]) -> Prompt:
     return PipePrompt(screen)
 
 
-def _leave_or_stop(chat: TerminalChat) -> None:
-    """Let Ctrl-C stop the answer, and leave when there is none or it is being stopped already."""
+def _handle_ctrl_c(chat: TerminalChat) -> None:
+    """Let Ctrl-C stop the answer; without an answer, or while it is being stopped, Ctrl-C leaves."""
     task = asyncio.current_task()
 
     def interrupt() -> None:

@@ -19,7 +19,7 @@ from sessions_app.services.erasing import refuse_if_held
 
 
 class Command(BaseCommand):
-    """Erases; an interrupted erasure is completed by running the command again."""
+    """Erases a session or a person. Repeated, the command completes an interrupted erasure."""
 
     help = "Erase a session, or a person with the account. The default is a dry run, which only counts."
 

@@ -29,7 +29,7 @@ NO_WORKER = (
 
 
 class Command(BaseCommand):
-    """Exits with 1 when a case does not pass."""
+    """Evaluates an app; the exit code is 1 when a case does not pass."""
 
     help = "Evaluate an app against an eval set in google-adk's format, in parallel jobs; compare with the last run."
 

@@ -72,7 +72,7 @@ def _agent_folder(path: Path) -> Path:
     """Return the absolute path of an agent folder.
 
     Raises:
-        CommandError: the path is something else.
+        CommandError: the path names no agent folder.
     """
     if not path.exists():
         raise CommandError(f"There is no '{path}'.")

@@ -12,7 +12,7 @@ from sessions_app.data_protection.retain import erase_expired_sessions, expired_
 
 
 class Command(BaseCommand):
-    """Erases what the setting `retention_days` says, or counts it."""
+    """Erases the sessions that the setting `retention_days` no longer keeps, or counts them."""
 
     help = "Erase sessions that were not used for longer than their app's retention_days."
 

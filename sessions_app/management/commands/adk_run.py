@@ -74,7 +74,11 @@ class Command(SessionCommand):
 
 
 def _seconds(text: str) -> float:
-    """Return a time limit."""
+    """Return a time limit in seconds.
+
+    Raises:
+        ArgumentTypeError: the text is no finite number above 0.
+    """
     with suppress(ValueError):
         if 0 < (seconds := float(text)) < inf:
             return seconds

@@ -20,7 +20,7 @@ STATEMENTS = Path(__file__).parent.parent / "sample_data.sql"
 
 
 class Command(BaseCommand):
-    """Writes rows directly, past the rules of the site. For databases of development only."""
+    """Writes rows directly, without the checks of use cases. For databases of development only."""
 
     help = "Fill the database with believable conversations over four months."
 
@@ -46,11 +46,11 @@ class Command(BaseCommand):
             self.stdout.write(f"{end * EVENTS_PER_SESSION} events")
         look_at_all_again()  # The running site counts recent events only.
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")  # as autovacuum does a minute later
+            cursor.execute("ANALYZE")  # autovacuum would do it a minute later
 
 
 def _make_people(number: int, seed: int) -> list[int]:
-    """Create the people, who cannot sign in, and return their keys."""
+    """Create people who cannot sign in; return their primary keys."""
     User = get_user_model()
     names = [f"sample-{seed}-{n:05d}" for n in range(number)]
     rows = [User(**{User.USERNAME_FIELD: name}, password="!") for name in names]  # noqa: S106 (no password)

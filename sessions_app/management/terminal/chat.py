@@ -1,4 +1,4 @@
-"""Chat on a terminal: reads messages, shows what follows from them, and asks what the agents ask."""
+"""Chat on a terminal: reads messages, shows what follows from them, and asks the questions of agents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TerminalChat:
         self._display = display
         self._prompt = make_prompt(display.running_jobs)
         self._asker = Asker(self._ask, self._say)
-        self._left_open: set[str] = set()
+        self._asked: set[str] = set()
         self._is_following = self._is_stopping = False
         self._stopping: asyncio.Task[None] | None = None
 
@@ -71,7 +71,7 @@ class TerminalChat:
                 await self._send(text)
 
     def interrupt(self) -> bool:
-        """Stop the answer. Returns False when nothing is to be stopped, or is being stopped already: leave."""
+        """Stop the answer. Return False when the person leaves: no answer runs, or it is being stopped already."""
         self.was_left = not self._is_following
         if self._is_stopping or not self._is_following:
             return False
@@ -93,7 +93,7 @@ class TerminalChat:
         await self._settle()
 
     async def _next_message(self) -> str:
-        """Return what the person enters. News of the session are shown above the prompt meanwhile."""
+        """Return the text that the person enters. Meanwhile, news of the session is shown above the prompt."""
         draft = ""
         while True:
             reading = asyncio.create_task(self._prompt.ask(PROMPT, draft))
@@ -108,7 +108,7 @@ class TerminalChat:
             await self._settle()
 
     async def _show_until(self, reading: asyncio.Task[str]) -> None:
-        """Show the news that comes before the person has entered something, and withdraw the prompt meanwhile."""
+        """Show news until the person has entered something. News that is worth seeing withdraws the prompt first."""
         session_news = self._conversation.session_news
         while not reading.done():
             arrival = asyncio.create_task(session_news.wait())
@@ -149,15 +149,17 @@ class TerminalChat:
         conversation, has_asked = self._conversation, False
         session = await conversation.session()
         for question in await waiting_questions(session, self._display.view):
-            if question.call_id not in self._left_open:
+            if question.call_id not in self._asked:
                 has_asked = True
-                self._left_open.add(question.call_id)  # Asked once, whatever the person does.
+                self._asked.add(
+                    question.call_id
+                )  # Before the answer: a question left open is not asked again.
                 await self._answer(answer_call(self._asker, conversation.person, session.pk, question))
         for job in await asking_jobs(session.pk):
             key = f"{job.pk} {len(job.answers)}"
-            if key not in self._left_open:
+            if key not in self._asked:
                 has_asked = True
-                self._left_open.add(key)
+                self._asked.add(key)
                 await self._answer(answer_job(self._asker, conversation.person, job))
         return has_asked
 
@@ -167,7 +169,7 @@ class TerminalChat:
             await answering
         except LeaveError:
             await self._say("The question stays open; answer it on the page of this conversation.")
-        except AdkError as error:  # Such as one that somebody else has answered meanwhile.
+        except AdkError as error:  # Somebody else may have answered meanwhile.
             await self._screen.line(f"{error}", colour="red")
 
     async def _ask(self, label: str) -> str:

@@ -56,9 +56,9 @@ class Conversation:
         return await own_session(self.person, self.session_id)
 
     async def news(self, *, with_jobs: bool = False) -> AsyncIterator[News]:
-        """Yield what happens until no invocation is queued or runs, and with `with_jobs` no job either.
+        """Yield news until no invocation is queued or runs; with `with_jobs`, until no job is queued or runs either.
 
-        PostgreSQL decides that: news only tells when to ask PostgreSQL.
+        PostgreSQL decides when that is. News only tells when to ask PostgreSQL.
         """
         while not _is_idle(await self.session_news.status(), with_jobs):
             has_changed = False

@@ -52,7 +52,7 @@ class Display:
     async def show_event(self, event: Event) -> None:
         """Show a committed event, without the words that are on the screen already."""
         self._stored.add(event.id)
-        # Text that was stopped has a new id.
+        # The event of an interrupted text has another id than the text.
         on_screen_as = self._on_screen if event.interrupted else event.id
         streamed = self._streamed.pop(on_screen_as, "")
         is_typed_here = event.author == "user" and event.invocation_id in self._own_messages
@@ -119,7 +119,7 @@ class Display:
             await self._show_note(in_a_line(job))
 
     async def _show_note(self, text: str) -> None:
-        """Show a line; one that comes in the middle of a sentence waits for its end."""
+        """Show a line of its own. While text is streamed, the line waits for the event of the text."""
         if self._on_screen:
             self._held_back.append(text)
         else:

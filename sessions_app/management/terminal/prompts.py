@@ -37,15 +37,15 @@ class Prompt(Protocol):
         """Return the text that the person enters, pasted lines included.
 
         Raises:
-            LeaveError: the person enters nothing more.
+            LeaveError: the person leaves, or the input has ended.
             WithdrawnError: `withdraw` was called.
         """
 
     def withdraw(self) -> bool:
-        """End `ask`, if somebody may be typing. Returns False when the input goes on."""
+        """End `ask` with `WithdrawnError`. Return False when this prompt cannot be withdrawn."""
 
     def redraw(self) -> None:
-        """Show anew what stands below the prompt."""
+        """Show the line below the prompt anew."""
 
 
 class TerminalPrompt:

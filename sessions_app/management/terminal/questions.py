@@ -76,7 +76,7 @@ async def asking_jobs(session_id: UUID) -> list[ToolJob]:
 
 
 async def answer_call(asker: Asker, person: User, session_id: UUID, question: CallQuestion) -> None:
-    """Ask the question of a call and answer it; only tell of one that cannot be answered here."""
+    """Ask the question of a call, and answer the call. A credential is not asked for: the page takes it."""
     name = ""
     response: FormAnswer | dict[str, Any] | None = None
     match question:

@@ -1,4 +1,4 @@
-"""Screen: text on a terminal or in a pipe, without what could control the terminal."""
+"""Screen: text on a terminal or in a pipe, without characters that could control the terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TextOutput(Protocol):
 
 
 class Screen:
-    """Writes pieces of text in a thread: a terminal that is held, or a full pipe, must not hold up the event loop.
+    """Writes pieces of text in a thread: a stopped terminal, or a full pipe, must not block the event loop.
 
     Args:
         has_colour: False to use no colour in any case.

@@ -15,7 +15,7 @@ from sessions_app.models import InvocationStatus, JobStatus
 
 @dataclass(frozen=True)
 class ScriptEnd:
-    """End of a message's work.
+    """Outcome of a message with all that followed it.
 
     Attributes:
         status: that of the session's last invocation; `waiting` while a call or a job waits for an answer.
@@ -38,7 +38,7 @@ async def run_message(
     """Send a message; return when no invocation and no job of the session is queued or runs.
 
     Raises:
-        TimeoutError: the work takes longer than allowed. The answer is stopped; jobs go on.
+        TimeoutError: the work takes longer than `seconds`. The answer is stopped; jobs go on.
         asyncio.CancelledError: the process is told to end. The answer is stopped as well.
     """
     answer = ""

@@ -46,7 +46,7 @@ class SessionCommand(BaseCommand):
         Raises:
             CommandError: the site has no such app, person or session.
         """
-        if options["verbosity"] < 2:  # Messages of the site would stand in the middle of the answers.
+        if options["verbosity"] < 2:  # Log lines would stand in the middle of the answers.
             logging.getLogger().setLevel(max(logging.WARNING, logging.getLogger().level))
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # characters beyond an encoding
@@ -57,9 +57,8 @@ class SessionCommand(BaseCommand):
             code = asyncio.run(_run(opening, work))
         except AdkError as error:
             raise CommandError(str(error)) from error
-        except (
-            BrokenPipeError
-        ):  # The reader of the output has gone. The answer goes on in the site's processes.
+        except BrokenPipeError:
+            # The reader of the output has gone. The answer goes on in the site's processes.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = BROKEN_PIPE
         if code:
@@ -77,7 +76,7 @@ def _person(name: str | None, session_id: UUID | None) -> User:
 async def _run(opening: Awaitable[Conversation], work: Callable[[Conversation], Awaitable[int]]) -> int:
     """Run the work in a task, which signals cancel; then hand a running answer over to the site's processes.
 
-    No signal cancels the end itself: listeners that nobody stops would keep the process alive.
+    No signal cancels the shutdown: listeners that it did not stop would keep the process alive.
     """
     loop = asyncio.get_running_loop()
     working = asyncio.create_task(_open_and_run(opening, work), name="talk")

@@ -37,7 +37,7 @@ class NewEvent:
 
 
 News = NewEvent | TextChunk | Notice | SessionStatus
-"""Status of the session, which each slow tick brings."""
+"""An event, streamed text, a notice, or the status of the session that each slow tick brings."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FramelessEncoder:
 
 
 class SessionNews:
-    """Watches the process's hub. Events come from PostgreSQL, so that lost hints delay them and lose nothing.
+    """Watcher of the process's hub. Events are read from PostgreSQL: a lost hint delays them and loses nothing.
 
     Args:
         after: `seq` of the last event that is known already.
@@ -89,7 +89,7 @@ class SessionNews:
         await self._arrived.wait()
 
     async def take(self) -> list[News]:
-        """Return the news since the last call: the events first, since they hold the text before them.
+        """Return the news since the last call: events first, because they contain the text that was streamed before.
 
         Raises:
             NotFoundError: the session was deleted.
@@ -101,7 +101,7 @@ class SessionNews:
         return [*await self._read_events(), *others]
 
     async def status(self) -> SessionStatus:
-        """Return the session's status, whose events the next `take` returns.
+        """Return the session's status. The next `take` returns the events up to it.
 
         Raises:
             NotFoundError: the session was deleted.
