@@ -48,11 +48,11 @@ POLICY = "; ".join(
 
 @require_safe
 async def dev_ui(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Return a file of adk-web; the page itself for an address without a name, with the person's name in it.
+    """Return a file of adk-web; without a name the page itself, under an address that names the person.
 
     Raises:
         Http404: the setting is off, or there is no such file.
-        PermissionDenied: the person is no staff.
+        PermissionDenied: the person is not staff.
     """
     if not conf().dev_ui:
         raise Http404
@@ -72,7 +72,7 @@ async def dev_ui(request: HttpRequest, name: str = "") -> HttpResponse:
 
 
 def _page(request: HttpRequest, directory: Path, user: User) -> HttpResponse:
-    """Return the page, which takes the person from `userId` in its address."""
+    """Return the page. It takes the person from `userId` in its address: without this, redirect to one that has it."""
     if "userId" not in request.GET:
         query = urlencode({**request.GET.dict(), "userId": user.get_username()})
         return HttpResponseRedirect(f"{request.path}?{query}")

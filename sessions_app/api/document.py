@@ -66,7 +66,7 @@ def add_problems(document: dict[str, Any]) -> None:
 
 
 def add_idempotency_keys(document: dict[str, Any]) -> None:
-    """Add the header to each operation of the document that writes."""
+    """Add the header `Idempotency-Key` to each operation of the document that writes."""
     for operations in document["paths"].values():
         for method, operation in operations.items():
             parameters = [*operation.get("parameters", [])]

@@ -18,7 +18,7 @@ EVENTS_OF_BATCH = 100
 
 
 async def stream_page(events: EventQuerySet, limit: int, *, newest_first: bool) -> AsyncIterator[bytes]:
-    """Yield `{"items": [{"seq": …, "event": …}, …], "next": …}` with the first events of the order.
+    """Yield `{"items": [{"seq": …, "event": …}, …], "next": …}` with the first `limit` of the events.
 
     `next` is the `seq` of the last event if there are more, else null. Changes of the app's state are left
     out, and secrets of credentials are masked.

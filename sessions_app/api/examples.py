@@ -10,7 +10,7 @@ Examples = Mapping[str, Any]
 
 
 def add_examples(document: dict[str, Any], examples: Examples) -> None:
-    """Add its example to each body that has one."""
+    """Add the examples to the bodies of requests and responses in the document."""
     for operations in document["paths"].values():
         for operation in operations.values():
             for media in bodies(operation):
@@ -27,7 +27,7 @@ def bodies(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _example_of(schema: dict[str, Any], examples: Examples, name: str) -> Any:
-    """Return the example of a schema: of its name, else of the name that is given."""
+    """Return the example for the name of a schema; `name` stands for a schema without a name."""
     if reference := schema.get("$ref"):
         name = reference.rsplit("/", 1)[-1]
         if name.startswith("Page_"):

@@ -1,9 +1,11 @@
 """Idempotency keys (draft-ietf-httpapi-idempotency-key-header): a write that is sent again is answered, not repeated.
 
-A response is repeated for a day to the same caller. Until the first request is answered, a second one gets 409. A
-refused request has changed nothing, so its key is free again. A request whose process died is handled once more after a
-minute. The operation gives a row that it creates the id `id_of_key`, and finds this row at the second time. Nobody has
-seen a secret in the row, so a new secret takes its place. A response is stored before it is sent.
+A response is repeated to the same caller for a day. It is stored before it is sent. Until the first request is
+answered, a second one gets 409. A refused request has changed nothing, so its key is free again.
+
+A request whose process died is handled once more after a minute. The operation gives the row that it creates the id
+`id_of_key`, by which the second attempt finds the row. A secret in the row is replaced by a new one: no client has seen
+the first secret.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from sessions_app.serving.problem_details import problem
 HEADER = "Idempotency-Key"
 REPEATED = "Idempotency-Replayed"
 RETRY_SECONDS = "10"
-"""Pause of a client whose first request is being handled; a dead process is known after a minute."""
+"""Pause that a client is asked for while its first request is being handled."""
 OFFSET = "Upload-Offset"
 """Header of chunks of a file: they are safe to repeat without a key, and too large to read twice."""
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
@@ -60,7 +62,7 @@ def id_of_key(request: HttpRequest) -> UUID | None:
 
 
 def _claiming(view: Any) -> Any:
-    """Wrap an operation, which runs when caller and input are known."""
+    """Wrap an operation so that it claims the request first. The caller and the input are known here."""
     if isasyncgenfunction(view):
         return view
 
@@ -84,7 +86,7 @@ def _claiming(view: Any) -> Any:
 
 
 def _storing(run: View) -> View:
-    """Wrap all of an operation, whose response is complete at the end."""
+    """Wrap an operation with its checks, so that the response is stored when it is complete."""
 
     @wraps(run)
     async def store(request: HttpRequest, **values: Any) -> HttpResponseBase:
@@ -170,7 +172,7 @@ def _repeated(row: IdempotentRequest) -> HttpResponse:
 
 
 def _session_of(values: dict[str, Any], body: str) -> UUID | None:
-    """Return the session that the response is about, with which its row is erased."""
+    """Return the session that the response is about. The stored response is erased with the session."""
     fields = json.loads(body) if body else {}
     session_id = values.get("session_id") or (fields.get("session_id") if isinstance(fields, dict) else None)
     return UUID(str(session_id)) if session_id else None

@@ -14,7 +14,7 @@ from ninja.parser import Parser
 class JsonParser(Parser):
     """Parser that refuses other content types, values that are no objects, and numbers that JSON lacks, such as `NaN`.
 
-    django-ninja reads any value as an object that has none of the fields.
+    django-ninja's own parser takes any other value for an object without fields.
     """
 
     def parse_body(self, request: HttpRequest) -> Any:

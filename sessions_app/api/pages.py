@@ -45,7 +45,7 @@ class Page(Schema, Generic[T]):
 
 @dataclass(frozen=True)
 class RowOrder:
-    """Order of a list: columns that name a row together, each with `-` when the largest is first."""
+    """Order of a list: columns that together identify a row, each with `-` when the largest value is first."""
 
     columns: tuple[str, ...]
     values: TypeAdapter[Any]
@@ -56,7 +56,7 @@ class RowOrder:
         return urlsafe_b64encode(self.values.dump_json(tuple(values))).decode()
 
     def following(self, cursor: str) -> Q:
-        """Return the filter for the rows that follow.
+        """Return the filter for the rows that follow a cursor.
 
         Raises:
             ninja.errors.ValidationError: no page had this cursor.

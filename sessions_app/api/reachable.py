@@ -29,7 +29,7 @@ M = TypeVar("M", Invocation, ToolJob, ScheduledTask, AnswerRequest, ResumableUpl
 
 
 def reach(caller: Caller, user: str) -> Q:
-    """Return the filter for rows whose user, at the end of the lookup `user`, is one for whom the caller acts."""
+    """Return the filter for rows of the people for whom the caller acts; `user` is the lookup of a row's user."""
     own = Q(**{user: caller.user.pk})
     if caller.key is None or caller.key.people_id is None:
         return own
@@ -39,7 +39,10 @@ def reach(caller: Caller, user: str) -> Q:
 async def reachable_session(
     caller: Caller, session_id: UUID, scope: Scope, *, deleted: bool = False
 ) -> Session:
-    """Return a session of the caller, with its user; one that is deleted and not erased yet only if `deleted`.
+    """Return a session of the caller, with its user.
+
+    Args:
+        deleted: True to find a session that is deleted and not erased yet, too.
 
     Raises:
         PermissionDeniedError: the caller's key lacks the scope.

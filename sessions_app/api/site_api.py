@@ -32,10 +32,10 @@ from sessions_app.programs.problems import add_problem_handlers
 
 
 class SiteApi(StreamingApi):
-    """The API with its document."""
+    """The site's own API."""
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the document, with the header of writes."""
+        """Return the document, in which operations that write have the header `Idempotency-Key`."""
         document = super().get_openapi_schema(**options)
         add_idempotency_keys(document)
         return document
@@ -50,7 +50,7 @@ site_api = SiteApi(
     urls_namespace="api-v1",
     auth=AUTHENTICATION,
     parser=JsonParser(),
-    docs_decorator=csp_update({"img-src": ["data:"]}),  # of swagger-ui's styles
+    docs_decorator=csp_update({"img-src": ["data:"]}),  # images in swagger-ui's styles
 )
 add_problem_handlers(site_api)
 add_idempotency(site_api)

@@ -1,4 +1,7 @@
-"""SiteEncoder: server-sent events of the site's own API. `id` is the `seq` of an event, which `Last-Event-ID` tells."""
+"""SiteEncoder: server-sent events of the site's own API.
+
+The `id` of an event is its `seq`. A program that connects again sends it back as `Last-Event-ID`.
+"""
 
 from __future__ import annotations
 
@@ -81,5 +84,5 @@ class SiteEncoder:
 
 
 def sse(name: str, **fields: Any) -> str:
-    """Return a server-sent event with JSON."""
+    """Return a server-sent event with the fields as JSON."""
     return f"event: {name}\ndata: {json.dumps(fields, default=str)}\n\n"

@@ -1,4 +1,4 @@
-"""Serving of the API's streams: ASGI applications beside Django's handler, with the checks that it would make.
+"""Serving of the API's streams: ASGI applications beside Django's handler, which make its checks themselves.
 
 A key, or the sign-in of a browser, opens a stream within the limits on open connections. The stream
 ends when the key or the sign-in ends.
@@ -61,7 +61,11 @@ class StreamRequest:
 
     @property
     def idempotency_key(self) -> str:
-        """The client id of the run that the request starts; empty without one."""
+        """The client id of the run that the request starts; empty without one.
+
+        Raises:
+            InvalidInputError: the header cannot be used as a key.
+        """
         key = self.headers.get("idempotency-key", "")
         if key and not is_usable_key(key):
             raise InvalidInputError(
@@ -186,7 +190,7 @@ async def _send_list(stream: Stream, send: Send) -> None:
 
 
 async def _send_frames(stream: Stream, send: Send) -> None:
-    """Send each frame in one piece; give a program up that does not read."""
+    """Send each frame in one piece; disconnect a program that does not read."""
     try:
         async with aclosing(stream.frames()) as frames:
             async for frame in frames:
@@ -204,7 +208,7 @@ async def _send_frames(stream: Stream, send: Send) -> None:
 
 async def _send_frame(frame: str, send: Send) -> None:
     if len(frame) > LARGE_FRAME:
-        # Sending nothing waits for room. A frame that waits is one text for all readers of the session; encoded
-        # before the wait, each stream would hold a copy.
+        # An empty message waits for room. Until then the frame is one text for all readers of the session; encoded
+        # before the wait, it would be a copy in each stream.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
     await send({"type": "http.response.body", "body": frame.encode(errors="replace"), "more_body": True})

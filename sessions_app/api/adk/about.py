@@ -1,4 +1,4 @@
-"""The apps of the site, the version, and the consent to telemetry, which the site never has."""
+"""The apps of the site, the version, and the consent to telemetry, which the site does not give."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ router = Router(tags=["about"], by_alias=True)
 
 @router.get("/list-apps", response=list[str] | AppList)
 async def list_apps(request: HttpRequest, detailed: bool = False) -> list[str] | AppList:
-    """List the names of the apps, or with `detailed` more of each."""
+    """List the names of the apps; with `detailed` also their root agents and descriptions."""
     caller_of(request).require(Scope.READ)
     apps = sorted(agent_registry.apps().items())
     if not detailed:
@@ -44,7 +44,7 @@ async def build_graph(request: HttpRequest, app_name: str) -> AgentTree:
 
 @router.get("/version", response=Version)
 async def version(request: HttpRequest) -> Version:
-    """Return the version of google-adk with whose server this API agrees, and Python's."""
+    """Return the version of google-adk with whose server this API agrees, and that of Python."""
     return Version(version=ADK_VERSION, language="python", language_version=platform.python_version())
 
 

@@ -29,7 +29,7 @@ class AdkEncoder:
     """Makes the frames of a run: the events that a Runner yields, without the message and summaries.
 
     Attributes:
-        streams_text: True to send partial events, whose texts append.
+        streams_text: True to send partial events, each with the next piece of a text.
         splits_artifacts: True to send files and content of an event in a frame each, as adk-web shows them.
     """
 

@@ -9,7 +9,7 @@ from sessions_app.programs.authentication import KeyAuth, SignInAuth
 
 
 class TokenAuth(SignInAuth):
-    """A browser's sign-in. Writing needs the CSRF token, also under the name that Angular gives it."""
+    """A browser's sign-in. A write needs the CSRF token, in Django's header or in that of Angular."""
 
     def _get_key(self, request: HttpRequest) -> str | None:
         if token := request.META.get("HTTP_X_XSRF_TOKEN"):

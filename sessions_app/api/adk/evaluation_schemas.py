@@ -16,7 +16,7 @@ class Verdict(IntEnum):
 
 
 class MetricScore(AdkSchema):
-    """Score of a case by one metric, without a judge's reasons: they have words of the conversation."""
+    """Score of a case by one metric, without the reasons of a judge, which quote the conversation."""
 
     metric_name: str
     threshold: float
@@ -26,7 +26,7 @@ class MetricScore(AdkSchema):
 
 
 class BareInvocation(AdkSchema):
-    """An invocation without its texts, which ADK's server returns as well."""
+    """An invocation without the texts that google-adk's server returns."""
 
     invocation_id: str = ""
     user_content: dict[str, str] = {}
@@ -41,7 +41,7 @@ class InvocationResult(AdkSchema):
 
 
 class CaseResult(AdkSchema):
-    """Scores of a case. The site stores no session of it: none has the `session_id`."""
+    """Scores of a case. The site stores no session for a case: `session_id` names none."""
 
     eval_set_id: str
     eval_id: str

@@ -14,7 +14,7 @@ class RunRequest(AdkSchema):
     """A message, an answer to a call, or a run to resume.
 
     Attributes:
-        function_call_event_id: event of the call that the message answers; its events are not split then.
+        function_call_event_id: event of the call that the message answers. With it no event is split into two frames.
         invocation_id: run to resume when there is no message.
     """
 

@@ -58,8 +58,10 @@ class RefusedRun:
 async def run_sse(request: StreamRequest) -> Stream:
     """Send a message, answer a call or resume a run, and follow the run until it has ended.
 
-    Each `data` is an event; with `streaming` partial events come before it, whose texts append. A run goes on when the
-    connection breaks: the same request with the same `Idempotency-Key` and a `Last-Event-ID` follows it further.
+    Each `data` is an event. With `streaming`, partial events with the pieces of its text come before it.
+
+    A run goes on when the connection breaks: the same request with the same `Idempotency-Key` and a `Last-Event-ID`
+    follows it further.
     """
     ask = _parse(request.body)
     session = await _session_of(request.caller, ask)

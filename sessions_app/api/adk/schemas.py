@@ -12,13 +12,13 @@ from runtime.events import Event
 
 
 class AdkSchema(Schema):
-    """Base of schemas whose names have several words."""
+    """Base of schemas with fields whose names have several words."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 class AppDetails(AdkSchema):
-    """An app as `/list-apps?detailed=true` has it. Its agents are not told: their instructions are the site's."""
+    """An app as `/list-apps?detailed=true` has it. Its agents are left out: their instructions are the site's own."""
 
     name: str
     root_agent_name: str

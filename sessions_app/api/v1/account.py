@@ -24,7 +24,7 @@ class Account(Schema):
 
     Attributes:
         key: beginning of the API key; null for a browser's sign-in.
-        scopes: rights of the caller.
+        scopes: scopes of the key; all of them for a browser's sign-in.
     """
 
     user_id: str
@@ -35,7 +35,7 @@ class Account(Schema):
 
 @router.get("/me", response=Account)
 async def me(request: HttpRequest) -> Account:
-    """Return the caller and its rights."""
+    """Return the caller and its scopes."""
     caller = caller_of(request)
     key = caller.key
     return Account(

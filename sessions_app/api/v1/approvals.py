@@ -1,4 +1,4 @@
-"""Approvals: calls and questions that wait for the caller, over all sessions."""
+"""Approvals: calls and questions that wait for the caller, in all sessions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Approval(Schema):
 
     Attributes:
         effect: what a yes lets happen, as a sentence. The call with its arguments is in the events of the session.
-        question: of a job that asks something.
+        question: the question of the job; null for a call.
     """
 
     approval_id: int

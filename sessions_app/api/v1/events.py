@@ -69,7 +69,7 @@ class Feedback(Schema):
 
 @router.get("/sessions/{session_id}/events", response=EventPage)
 async def list_events(request: HttpRequest, session_id: UUID, query: Query[EventQuery]) -> HttpResponseBase:
-    """List events of a session, the stored ones as they are. Its ETag changes with each new event."""
+    """List the stored events of a session. The ETag changes with each new event."""
     session = await reachable_session(caller_of(request), session_id, Scope.READ)
     etag = f'"{session.pk}-{session.last_seq}"'
     if unchanged := get_conditional_response(request, etag=etag):

@@ -30,10 +30,11 @@ class NewKey(Schema):
     """Properties of a new key.
 
     Attributes:
-        expires_at: end of the key; null for none.
-        requests_per_minute: most requests in a minute; 0 for none beside the site's limit of a person.
+        expires_at: time at which the key ends; null for a key that does not end.
+        requests_per_minute: most requests in a minute; 0 for no other limit than the site's limit of a person.
         tokens_per_day: most tokens in a day; 0 for no limit.
-        people: name of the group of people for whom the key acts as well, if the key that makes it does; null for none.
+        people: name of the group of people for whom the key acts as well; null for none. The key that makes this one
+            must act for them, too.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH, examples=["Laptop"])]
@@ -82,8 +83,8 @@ async def list_keys(request: HttpRequest) -> list[KeySummary]:
 async def create_key(request: HttpRequest, body: NewKey, response: HttpResponse) -> Status[KeyWithSecret]:
     """Make a key. The key itself is told in this response only.
 
-    A key makes keys within its own scopes, lifetime and people, and none when it has limits of its own. They are
-    revoked with it.
+    A key makes keys within its own scopes, lifetime and people, and none when it has limits of its own. The keys that
+    a key has made are revoked with it.
     """
     caller = caller_of(request)
     caller.require(Scope.MANAGE)

@@ -60,6 +60,8 @@ class UploadState(Schema):
 
 
 def _speaking_tus(run: View) -> View:
+    """Wrap an operation so that it refuses other versions of tus, and names its version in the response."""
+
     @wraps(run)
     async def respond(request: HttpRequest, **values: Any) -> HttpResponseBase:
         if request.headers.get(TUS, VERSION) == VERSION:
@@ -102,20 +104,20 @@ async def create_resumable_upload(
     name, upload_id = _filename(upload_metadata), id_of_key(request)
     row = await in_thread(resumable_uploads.create, session, name, upload_length, upload_id)
     response["Location"] = reverse("api-v1:read_resumable_upload", args=[row.pk])
-    _tell(response, row)
+    _add_headers(response, row)
     return Status(201, UploadState.of(row))
 
 
 @router.get("/resumable-uploads/{upload_id}", response=UploadState)
 async def read_resumable_upload(request: HttpRequest, upload_id: UUID) -> UploadState:
-    """Return an upload, with its file once it is whole."""
+    """Return an upload, with its file once the file is whole."""
     return UploadState.of(await reachable_upload(caller_of(request), upload_id, Scope.RUN))
 
 
 @router.api_operation(["HEAD"], "/resumable-uploads/{upload_id}", response={200: None})
 async def read_offset(request: HttpRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
     """Tell the offset of an upload in `Upload-Offset`."""
-    _tell(response, await reachable_upload(caller_of(request), upload_id, Scope.RUN))
+    _add_headers(response, await reachable_upload(caller_of(request), upload_id, Scope.RUN))
     response["Cache-Control"] = "no-store"
     return Status(200, None)
 
@@ -132,19 +134,19 @@ async def send_chunk(
     if request.content_type != CHUNK_TYPE:
         raise HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Send the chunk as {CHUNK_TYPE}.")
     body = cast(IO[bytes], request)  # read in pieces: a large body is on the disk
-    _tell(response, await in_thread(resumable_uploads.store_chunk, row, upload_offset, body))
+    _add_headers(response, await in_thread(resumable_uploads.store_chunk, row, upload_offset, body))
     return Status(204, None)
 
 
 @router.delete("/resumable-uploads/{upload_id}", response={204: None})
 async def delete_resumable_upload(request: HttpRequest, upload_id: UUID) -> Status[None]:
-    """Give an upload up. A file that is whole stays."""
+    """Delete an upload. A file that is whole stays."""
     row = await reachable_upload(caller_of(request), upload_id, Scope.RUN)
     await in_thread(row.delete)
     return Status(204, None)
 
 
-def _tell(response: HttpResponse, row: ResumableUpload) -> None:
+def _add_headers(response: HttpResponse, row: ResumableUpload) -> None:
     response["Upload-Offset"] = str(row.offset)
     response["Upload-Length"] = str(row.length)
     response["Upload-Expires"] = http_date(row.expires_at.timestamp())

@@ -75,8 +75,8 @@ async def rewind(request: HttpRequest, run_id: str) -> Status[None]:
 async def respond(request: HttpRequest, run_id: str, body: RunAnswer) -> Status[Run]:
     """Answer a call of the run that waits: a long-running call, a confirmation or a choice.
 
-    The first answer counts; later ones are refused with 409. The key of a service answers the long-running calls that
-    are the site's, too. Returns the run that goes on with the answer.
+    The first answer counts; later ones are refused with 409. The key of a service also answers the long-running
+    calls that code of the site may answer. Returns the run that goes on with the answer.
     """
     caller = caller_of(request)
     run = await reachable_run(caller, run_id, Scope.ANSWER)

@@ -128,7 +128,7 @@ class Fork(Schema):
     Attributes:
         after_seq: number of the event that all alternatives follow; 0 at the beginning.
         alternatives: number of the first event of each alternative, oldest first.
-        in_effect: the one of them that is in effect.
+        in_effect: number of the first event of the alternative that is in effect.
     """
 
     after_seq: int
@@ -216,7 +216,7 @@ async def read_session(
 async def change_session(
     request: HttpRequest, response: HttpResponse, session_id: UUID, body: SessionChange
 ) -> SessionSummary:
-    """Rename, pin or archive a session, or undo the last two.
+    """Rename a session, pin or unpin it, archive or unarchive it.
 
     With an ETag in `If-Match`, 412 says that the session has changed since then.
     """
