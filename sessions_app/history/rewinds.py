@@ -28,7 +28,7 @@ _UNDONE = f"body__customMetadata__{UNDONE_REWIND_KEY}"
 
 @dataclass(frozen=True)
 class RewoundRange:
-    """The events `first` to `last`: none is in effect, and those next to the range are.
+    """The events `first` to `last`, none of which is in effect. The events next to the range are in effect.
 
     The event `last` is a rewind.
 

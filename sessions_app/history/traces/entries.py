@@ -23,7 +23,7 @@ MAX_ENTRIES = 500
 MAX_CHILD_CALLS = 200
 """Most child calls, which are model calls of agents that ran as tools, that a trace shows for each event."""
 _NAME_LENGTH = 200
-_CALLS_OF_EVENT = 100
+_MAX_CALLS_OF_EVENT = 100
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
             ))
             FROM (
                 SELECT p FROM jsonb_path_query(body, '$.content.parts[*] ? (exists(@.functionCall))') p
-                LIMIT {_CALLS_OF_EVENT}
+                LIMIT {_MAX_CALLS_OF_EVENT}
             ) calls
         )
     )""",  # noqa: S608

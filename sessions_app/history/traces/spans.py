@@ -75,7 +75,7 @@ def derive_spans(
     answers: Iterable[TraceEntry] = (),
     jobs: Container[str] = (),
 ) -> list[Span]:
-    """Return the spans of an invocation in the order of a waterfall: each agent is followed by what it did.
+    """Return the spans of an invocation in the order of a waterfall: each agent call is followed by the spans in it.
 
     Args:
         entries: the invocation's events, oldest first.
