@@ -19,6 +19,7 @@ from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import IdempotentRequest
 
 KEPT = timedelta(days=1)
+"""Time for which a response is repeated."""
 LOCKED = timedelta(seconds=60)
 """Time after which the process that handles a request counts as dead, and another may handle it."""
 

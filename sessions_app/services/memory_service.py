@@ -17,8 +17,10 @@ from sessions_app import models
 from sessions_app.codec import content_to_json, user_pk
 from sessions_app.db.threads import in_thread
 
-WORDS_INDEXED = 10_000  # of one event; a search vector is limited to one megabyte
-WORDS_ASKED = 200  # of one query: `preload_memory` searches with whole messages
+MAX_EVENT_WORDS = 10_000
+"""Words of an event that are indexed: PostgreSQL limits a search vector to one megabyte."""
+MAX_QUERY_WORDS = 200
+"""Words of a query that are searched for: `preload_memory` searches with whole messages."""
 BATCH = 500
 
 
@@ -46,7 +48,7 @@ class DjangoMemoryService(BaseMemoryService):
         Raises:
             NotFoundError: `user_id` is no valid primary key of a user.
         """
-        words = words_of(query)[:WORDS_ASKED]
+        words = words_of(query)[:MAX_QUERY_WORDS]
         if not words:
             return SearchMemoryResponse()
         return await in_thread(_search, app_name, user_id, words, self._limit)
@@ -77,7 +79,7 @@ def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.Memo
         author=event.author,
         said_at=datetime.fromtimestamp(event.timestamp, UTC),
         content=content_to_json(entry.content),
-        words=" ".join(words_of(text_of(entry))[:WORDS_INDEXED]),
+        words=" ".join(words_of(text_of(entry))[:MAX_EVENT_WORDS]),
     )
 
 

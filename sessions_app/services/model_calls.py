@@ -61,8 +61,8 @@ class ModelCallLog:
             logger.exception("The model request of event %s cannot be recorded", event.id)
             return None
 
-    def stored(self, call: RecordedCall) -> None:
-        """Remember that the texts of a call are stored."""
+    def remember_texts(self, call: RecordedCall) -> None:
+        """Remember that the texts of a call are stored: later records of this process only refer to them."""
         for name in call.texts:
             _known_texts[self._session_id, name] = None
         while len(_known_texts) > MAX_KNOWN_TEXTS:

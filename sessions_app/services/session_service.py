@@ -212,7 +212,7 @@ class DjangoSessionService(BaseSessionService):
         if committed is None:
             raise await self._refusal(session)
         if self._model_calls and append.model_call:
-            self._model_calls.stored(append.model_call)
+            self._model_calls.remember_texts(append.model_call)
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
         # Cache a copy: later changes of the writer's event object are not in the log.
