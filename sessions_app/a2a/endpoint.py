@@ -30,6 +30,7 @@ CARD_ROUTE = "a2a/<str:app_name>/.well-known/agent-card.json"
 AGENT_ROUTE = "a2a/<str:app_name>/"
 CARD_SECONDS = 300
 NO_JSON = -32700
+"""Code of JSON-RPC for a request that cannot be parsed."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 

@@ -22,6 +22,7 @@ from sessions_app.models import Invocation, InvocationStatus, JobStatus, Schedul
 logger = logging.getLogger(__name__)
 OWNER = "erasure"
 FENCE_SECONDS = 60
+"""Time after which the lease of an erasure that crashed expires."""
 
 
 def stop_work(session_pk: UUID, *, by: Any) -> None:

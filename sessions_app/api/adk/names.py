@@ -16,10 +16,10 @@ from sessions_app.programs.callers import caller_of
 
 @contextmanager
 def fields_named(**names: str) -> Iterator[None]:
-    """Name the field of an invalid input as the body has it.
+    """Give the field of an `InvalidInputError` the name that it has in the request.
 
     Args:
-        names: names in the body by those of the use case; empty for what is not in the body.
+        names: names in the request by those of the use case; a field that is left out keeps its name.
     """
     try:
         yield

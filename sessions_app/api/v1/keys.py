@@ -22,7 +22,7 @@ from sessions_app.models.api_key import NAME_LENGTH
 from sessions_app.programs.callers import Caller, caller_of
 
 router = Router(tags=["keys"])
-LISTED_KEYS = 200
+MAX_LISTED_KEYS = 200
 Limit = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 
 
@@ -105,7 +105,7 @@ async def delete_key(request: HttpRequest, key_id: UUID) -> Status[None]:
 
 def _listed(caller: Caller) -> list[KeySummary]:
     keys = ApiKey.objects.select_related("people").filter(user=caller.user.pk).order_by("-created_at", "pk")
-    return [_summary(key) for key in keys[:LISTED_KEYS]]
+    return [_summary(key) for key in keys[:MAX_LISTED_KEYS]]
 
 
 def _make(caller: Caller, body: NewKey, key_id: UUID | None) -> KeyWithSecret:

@@ -22,7 +22,7 @@ from sessions_app.programs.callers import Caller, caller_of
 from sessions_app.webhooks.changes import delete_webhook, make_webhook, own_webhook, stage_test
 
 router = Router(tags=["webhooks"])
-LISTED = 200
+MAX_LISTED_WEBHOOKS = 200
 DELIVERIES_ON_A_PAGE = 100
 SubscribedEvent = Literal["run.ended", "approval.needed", "job.ended"]
 
@@ -31,7 +31,7 @@ class NewWebhook(Schema):
     """A new webhook.
 
     Attributes:
-        user_id: the person about whose sessions it is told; null for the caller.
+        user_id: the person whose sessions the webhook is about; null for the caller.
         is_of_group: true for the sessions of all people for whom a service's key acts, in place of one person's.
     """
 
@@ -45,8 +45,8 @@ class WebhookSummary(Schema):
     """A webhook.
 
     Attributes:
-        user_id: the person about whose sessions it is told; null when it is told about those of a group.
-        disabled_reason: why it is told nothing since `disabled_at`; empty while it is told.
+        user_id: the person whose sessions the webhook is about; null for a webhook about those of a group.
+        disabled_reason: why nothing is delivered since `disabled_at`; empty while the webhook is enabled.
     """
 
     id: UUID
@@ -90,7 +90,9 @@ async def list_webhooks(request: HttpRequest) -> list[WebhookSummary]:
     """List the webhooks about the caller's sessions, and those that the caller's key has made."""
     caller = _require_manager(request)
     return await in_thread(
-        lambda: [_summary(hook) for hook in _hooks_of(caller).order_by("-created_at", "pk")[:LISTED]]
+        lambda: [
+            _summary(hook) for hook in _hooks_of(caller).order_by("-created_at", "pk")[:MAX_LISTED_WEBHOOKS]
+        ]
     )
 
 
