@@ -1,7 +1,7 @@
 """HTML of an event as an article.
 
-Functions make the pieces that nearly every event has: the template engine takes at least twice the CPU, for each event
-of each turn. Templates make all others.
+Functions make the pieces that nearly every event has, because the template engine takes at least twice the CPU.
+Templates make the other pieces.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOTES = (
     "is_resumed",
     "is_interrupted",
 )
-"""Parts that few events have below their blocks, by the names in the context."""
+"""Names in the context of the parts below the blocks. Few events have such parts."""
 
 
 def article(context: Mapping[str, Any]) -> SafeString:
@@ -153,7 +153,7 @@ def _response(response: ResponseBlock) -> SafeString:
 
 
 def _hidden_notice(hidden: int | None) -> SafeString | str:
-    """Return the sentence that so many characters are not shown; None stands for an unknown number."""
+    """Return the sentence that `hidden` characters are not shown; empty for 0. None stands for an unknown number."""
     if hidden == 0:
         return ""
     sentence = gettext("More is not shown.")
@@ -168,5 +168,5 @@ def _edit_button() -> SafeString:
     words = gettext('Edit<span class="visually-hidden"> this message</span>')
     return format_html(
         '<div class="actions"><button class="plain edit" type="button" data-edit>{}</button></div>\n',
-        mark_safe(words),  # noqa: S308 - of the catalogue
+        mark_safe(words),  # noqa: S308 - markup of the catalogue
     )

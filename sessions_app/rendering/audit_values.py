@@ -21,11 +21,11 @@ from sessions_app.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask
 from sessions_app.rendering.json_text import indent_json
 
 NOTHING = "-"
-"""Mark of no value. Django would write None on the page of a row."""
+"""Shown for a missing value. Django would show None on the page of a row."""
 EXCERPT_LENGTH = 160
 ARGUMENT_LENGTH = 60
 TRUNCATE_AT = 20_000
-"""Characters of one value; a page shows a hundred events."""
+"""Characters that are shown of one value. A page shows a hundred events."""
 
 
 def format_json(value: object) -> str:
@@ -55,7 +55,7 @@ def one_line_json(value: object) -> str:
 
 
 def format_member(key: str, beginning: str, length: int) -> str:
-    """Return the beginning of the JSON text under a key as `format_beginning` does, and mask that of a secret."""
+    """Return the JSON text under a key as `format_beginning` does; masked when the key names a secret."""
     masked = mask_member(key, beginning)
     return masked if masked != beginning else format_beginning(beginning, length)
 
@@ -115,7 +115,7 @@ def format_duration(span: timedelta) -> str:
 
 
 def format_cost(cost: float) -> str:
-    """Return a cost in the site's currency, small ones with three digits; empty for none."""
+    """Return a cost in the site's currency; below 1 with three significant digits, empty for no cost."""
     if not cost:
         return ""
     return f"{cost:.2f}" if cost >= 1 else f"{Decimal(f'{cost:.3g}'):f}"

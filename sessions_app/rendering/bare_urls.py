@@ -53,7 +53,7 @@ def _split(markdown: MarkdownIt, token: Token) -> Iterator[Token]:
 
 
 def _without_punctuation(url: str) -> str:
-    """Return the URL without what belongs to the sentence: punctuation, and brackets that open outside of it."""
+    """Return the URL without an end that belongs to the sentence: punctuation, and brackets opened before the URL."""
     surplus = {closing: url.count(closing) - url.count(opening) for closing, opening in BRACKETS.items()}
     end = len(url)
     while url[end - 1] in AFTER_A_URL or surplus.get(url[end - 1], 0) > 0:

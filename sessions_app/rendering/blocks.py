@@ -150,7 +150,7 @@ class ResponseBlock:
         hidden: number of omitted characters; None when it is not known.
         state: see `state_of`.
         allowed_at: time at which the user had allowed the call, earlier in the session; None without an allowance.
-        seconds: duration of the call; None when the times of the events tell it.
+        seconds: recorded duration of the call; None without one, then the times of the events tell it.
     """
 
     kind: ClassVar = "response"
@@ -295,7 +295,7 @@ def _answer_block(response: types.FunctionResponse, event: Event) -> Block | Non
 
 
 def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:
-    """True when another block shows it: the actions show a transfer, a request to the user shows a waiting call."""
+    """True when the page shows the response elsewhere: a transfer in the actions, a waiting call in its request."""
     if response.name == TRANSFER_TOOL and event.actions.transfer_to_agent:
         return True
     asked = event.actions.requested_tool_confirmations.keys() | event.actions.requested_auth_configs.keys()

@@ -1,9 +1,9 @@
 """Words for a function call on the page: "Looking up order" while it runs, "Looked up order" afterwards.
 
-A tool's `title` is such a phrase in the imperative, with arguments in braces: "Look up order {order_id}". Without a
-title the tool's name serves. Only phrases that begin with a known English verb get tenses; a name such as
-`order_status` begins with a noun, so that it gets them only if the tool's description begins with the same word.
-Other languages have no tenses here. The catalogues of a project may translate the titles of its tools.
+A tool's `title` is such a phrase in the imperative, with arguments in braces: "Look up order {order_id}". A tool
+without a title is called by its name. Only English phrases that begin with a known verb get tenses. A name such as
+`order_status` begins with a noun, so a name gets tenses only if the tool's description begins with the same word. The
+catalogues of a project may translate the titles of its tools.
 """
 
 from __future__ import annotations
@@ -47,9 +47,12 @@ STRESSED_AT_THE_END = frozenset({"forget", "format", "submit", "reset"})
 
 @dataclass(frozen=True)
 class CallWords:
-    """A call as a phrase: plain, while the call runs, and after it.
+    """Phrases for a call.
 
     Attributes:
+        plain: phrase without a tense.
+        running: phrase while the call runs.
+        done: phrase after the call.
         names_arguments: True when the phrase contains arguments, so that they need not be listed beside it.
     """
 
@@ -60,7 +63,7 @@ class CallWords:
 
 
 def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> CallWords:
-    """Return the words for a call of the tool; of an unknown tool only the name is known."""
+    """Return the words for a call. `tool` is None when the site does not know the tool: then its name is used."""
     title = gettext(tool.title) if tool and tool.title else as_words(name)
     phrase = ARGUMENT.sub(lambda match: _argument(args, match[1]), title)
     verb, _, rest = phrase.partition(" ")
@@ -94,7 +97,7 @@ def _is_imperative(tool: BaseTool, verb: str) -> bool:
 
 
 def _doubles_its_end(verb: str) -> bool:
-    """True for one syllable that ends in one vowel and one consonant, such as "plan", and for stressed ends."""
+    """True when the tenses double the last consonant: "plan" has one syllable, "submit" is stressed at the end."""
     one_syllable = re.fullmatch(f"{CONSONANT}*{VOWEL}[bdglmnprt]", verb)
     return one_syllable is not None or verb in STRESSED_AT_THE_END
 

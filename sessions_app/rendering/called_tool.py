@@ -15,9 +15,9 @@ logger.addFilter(once)
 
 
 def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None:
-    """Return a tool of an agent of the site; None when there is none, or the agents cannot be loaded.
+    """Return a tool of an agent of the site; None when there is no such tool, or the agents cannot be loaded.
 
-    The tools of toolsets are not known here: asking may need a network.
+    A tool of a toolset is not found: asking the toolset may need a network.
     """
     try:
         app = agent_registry.apps().get(app_name)
@@ -30,7 +30,7 @@ def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None
 
 
 def argument_order(tool: BaseTool | None) -> dict[str, int]:
-    """Return the place of each parameter in the tool's declaration; nothing for a tool that cannot be declared."""
+    """Return the place of each parameter in the tool's declaration; empty when the tool cannot be declared."""
     try:
         declaration = tool._get_declaration() if tool else None
     except Exception:  # A tool may raise anything. The call is stored, and people must see it.

@@ -1,4 +1,4 @@
-"""HTML of stored events for pages and sockets: cached, and rendered in a thread when that takes long."""
+"""HTML of stored events for pages and sockets: cached, and rendered in a thread when rendering takes long."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sessions_app.rendering.session_view import SessionView
 SECONDS_PER_CHARACTER = 3e-7
 SECONDS_PER_FURTHER_CHARACTER = 1e-8
 DENSE_CHARACTERS = 32_768
-"""Characters that may be hard to parse in ways that the marks below do not show; long texts are mostly prose."""
+"""Characters that count `SECONDS_PER_CHARACTER` each; further ones count less, because long texts are mostly prose."""
 SECONDS_PER_MARK = {
     "[": 6e-5,
     "<": 6e-5,
@@ -105,10 +105,14 @@ async def event_html(
 
 
 def takes_long(body: str) -> bool:
-    """True when an event probably takes more than `inline_render_seconds` to render: True in cases of doubt."""
+    """True when rendering an event may take more than `inline_render_seconds`. In doubt the estimate is too high.
+
+    Args:
+        body: JSON of the event.
+    """
     limit = conf().inline_render_seconds
     dense = min(len(body), DENSE_CHARACTERS)
-    # First of all by the length: to look for marks in a result of some megabytes takes long, too.
+    # The length is checked first, because searching some megabytes for marks takes long, too.
     seconds = dense * SECONDS_PER_CHARACTER + (len(body) - dense) * SECONDS_PER_FURTHER_CHARACTER
     if seconds > limit:
         return True

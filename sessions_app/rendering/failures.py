@@ -1,4 +1,4 @@
-"""Filter of the log of rows that cannot be rendered. A page that is loaded again does not log them again."""
+"""Log filter for rows that cannot be rendered: a row is not logged again whenever its page is loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_REMEMBERED = 10_000
 
 
 class OnceFilter(logging.Filter):
-    """Lets each message pass once in this process, as long as it is remembered."""
+    """Lets each message pass once in this process. At `MAX_REMEMBERED` messages it forgets all of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,4 +29,4 @@ class OnceFilter(logging.Filter):
 
 
 once = OnceFilter()
-"""Filter of the loggers that report such rows."""
+"""The filter that all loggers of such rows share."""

@@ -19,7 +19,7 @@ class FileLink:
 
     Attributes:
         name: the filename without the prefix of a user's files.
-        kind: end of the name in capital letters, such as PDF; empty without one.
+        kind: extension of the name in capital letters, such as PDF; empty without a short extension.
         url: address of the download.
         preview_url: address of the preview.
         is_image: True when the name is that of an image which browsers show.

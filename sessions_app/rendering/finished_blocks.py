@@ -1,7 +1,7 @@
-"""Finished blocks of a Markdown text that still grows: those that more text cannot change.
+"""Finished blocks of a growing Markdown text: the blocks that more text cannot change.
 
-They are rendered one after the other, so the HTML of a text costs as much as it would at the end. It may differ from
-the HTML of the whole text in links and named footnotes whose definition comes later.
+Each block is rendered once, so a growing text costs no more than the same text at its end. The HTML may differ from
+that of the whole text in links and named footnotes that are defined later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sessions_app.rendering.markdown import render_markdown, start_of_open_block
 MAX_PARSED_CHARACTERS, MAX_PARSED_LINES = 16_384, 500
 """Characters and lines that are parsed at once. A longer block is not rendered before its text is complete."""
 GROWTH_BEFORE_RETRY = 1.25
-"""A block is parsed again when it has grown by a quarter, so that a long one is not parsed for each of its lines."""
+"""An open block is parsed again when it has grown by a quarter. So a long block is not parsed for each new line."""
 
 
 class FinishedBlocks:
@@ -34,7 +34,7 @@ class FinishedBlocks:
     def render_next(self, text: str) -> str | None:
         """Return the HTML of the blocks that have ended since the last call, and move `end` behind them.
 
-        None when no block has ended, and for the rest of a text that takes too long to render.
+        Return None when no block has ended, or when the rest of the text takes too long to render.
 
         Args:
             text: the whole text so far.

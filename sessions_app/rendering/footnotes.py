@@ -54,7 +54,7 @@ def _ends_note(state: StateBlock, line: int, end: int) -> bool:
 
 
 def _mark(state: StateInline, silent: bool) -> bool:
-    """Parse a mark. A word is one only if a footnote has it: `[^abc]` may mean something else."""
+    """Parse a mark. A word needs a footnote of this name: without one, `[^abc]` may mean something else."""
     mark = MARK.match(state.src, state.pos, state.posMax)
     if not mark or not (mark[1].isdecimal() or mark[1] in state.env.get(LABELS, ())):
         return False

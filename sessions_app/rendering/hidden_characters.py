@@ -1,7 +1,7 @@
 """Characters that people cannot see, shown as escapes in a whole HTML page or a text.
 
-A direction character such as U+202E makes a browser draw what follows in another order, so that a page shows what is
-not stored. The filter works on the finished page: every field of every template is covered.
+A direction character such as U+202E makes a browser draw the following text in another order: the page would not show
+what is stored. The filter works on the finished page, so it covers every field of every template.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
-"""Controls but tab and line ends, direction characters, and invisible ones but the joiners, which scripts need."""
+"""Control characters except tab and line ends, direction characters, and invisible characters except the joiners.
+
+Some languages are written with joiners.
+"""
 _PIECES = re.compile(r"<(script|style|textarea)\b[^<]*+</\1>|<(title|option)\b[^<]*+</\2>|<[^<>]*+>|[^<]+")
-"""Elements that hold no tags, tags, and texts. None reaches over another raw `<`: the search stays linear.
+"""A piece of a page: an element that holds no tags, a tag, or a text.
+
+No piece reaches over another raw `<`, so the search stays linear.
 
 Pages escape each `<` in an element that holds no tags: with a raw one, its content would count as text of the page.
 """
@@ -25,7 +30,7 @@ _VALUE = re.compile(r'( value="[^"]*")')
 def show_hidden_characters(html: str) -> str:
     r"""Return the page with each hidden character as an escape such as `\u202e`, in a marked span where it is text.
 
-    Fields that a form sends back stay as they are. Escaped text has no `<` and no `>`.
+    Fields that a form sends back stay as they are. The texts of the page must be escaped: they have no raw `<` or `>`.
     """
     return _PIECES.sub(_escape_piece, html) if _HIDDEN.search(html) else html
 
@@ -36,7 +41,7 @@ def escape_hidden(text: str) -> str:
 
 
 def escape_in_json(text: str) -> str:
-    """Return JSON with an escape in the place of each hidden character, for a field in which it is changed."""
+    """Return JSON text with a JSON escape for each hidden character, for a form field in which the text is edited."""
     return _HIDDEN.sub(lambda character: json.dumps(character[0])[1:-1], text)
 
 

@@ -95,7 +95,10 @@ def render_schedule(task: ScheduledTask) -> SafeString:
 
 
 def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> dict[str, Any]:
-    """Return what an event shows, with its speaker, by the names of the context; empty when that is nothing."""
+    """Return the displayed parts of an event and its speaker, by their names in the template context.
+
+    Empty when the event shows nothing.
+    """
     blocks = blocks_of(view, event, jobs)
     actions = event.actions
     content = {

@@ -1,4 +1,4 @@
-"""JSON text for people: indented as text, so that every digit stays and a truncated or deep value is shown too."""
+"""JSON text for people. It is indented without being parsed: all digits stay, and a truncated or deep value works."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 DEEPEST_INDENT = 20
-"""Levels that are indented; deeper ones stay at this indent, because a deep value would consist of spaces."""
+"""Levels that are indented. Deeper levels keep this indent, because a deep value would consist mostly of spaces."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[,:\[\]{}]', re.DOTALL)
 _EMPTY = {"{": "}", "[": "]"}
 

@@ -68,7 +68,9 @@ def render_markdown(text: str) -> SafeString:
 
 
 def start_of_open_block(text: str) -> int:
-    """Return the position of the last block, which text that follows may change; the end of the text without one.
+    """Return the position of the last block if more text may change it, otherwise the end of the text.
+
+    A text that has no block yet is open from its beginning.
 
     Args:
         text: complete lines.

@@ -1,6 +1,6 @@
-"""Limits of what is parsed as Markdown. Text beyond a limit is shown as it is; nothing is lost.
+"""Limits on the text that is parsed as Markdown. Text beyond a limit is shown as it is; nothing is lost.
 
-Beyond most limits it is a code block. A paragraph with too many marks is a paragraph without links and emphasis.
+Beyond most limits the text becomes a code block. A paragraph with too many marks loses only its links and emphasis.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from sessions_app.conf import conf
 
 CELLS = "cells"
 NESTING_MARGIN = 4
-"""Levels that a list or quotation opens before `_too_deep` is asked, above which the parser drops text."""
+"""Levels that the parser may open beyond the site's limit before it asks `_too_deep`.
+
+The parser drops text above its own limit, which is higher by this margin.
+"""
 
 
 def limit_markdown(markdown: MarkdownIt) -> None:
@@ -37,7 +40,7 @@ def split_at_limit(text: str) -> tuple[str, str]:
 
 
 def _inline(state: StateCore) -> None:
-    """Parse the marks of paragraphs, headings and cells as long as they are within what is left of the limit."""
+    """Parse paragraphs, headings and cells until their marks exceed the limit; the rest is plain text."""
     inline = state.md.inline
     left = conf().markdown_marks
     for token in state.tokens:
@@ -61,7 +64,7 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Parse a table if its cells are within what is left of the limit. After one that is not, parse no more."""
+    """Parse a table if its cells fit in the rest of the limit. After a table that does not fit, parse no other."""
     left = state.env.get(CELLS, conf().markdown_cells)
     if left <= 0 or not table(state, start, end, True):
         return False

@@ -26,15 +26,15 @@ MAX_FORMULA_LENGTH = 1_000
 MAX_TOTAL_LENGTH = 4_000
 """Characters of all formulas of a text."""
 SECONDS_PER_CHARACTER = 1.5e-5
-"""Time of converting a character of a formula, rather too long than too short."""
+"""Upper estimate of the seconds for converting a character of a formula."""
 MARKS = re.compile(r"\$|\\[(\[]")
 DELIMITERS = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
 ON_OWN_LINES = {"$$", r"\["}
 SIGNS = re.compile(r"[\\^_=<>+{]")
-"""A text without these is a formula rarely: prices have dollar signs, and Markdown escapes brackets as LaTeX does."""
+"""Signs of a formula. A text without them is rarely one: prices have dollar signs, and Markdown escapes brackets."""
 EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 ENVIRONMENTS = re.compile(r"\\(begin|end){(?:aligned|alignedat|gathered|equation\*?)}")
-"""Environments that the converter does not know; they look like aligned lines."""
+"""Environments that the converter does not know. They are converted as aligned lines."""
 TAGS = {
     *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle", "mphantom"),
     *("msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd", "menclose"),
@@ -61,7 +61,7 @@ def show_mathematics(markdown: MarkdownIt) -> None:
 
 
 def seconds_to_convert(text: str) -> float:
-    """Estimate, rather too high than too low, how long the formulas of a text take."""
+    """Return an upper estimate of the seconds for converting the formulas of a text."""
     return min(len(text), MAX_TOTAL_LENGTH) * SECONDS_PER_CHARACTER if MARKS.search(text) else 0.0
 
 
@@ -81,7 +81,7 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
 
 
 def _is_formula(mark: str, text: str, begin: int, end: int) -> bool:
-    """True for a formula; False for what only looks like one, such as two prices in a sentence."""
+    """True for a formula; False for a text that only looks like one, such as two prices in a sentence."""
     content, following = text[begin:end], text[end + len(mark) : end + len(mark) + 1]
     if mark == "$" and (content != content.strip() or following.isalnum()):
         return False
@@ -116,7 +116,11 @@ def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _last_line(state: StateBlock, start: int, mark: str) -> int | None:
-    """Return the line that the formula ends. Only the text is searched: most lines that begin a formula end none."""
+    """Return the line on which the formula ends; None when no line ends with its delimiter.
+
+    The text is searched as a whole, because most lines that begin like a formula have no end, and a walk over the
+    lines would cost more.
+    """
     begin = state.bMarks[start] + state.tShift[start] + len(mark)
     end = state.src.find(DELIMITERS[mark], begin, begin + MAX_FORMULA_LENGTH + len(mark))
     content = state.src[begin:end]
@@ -151,5 +155,5 @@ def _mathml(source: str, is_display: bool) -> str | None:
             if alignment := element.attrib.pop("columnalign", ""):
                 element.set("class", alignment)  # browsers do not know the attribute
         return ElementTree.tostring(formula, encoding="unicode")
-    except Exception:  # noqa: BLE001 - the converter raises many types; the person sees the source
+    except Exception:  # noqa: BLE001 - the converter raises many types; the page shows the source
         return None

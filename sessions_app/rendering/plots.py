@@ -1,6 +1,7 @@
 """Plots as SVG within a page, drawn by a template and coloured by `admin/audit.css`.
 
-The libraries that draw SVG put styles and scripts into it, which the strict CSP forbids, or colours for light pages.
+No library is used: libraries that draw SVG put styles and scripts into it, which the strict CSP forbids, or colours
+for light pages only.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Draw = Callable[[str, Sequence[str], Series], SafeString]
 
 
 def stacked_bars(title: str, labels: Sequence[str], series: Series) -> SafeString:
-    """Return bars on each other, one colour for each series."""
+    """Return stacked bars: a bar for each label, a colour for each series. None counts as 0."""
     columns = [[value or 0.0 for value in column] for column in zip(*series.values(), strict=True)]
     scale = _Scale(max((sum(column) for column in columns), default=0), len(labels))
     bars = [
@@ -34,7 +35,7 @@ def stacked_bars(title: str, labels: Sequence[str], series: Series) -> SafeStrin
 
 
 def lines(title: str, labels: Sequence[str], series: Series) -> SafeString:
-    """Return a line for each series; None is a gap in it."""
+    """Return a line for each series, with a point for each label; None is a gap in the line."""
     values = [value for one in series.values() for value in one if value is not None]
     scale = _Scale(max(values, default=0), len(labels))
     paths = [
@@ -46,7 +47,7 @@ def lines(title: str, labels: Sequence[str], series: Series) -> SafeString:
 
 
 class _Scale:
-    """Places of values in the plot."""
+    """Coordinates of columns and values in the plot."""
 
     def __init__(self, largest: float, number: int) -> None:
         power = 10 ** floor(log10(largest / 4)) if largest > 0 else 1

@@ -36,7 +36,13 @@ class Preview:
 
 
 def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
-    """Return the preview of a file with this type, size and beginning, which has up to `MAX_BYTES`."""
+    """Return the preview of a file.
+
+    Args:
+        mime_type: MIME type of the file.
+        size: bytes of the whole file.
+        beginning: the first bytes of the file, up to `MAX_BYTES`.
+    """
     if mime_type in INLINE_IMAGES:
         return Preview("image" if signed_type(beginning) == mime_type else "none")
     if not is_text(mime_type) or b"\0" in beginning:
@@ -50,7 +56,7 @@ def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
 
 
 def _table(text: str, delimiter: str, is_cut: bool) -> Preview:
-    """Return the first rows and columns; the text itself when it is no table."""
+    """Return the first rows and columns; the text when it cannot be read as a table."""
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         lines = list(islice(reader, MAX_ROWS + 2))

@@ -1,4 +1,4 @@
-"""Blocks of the questions to a person that are answered by a form, and of the answers."""
+"""Blocks of the questions that a person answers in a form, and of the answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ class ChoiceBlock:
 
 @dataclass(frozen=True)
 class ChosenBlock:
-    """The option that the user has chosen, or the member of staff with the name `staff`."""
+    """The chosen option.
+
+    Attributes:
+        staff: name of the member of staff who has chosen; empty when the user has.
+    """
 
     kind: ClassVar = "chosen"
     call_id: str
@@ -49,7 +53,7 @@ class Field:
     Attributes:
         name: name of the value in a payload, or its dotted path in a credential.
         type: type of the HTML input, or `lines` for a text with line breaks.
-        value: value at first.
+        value: initial value.
     """
 
     name: str
@@ -80,7 +84,11 @@ class CredentialRequestBlock:
 
 @dataclass(frozen=True)
 class CredentialBlock:
-    """The record that the user has given a credential, or none."""
+    """The user's answer to a request for a credential.
+
+    Attributes:
+        is_given: False when the user gave no credential.
+    """
 
     kind: ClassVar = "credential"
     call_id: str
@@ -89,7 +97,7 @@ class CredentialBlock:
 
 @dataclass(frozen=True)
 class RemoteQuestionBlock:
-    """A question of a remote agent, which a text answers.
+    """A question of a remote agent that the user answers with a text.
 
     Attributes:
         is_sign_in: True when the user signs in elsewhere and only says when that is done.
@@ -105,7 +113,12 @@ class RemoteQuestionBlock:
 
 @dataclass(frozen=True)
 class RepliedBlock:
-    """The user's answer to a remote agent; without a text, the user wrote a message in its place."""
+    """The user's answer to a remote agent.
+
+    Attributes:
+        text: the answer; empty when the user wrote a message in its place.
+        is_sign_in: see `RemoteQuestionBlock`.
+    """
 
     kind: ClassVar = "replied"
     call_id: str
@@ -183,7 +196,7 @@ def credential_request_block(call: types.FunctionCall, event: Event) -> Credenti
 
 
 def payload_fields(payload: Any) -> list[Field]:
-    """Return inputs for the texts, numbers and booleans of a confirmation's payload; other values stay as they are."""
+    """Return inputs for the texts, numbers and booleans of a confirmation's payload. Other values get no input."""
     if payload is None:
         return []
     values = payload if isinstance(payload, Mapping) else {"": payload}

@@ -1,4 +1,4 @@
-"""SessionView: a session as one reader sees it."""
+"""`SessionView`: a session as one reader sees it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sessions_app.ownership import User
 
 @dataclass(frozen=True)
 class Reader:
-    """A way in which people read: what is rendered for one reader serves every person who reads in the same way.
+    """People who read alike: one rendering serves them all.
 
     Attributes:
         shows_details: True for a reader who sees names of tools, results as JSON, milliseconds and state.
@@ -32,7 +32,7 @@ class Reader:
     @classmethod
     def of(cls, user: User) -> Reader:
         """Return the person as a reader in the language and the time zone of this request or connection."""
-        # Django's name of a zone is its abbreviation, which names no zone.
+        # `get_current_timezone_name` of Django returns an abbreviation, which names no zone.
         zone = str(timezone.get_current_timezone())
         return cls(may_see_details(user), translation.get_language() or "", zone)
 
