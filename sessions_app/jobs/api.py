@@ -16,7 +16,7 @@ class RunningJob(Protocol):
     """Services of the job that runs in this context."""
 
     def progress(self, done: float, total: float, message: str) -> None:
-        """Record the progress."""
+        """Record the progress, or raise `JobCancelled`."""
 
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
         """Save a file in the session and return its version."""
@@ -25,7 +25,7 @@ class RunningJob(Protocol):
         """Record a file that the job's code has saved."""
 
     def ask(self, question: JobQuestion) -> JobAnswer:
-        """Return the person's answer, or raise `AnswerRequired` when there is none yet."""
+        """Return the person's answer. Raise `AnswerRequired` when there is none yet, `JobCancelled` after a cancel."""
 
 
 current_job: ContextVar[RunningJob | None] = ContextVar("current_job", default=None)
@@ -34,7 +34,8 @@ current_job: ContextVar[RunningJob | None] = ContextVar("current_job", default=N
 class JobError(AdkError):
     """The job failed.
 
-    Raise it with a sentence for the person and the model. Of other exceptions both learn only that the job failed.
+    Raise it with a sentence for the person and the model. After any other exception both learn only that the job
+    failed.
     """
 
 
@@ -45,7 +46,7 @@ class JobCancelled(Exception):
 class AnswerRequired(BaseException):
     """Ends this run of the function until the person answers.
 
-    Derives from BaseException so that `except Exception` in the function does not catch it: nothing has failed.
+    Derives from BaseException: nothing has failed, so `except Exception` in the function must not catch it.
     """
 
     def __init__(self, question: JobQuestion) -> None:
@@ -54,7 +55,7 @@ class AnswerRequired(BaseException):
 
 
 def progress(done: float, total: float, message: str = "") -> None:
-    """Report progress in units of your choice. Cheap enough for every loop iteration.
+    """Report progress in units of your choice. The call is cheap enough for every iteration of a loop.
 
     With a total of 0, or a number that is not finite, the progress bar is indeterminate. Outside a job the call does
     nothing, so that the function can be called directly.
@@ -91,7 +92,7 @@ def confirm(question: str) -> bool:
 
 
 def ask(question: str, options: Sequence[str] = ()) -> str:
-    """Ask the person to choose an option, or to type a text when there are no options. Otherwise like `confirm`."""
+    """Ask the person to choose an option, or to type a text if there are no options. Works and raises as `confirm`."""
     asked = JobQuestion(storable(question), "choice" if options else "text", tuple(map(storable, options)))
     return str(_require_job("ask").ask(asked))
 

@@ -52,7 +52,7 @@ class ToolAsJob(BaseTool):
         return await self.tool.needs_confirmation(args=args, tool_context=tool_context)
 
     async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Let the tool show the files of its results, which jobs have saved."""
+        """Let the tool show the files of its results. Jobs have saved these files."""
         await self.tool.show_files(tool_context=tool_context, llm_request=llm_request)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:

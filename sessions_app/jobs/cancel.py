@@ -23,9 +23,9 @@ STOPPED_BY_STAFF = gettext_noop("The job was stopped by staff.")
 
 
 def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
-    """Cancel the job, unless it has ended. The row keeps the first request: user, time and reason.
+    """Cancel the job, unless it has ended. The row keeps the user, time and reason of the first request.
 
-    A running function is interrupted by `progress`, or by the signal of a soft time limit when it does not report
+    `progress` interrupts a running function. The signal of the soft time limit interrupts a function that reports no
     progress. The model receives one function response with the status `cancelled`.
     """
     job = ToolJob.objects.filter(pk=job_id)

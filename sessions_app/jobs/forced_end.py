@@ -1,7 +1,8 @@
-"""Forced end of jobs: the process of a function that goes on long after its cancellation is killed.
+"""Forced end of jobs: a job whose function ignores its cancellation is ended, and its process is killed.
 
-A function may swallow the exceptions of a cancellation, or block. The sweep asks all workers. The parent whose worker
-process runs the job ends the job and kills that process. Lost jobs have a repair of their own.
+A function may swallow the exceptions of a cancellation, or block. The sweep asks all Celery workers. The worker whose
+child process runs the job ends the job and kills this process. Jobs without a heartbeat are left to the repair of lost
+jobs.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ DETAIL = "The function went on for more than {0:g} seconds after its cancellatio
 
 
 def forced_end_repair() -> Repair:
-    """Return the repair that ends jobs by force. Until a job has ended, each sweep asks again."""
-    return OverdueRows(_ignoring_their_cancellation, _ask_workers)
+    """Return the repair that ends jobs by force. Each sweep asks again until the job has ended."""
+    return OverdueRows(_still_running_after_cancel, _ask_workers)
 
 
-def _ignoring_their_cancellation() -> QuerySet[ToolJob]:
+def _still_running_after_cancel() -> QuerySet[ToolJob]:
+    """Return the jobs that run on, with heartbeats, although their grace after the cancellation is over."""
     grace = timedelta(seconds=conf().cancel_grace_seconds)
     silence = timedelta(seconds=conf().job_lost_seconds)
     return ToolJob.objects.filter(
@@ -48,9 +50,12 @@ def _ask_workers(job: ToolJob) -> None:
 
 @control_command(name=KILL)
 def kill_process_of_job(state: Any, job_id: str, process: str) -> None:
-    """End the job and kill the process, if this parent runs the job in it.
+    """End the job and kill the process, if it is a child of this worker and runs the job.
 
-    Celery calls this in the parent of the worker processes.
+    Celery calls this in the parent of the worker's processes.
+
+    Args:
+        process: name of the process, as in `ToolJob.worker`.
     """
     own = process_name(state.hostname, "")
     if not process.startswith(own):
@@ -67,9 +72,9 @@ def kill_process_of_job(state: Any, job_id: str, process: str) -> None:
 
 
 def _runs(pool: Any, job_id: str, pid: int) -> bool:
-    """True when the process runs the job for this parent: the process of an earlier parent may have had the same pid.
+    """True when a process with this pid runs the job for this parent. An earlier parent may have had the same pid.
 
-    The pool is asked, because Celery forgets its request as soon as the cancellation revokes the task.
+    The pool is asked, because Celery forgets its own request as soon as the cancellation revokes the task.
     """
     results = pool._pool._cache.values()
     return any(result.correlation_id == job_id and pid in result.worker_pids() for result in results)

@@ -1,4 +1,4 @@
-"""Query for the jobs of a session that a browser must hear of when it connects."""
+"""Query for the jobs that a browser gets when it connects to a session."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MAX_LISTED_JOBS = 50
 
 
 async def open_and_recent_jobs(session_id: UUID) -> list[ToolJob]:
-    """Return at most `MAX_LISTED_JOBS` jobs without their results: the open ones, then those that ended last.
+    """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then those that ended last.
 
-    The page has the cards of all other jobs in its HTML.
+    The cards of all other jobs are in the HTML of the page.
     """
     newest = F("finished_at").desc(nulls_first=True)
     jobs = (

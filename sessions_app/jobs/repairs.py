@@ -1,4 +1,4 @@
-"""Repairs of jobs: send due jobs, and take up jobs that a crash left unsent, lost or without a function response."""
+"""Repairs of jobs: send due jobs, and take up jobs that a crash has left unsent, lost or unanswered."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _undelivered() -> ToolJobQuerySet:
 
 
 def _unanswered() -> ToolJobQuerySet:
-    """Return the ended jobs without a queued function response. The jobs of a deleted session wait."""
+    """Return the ended jobs whose function response is not queued. The jobs of a deleted session wait."""
     return _undelivered().ended().filter(session__deleted_at=None)
 
 
@@ -56,7 +56,7 @@ def _recover(job: ToolJob) -> None:
 
 
 def _recovery_values(job: ToolJob) -> dict[str, Any]:
-    """Return the new column values. A job marked as delivered belongs to a rewound call and is cancelled."""
+    """Return the new column values. A delivered job is cancelled: its call was rewound, or answered by a stop."""
     lost = {"lost_attempts": F("lost_attempts") + 1}
     if job.delivered_at is not None:
         return {**lost, "status": JobStatus.CANCELLED, "finished_at": Now(), "error": CANCELLED}
@@ -68,7 +68,7 @@ def _recovery_values(job: ToolJob) -> dict[str, Any]:
 
 
 def _cancelled() -> ToolJobQuerySet:
-    """Return the cancelled jobs that are not running: no worker ends them, because workers drop revoked tasks."""
+    """Return the cancelled jobs that are not running. No worker ends them, because workers drop revoked tasks."""
     return _undelivered().idle().filter(cancel_requested_at__isnull=False)
 
 

@@ -28,9 +28,9 @@ HEARTBEAT_SECONDS = 5.0
 
 
 class JobReporter:
-    """Context manager around the function of a job; the functions of `jobs.api` reach it by a context variable.
+    """Context manager around the function of a job. The functions of `jobs.api` reach it by a context variable.
 
-    Progress is written at most a few times a second; the last value is always written.
+    Progress is written at most once in `TICK_SECONDS`; the last value is always written.
     """
 
     def __init__(self, job: ToolJob) -> None:
@@ -57,7 +57,11 @@ class JobReporter:
         self._thread.join()
 
     def progress(self, done: float, total: float, message: str) -> None:
-        """Record the progress for the next write. Numbers that are not finite mean that it is unknown."""
+        """Record the progress for the next write. Numbers that are not finite make the progress indeterminate.
+
+        Raises:
+            JobCancelled: the job was cancelled, or a later attempt has claimed it.
+        """
         if self._is_cancelled:
             raise JobCancelled
         amounts = (float(done), float(total)) if isfinite(done) and isfinite(total) else (0.0, 0.0)
@@ -86,7 +90,12 @@ class JobReporter:
             self._has_changed = True
 
     def ask(self, question: JobQuestion) -> JobAnswer:
-        """Return the first unused answer to this question."""
+        """Return the first unused answer to this question.
+
+        Raises:
+            AnswerRequired: the question has no unused answer.
+            JobCancelled: the job was cancelled, or a later attempt has claimed it.
+        """
         if self._is_cancelled:
             raise JobCancelled
         for index, answered in enumerate(self._unused_answers):
@@ -134,5 +143,5 @@ class JobReporter:
 
 
 def publish_job(job: ToolJob) -> None:
-    """Publish the job to the connections of its session."""
+    """Show the job in the open tabs of its session."""
     publish_notice_from_thread(job.session_id, job_notice(job))

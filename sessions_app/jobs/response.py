@@ -1,4 +1,4 @@
-"""Delivery of a finished job: its function response is queued, once, as an invocation of the session."""
+"""Delivery of an ended job: its function response is queued once, as an invocation of the session."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sessions_app.models import JobStatus, ToolJob
 
 
 def queue_response(job_id: UUID) -> None:
-    """Queue the function response of a finished job.
+    """Queue the function response of an ended job.
 
-    Idempotent: the job id is the client id of the invocation. The response to a deleted session waits until the
-    session is restored: then a sweep queues it.
+    Idempotent: the client id of the invocation is made from the job id. In a deleted session nothing is queued; a sweep
+    queues the response when the session is restored.
     """
     job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
     if job is None or not job.is_ended:

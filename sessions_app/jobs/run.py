@@ -78,9 +78,9 @@ def run_job(
     """Run the job, unless it has ended or another worker has claimed it, and queue its function response.
 
     Args:
-        run: the function that the job's arguments are passed to.
-        policy: a function that returns the retries; it is called after an exception of `run`.
-        task: the task that executes the job.
+        run: function that takes the arguments of the call and returns the result.
+        policy: function that returns the retries; called after an exception of `run`.
+        task: the Celery task that executes the job.
         job_id: the job.
     """
     with SoftLimit() as soft_limit:
@@ -122,7 +122,7 @@ def _run_job(
 
 
 def process_name(hostname: str | None, pid: int | str | None) -> str:
-    """Return the name of a worker process for `ToolJob.worker`, by which its parent finds the attempt."""
+    """Return the name of a worker process for `ToolJob.worker`, by which its parent process finds the attempt."""
     return f"{(hostname or '')[:180]} process {pid}"
 
 
@@ -146,7 +146,7 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
 def _call_function(
     run: Callable[[dict[str, Any]], Any], soft_limit: SoftLimit, job: ToolJob
 ) -> JobOutcome | JobQuestion:
-    """Call the function and return its outcome, or the question it asks. Other exceptions propagate."""
+    """Call the function and return its outcome, or the question that it asks. Exceptions of the function propagate."""
     try:
         with soft_limit.interrupts():
             result = run(job.args)
@@ -165,7 +165,7 @@ def _call_function(
 
 
 def _shorten_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
-    """Return the result, or save one that is too large for an event as an artifact and return a reference."""
+    """Return the result. A result above `job_result_limit` becomes an artifact, and a reference is returned."""
     text = json.dumps(response, ensure_ascii=False)
     if len(text) <= conf().job_result_limit:
         return response
@@ -181,7 +181,7 @@ def _shorten_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
 def _pause(job: ToolJob, question: JobQuestion) -> bool:
     """Store the question and pause the job. False when the job was cancelled or a later attempt has claimed it.
 
-    A pause is not a failure: it does not count as an attempt, and the attempt number is reused.
+    A paused run does not count as an attempt: the next run has the same attempt number.
     """
     with transaction.atomic():
         is_written = (
@@ -234,7 +234,7 @@ def _finish(job: ToolJob, outcome: JobOutcome) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the sentence for the person and the model; other exceptions than JobError may hold hosts and secrets."""
+    """Return the sentence for the person and the model. Only a JobError is quoted; others may name hosts or secrets."""
     if isinstance(error, JobError):
         return gettext_noop("The job failed: {0}").format(error)
     return gettext_noop("The job failed.")

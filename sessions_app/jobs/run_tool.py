@@ -1,4 +1,4 @@
-"""Execution of a tool's call in a worker: find the tool, run it on the process's event loop, stop it on a cancel."""
+"""Execution of a tool's call in a worker: find the tool, run it on the process's event loop, stop it when cancelled."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Source = ToolAsJob | ToolsetAsJobs
 
 @dataclass(frozen=True)
 class Candidates:
-    """The agent of a job, and those of its tools and toolsets that may execute the call.
+    """The agent of a job, and the agent's tools and toolsets that may execute the call.
 
     Attributes:
         app: the app of the agent.
-        sources: the tools and toolsets, in the order in which they are asked for the tool.
+        sources: these tools and toolsets, in the order in which they are asked for the tool.
     """
 
     app: App
@@ -64,7 +64,7 @@ class Candidates:
 
 
 def run_tool_job(task: Task[Any, None], job_id: UUID) -> None:
-    """Run the job's call; see `sessions_app.jobs.run.run_job`. The source that was asked last decides on retries."""
+    """Run the job's call; see `sessions_app.jobs.run.run_job`. The source that was asked last has the retries."""
     job = ToolJob.objects.select_related("session").filter(pk=job_id).first()
     if job is None:
         return
@@ -83,7 +83,7 @@ def missing_tool_error(name: str) -> JobError:
 
 
 def _find_candidates(job: ToolJob) -> Candidates | None:
-    """Return the first agent of the job's agent name that has the tool of the call, or toolsets; None without one."""
+    """Return the first agent with the job's agent name that has the called tool or any toolset; None without one."""
     app = agent_registry.apps().get(job.session.app_name)
     if app is None:
         return None
@@ -115,7 +115,7 @@ async def _find_and_call(
 
 
 async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) -> Any:
-    """Call the tool, and pass on its progress; cancel the call when the job is cancelled."""
+    """Call the tool and pass its progress on. When the job is cancelled, cancel the call and raise JobCancelled."""
     call, running = asyncio.current_task(), current_job.get()
     was_cancelled = False
 
@@ -139,7 +139,7 @@ async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) 
 
 
 def _wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the process's event loop. An exception of a signal handler here cancels the coroutine."""
+    """Run a coroutine on the process's event loop. It is cancelled when a signal handler raises in this thread."""
     future = asyncio.run_coroutine_threadsafe(coroutine, background_loop())
     try:
         return future.result()

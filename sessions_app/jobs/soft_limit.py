@@ -1,4 +1,4 @@
-"""Celery's soft limit signal, which interrupts the function of a job and nothing after it."""
+"""Celery's soft limit signal, confined to the function of a job: it interrupts nothing after the function."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from billiard.exceptions import SoftTimeLimitExceeded
 class SoftLimit:
     """Context manager around a job: the soft limit signal raises SoftTimeLimitExceeded only inside `interrupts`.
 
-    Celery's own handler raises it at any place. After a cancelled function has ended by itself, this place would be the
-    code that writes the outcome: the job would stay `running` until the sweep finds it lost.
+    Celery's own handler raises at any place. If the cancelled function has just ended by itself, that place is the code
+    that writes the outcome. The job would then stay `running` until the sweep finds it lost.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class SoftLimit:
 
     @contextmanager
     def interrupts(self) -> Iterator[None]:
-        """Let the signal raise in this block, immediately when it came before.
+        """Let the signal raise in this block. A signal that came before the block raises at its beginning.
 
         Raises:
             SoftTimeLimitExceeded: the job was cancelled or exceeded its soft time limit.

@@ -1,7 +1,8 @@
 """Jobs on their way into the database: created in the transaction of the event that records their call.
 
-A tool runs before its response event is committed. It leaves its job here under the call's id; the session service
-takes it from here into the append's one statement. A job that is left at the end of the run has no call in the log.
+A tool runs before its response event is committed. It leaves its job here under the id of its call. The session
+service takes the job into the statement that appends the event. At the end of the run, jobs whose calls no event has
+answered are dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _staged: ContextVar[dict[tuple[str, str], StagedJob] | None] = ContextVar("stage
 
 @contextmanager
 def staging() -> Iterator[None]:
-    """Within the block, let tools stage jobs. Jobs that no event has taken at its end are dropped."""
+    """Let tools stage jobs within the block. Jobs that no event has taken by the end of the block are dropped."""
     token = _staged.set({})
     try:
         yield
@@ -37,7 +38,7 @@ def staging() -> Iterator[None]:
 
 
 def stage_job(job: StagedJob) -> None:
-    """Leave a job row for the event that will answer its call with "pending"; nobody takes it outside `staging`."""
+    """Keep a job for the event that answers its call with "pending". Outside of `staging` the job is dropped."""
     staged = _staged.get()
     if staged is not None:
         staged[job.invocation_id, job.call_id] = job
@@ -51,6 +52,9 @@ def stage_call(
     run_at: datetime | None = None,
 ) -> dict[str, Any]:
     """Stage a job for the call of this context, and return the pending response.
+
+    Args:
+        run_at: start time of the job; None starts it as soon as a worker is free.
 
     Raises:
         ConfigurationError: the context belongs to no function call.
@@ -82,5 +86,5 @@ def take_staged_jobs(event: Event) -> list[StagedJob]:
 
 
 def created_job(session_id: UUID, job: StagedJob) -> ToolJob:
-    """Return the row of a job that was created with its event."""
+    """Return the row of a staged job as the statement of its event has inserted it."""
     return ToolJob(session_id=session_id, status=JobStatus.QUEUED, **asdict(job))

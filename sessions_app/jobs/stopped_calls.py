@@ -14,7 +14,13 @@ from sessions_app.models import Invocation, ToolJob
 
 
 async def end_jobs_of_calls(claim: Claim, call_ids: Collection[str]) -> None:
-    """Cancel the open jobs of the calls; none of them answers any more. Call it before the calls are answered."""
+    """Cancel the open jobs of the calls, and mark them as delivered so that they answer no more.
+
+    Call this before the calls are answered.
+
+    Args:
+        claim: the claim of the stopped invocation.
+    """
     open_jobs = ToolJob.objects.open().filter(session_id=claim.session_id, call_id__in=call_ids)
     job_ids = await fetch_rows(open_jobs.values_list("pk", flat=True)) if call_ids else []
     if not job_ids:

@@ -21,7 +21,7 @@ class JobRequest(Request):
     """Celery request of a job. The parent of the worker processes calls `on_timeout` when it kills one of them."""
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """End the job of the killed process. If that fails, the sweep treats the job as lost with its worker."""
+        """End the job of the killed process. If that fails, the sweep recovers the job as a lost one."""
         super().on_timeout(soft, timeout)
         if soft:
             return  # the function receives SoftTimeLimitExceeded and ends the job
@@ -34,10 +34,15 @@ class JobRequest(Request):
 
 
 def end_killed_job(job_id: UUID, worker: str, detail: str = "") -> bool:
-    """End the job, if `worker` still runs it: as cancelled, or else as failed. Return True when it was ended.
+    """End the job if `worker` still runs it. Return True when it was ended.
 
-    The function response is left to the sweep: it needs an event loop, and the parent of forked processes must not
-    start one, because its children would inherit it in an unusable state.
+    The job becomes cancelled if its cancellation was requested, and otherwise failed. The sweep queues the function
+    response. Queueing needs an event loop, which the parent must not start: its forked children would inherit the loop
+    in an unusable state.
+
+    Args:
+        worker: name of the killed process, as in `ToolJob.worker`.
+        detail: text for staff.
     """
     cancelled = cancellation_error(job_id)
     is_written = ToolJob.objects.filter(pk=job_id, status=JobStatus.RUNNING, worker=worker).update(

@@ -43,6 +43,7 @@ class JobTool(LongRunningFunctionTool):
     the status `queued`; the result arrives later as a second function response. `func` is the plain function.
 
     Args:
+        limits: the options `soft_time_limit` and `time_limit` of the Celery task, in seconds.
         is_delayable: True when the model may choose the start time.
 
     Raises:
@@ -69,7 +70,7 @@ class JobTool(LongRunningFunctionTool):
         def run(task: Task[Any, None], job_id: str) -> None:
             run_job(self.run_here, lambda: policy, task, UUID(job_id))
 
-        # By name, so that processes that are not workers do not import Celery's worker.
+        # Named and not imported, so that only worker processes import Celery's worker.
         request = "sessions_app.jobs.time_limit:JobRequest"
         options: dict[str, Any] = {"bind": True, "ignore_result": True, "Request": request, **limits}
         register: Callable[[Callable[..., None]], object] = shared_task(name=self.task_name, **options)

@@ -21,7 +21,7 @@ from sessions_app.services import (
 
 
 class JobContext(Context):
-    """Context of one call in a worker. The invocation of the call has gone on, or has ended."""
+    """Context of one call in a worker. Meanwhile the invocation of the call has gone on or ended."""
 
     def __init__(self, invocation: InvocationContext, function_call_id: str) -> None:
         super().__init__(invocation, function_call_id=function_call_id)
