@@ -14,5 +14,5 @@ async def tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
 
 
 def _tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
-    # Made in the thread as well: comparing with "" makes a connection object in the context of the socket's task.
+    # The query is built in the thread, too: comparing with "" makes a connection object in the calling context.
     return list(ScheduledTask.objects.filter(session_id=session_id).shown())

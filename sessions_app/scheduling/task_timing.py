@@ -23,7 +23,7 @@ class TaskTiming:
 
 
 def longest_delay() -> timedelta:
-    """Return how far away a run of a task may be, and the longest interval."""
+    """Return the longest time until a run of a task, which is the longest interval, too."""
     return timedelta(seconds=conf().schedule_longest_seconds)
 
 
@@ -44,7 +44,14 @@ def check_task(task: str) -> None:
 def parse_task_timing(
     now: datetime, run_at: str | None, every: str | None, ends_at: str | None, most_runs: int | None
 ) -> TaskTiming:
-    """Parse the arguments of `schedule_task`; `now` has the time zone of the recurrence.
+    """Parse the arguments of `schedule_task`.
+
+    Args:
+        now: current time in the time zone of the recurrence, a `ZoneInfo`.
+        run_at: see `schedule_task`, as for the other arguments.
+        every: interval or crontab.
+        ends_at: end of the task.
+        most_runs: maximum number of runs.
 
     Raises:
         InvalidInputError: An argument is invalid; the message names the remedy.
@@ -68,7 +75,7 @@ def parse_task_timing(
 
 
 def _parse_frequency(every: str, now: datetime) -> Recurrence:
-    assert isinstance(now.tzinfo, ZoneInfo)  # noqa: S101 - `now_for` returns a zone
+    assert isinstance(now.tzinfo, ZoneInfo)  # noqa: S101 - `schedule_task` converts to a ZoneInfo
     recurrence = parse_recurrence(every, now.tzinfo)
     shortest = timedelta(seconds=conf().schedule_shortest_seconds)
     if recurrence.shortest < shortest:
@@ -85,5 +92,5 @@ def _parse_frequency(every: str, now: datetime) -> Recurrence:
 
 
 def _first_time(recurrence: Recurrence | None, now: datetime) -> datetime:
-    assert recurrence is not None  # noqa: S101 - the caller checked that one of them is given
+    assert recurrence is not None  # noqa: S101 - given when `run_at` is not
     return recurrence.next_after(now, now)

@@ -117,7 +117,7 @@ async def _load_session(tool_context: ToolContext) -> Session:
 def _describe(row: ScheduledTask) -> dict[str, Any]:
     """Return the fields of a task for the model."""
     next_at = row.next_at and row.next_at.astimezone(_zone_or_utc(row))
-    with translation.override(None):  # English for the model, whatever the site's language.
+    with translation.override(None):  # The model reads English in every language of the site.
         how_often = row.how_often
     fields = {
         "id": row.pk,
@@ -133,7 +133,7 @@ def _describe(row: ScheduledTask) -> dict[str, Any]:
 
 
 def _zone_or_utc(row: ScheduledTask) -> tzinfo:
-    """Return the zone of the task. A zone that is unknown, as after an update of the time zones, becomes UTC."""
+    """Return the zone of the task; UTC when the zone is unknown, as after an update of the time zones."""
     try:
         return zone_of(row.time_zone)
     except InvalidInputError:
