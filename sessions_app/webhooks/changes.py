@@ -1,4 +1,4 @@
-"""Changes of webhooks: make one, delete one, ask for a test delivery. Each is recorded."""
+"""Changes of webhooks: make and delete one, which is recorded as an act, and ask for a test delivery."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def make_webhook(
     is_of_group: bool = False,
     hook_id: UUID | None = None,
 ) -> tuple[Webhook, str]:
-    """Make a webhook about the user's sessions; return it and its secret, which is told this once.
+    """Make a webhook about the user's sessions. Return the webhook and its secret, which is shown only now.
 
     Args:
-        maker: the API key that asks for it; None for a person.
+        maker: the API key that asks for the webhook; None for a person.
         is_of_group: True for the sessions of all people for whom the maker acts, in place of the user's.
-        hook_id: id of the webhook. When it exists already, nobody was told its secret: it gets a new one.
+        hook_id: id for the webhook. A webhook that has the id already gets a new secret, because nobody saw the first.
 
     Raises:
         InvalidInputError: the URL cannot be used, or the maker acts for no group.
-        LimitExceededError: the user has as many webhooks as are allowed.
+        LimitExceededError: the user has `MAX_WEBHOOKS` webhooks already.
     """
     check_url(url)
     people_id = _group_of(maker) if is_of_group else None
     secret = new_secret()
     with transaction.atomic():
-        # The lock lets one request at a time count the webhooks of the person.
+        # Locked, so that parallel requests cannot exceed the limit.
         get_user_model()._base_manager.select_for_update().get(pk=user.pk)
         if hook_id and (made := Webhook.objects.filter(pk=hook_id).first()):
             made.secret = encrypt_text(secret)
@@ -68,10 +68,10 @@ def make_webhook(
 
 
 def delete_webhook(hooks: QuerySet[Webhook], hook_id: UUID, by: Actor) -> None:
-    """Delete one of the webhooks with its deliveries.
+    """Delete the webhook with its deliveries.
 
     Raises:
-        NotFoundError: it is not one of them.
+        NotFoundError: `hooks` has no webhook with this id.
     """
     hook = own_webhook(hooks, hook_id)
     with transaction.atomic():
@@ -80,10 +80,10 @@ def delete_webhook(hooks: QuerySet[Webhook], hook_id: UUID, by: Actor) -> None:
 
 
 def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None = None) -> WebhookDelivery:
-    """Stage a delivery of the event `test` to one of the webhooks. Idempotent with a message id.
+    """Stage a delivery of the event `test` to the webhook. Idempotent with a message id.
 
     Raises:
-        NotFoundError: it is not one of them.
+        NotFoundError: `hooks` has no webhook with this id.
         ConflictError: the webhook is disabled.
     """
     hook = own_webhook(hooks, hook_id)
@@ -96,10 +96,10 @@ def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None 
 
 
 def own_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:
-    """Return one of the webhooks.
+    """Return the webhook with this id.
 
     Raises:
-        NotFoundError: it is not one of them.
+        NotFoundError: `hooks` has no such webhook.
     """
     hook = hooks.filter(pk=hook_id).first()
     if hook is None:

@@ -1,7 +1,7 @@
 """Delivery of events to webhooks: at least once, signed, retried for a day.
 
-A Celery task starts a round on the event loop of its worker process and ends. The round claims what is due; a claim is
-a time in the row, after which the next sweep offers the delivery again if the process has died meanwhile.
+A Celery task starts a round on the event loop of its worker process, and ends. The round claims due deliveries. A claim
+moves the delivery's `next_at` into the future: if the process dies, the delivery becomes due again at that time.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ BATCH_SIZE = 50
 ATTEMPT_SECONDS = 15.0
 """Longest duration of one attempt, from the resolution of the name to the response."""
 CLAIM_SECONDS = 60.0
+"""Time after which a claimed delivery without an outcome is due again."""
 PAUSES = (5, 60, 300, 1800, 7200, 14_400, 28_800, 36_000)
-"""Seconds before the next attempts: a day in all."""
+"""Seconds before each further attempt: a day in all."""
 KEPT = timedelta(days=30)
 GONE = 410
 
@@ -44,8 +45,8 @@ class DeliveryAttempt:
     """Outcome of one attempt.
 
     Attributes:
-        status: status of the response; None without one.
-        error: why it failed; empty when the webhook has taken the delivery.
+        status: HTTP status of the response; None without a response.
+        error: reason of a failure, as a sentence; empty when the webhook has accepted the delivery.
     """
 
     status: int | None
@@ -58,7 +59,7 @@ class Push:
 
     Attributes:
         headers: the id of the delivery, and the authentication that the program has asked for.
-        is_last: nothing happens in the task any more.
+        is_last: True when the task changes no more, so that no other notification follows.
     """
 
     body: bytes
@@ -67,7 +68,7 @@ class Push:
 
 
 PushOf = Callable[[WebhookDelivery], Awaitable[Push | None]]
-"""Makes the push notification of a task as it is now; None when there is nothing to tell."""
+"""Makes the push notification of a delivery from the current state of its task; None when there is nothing to tell."""
 
 
 async def start_round(push_of: PushOf) -> None:
@@ -79,14 +80,14 @@ async def start_round(push_of: PushOf) -> None:
 
 
 async def deliver_due(push_of: PushOf | None = None) -> int:
-    """Deliver what is due now, at most `BATCH_SIZE`; return the number of attempts."""
+    """Attempt at most `BATCH_SIZE` due deliveries; return the number of attempts."""
     claimed = await in_thread(_claim_due)
     await asyncio.gather(*[_deliver(delivery, push_of) for delivery in claimed])
     return len(claimed)
 
 
 def delete_old_deliveries() -> None:
-    """Delete the records of deliveries that ended long ago."""
+    """Delete the records of ended deliveries that are older than `KEPT`."""
     WebhookDelivery.objects.filter(next_at=None, created_at__lt=Now() - KEPT).delete()
 
 
@@ -95,7 +96,7 @@ async def _deliver_due(push_of: PushOf) -> None:
         while await deliver_due(push_of) == BATCH_SIZE:
             pass
     except Exception:
-        logger.exception("Webhooks were not told; the sweep offers their deliveries again")
+        logger.exception("A round of deliveries to webhooks failed; the sweep offers the deliveries again")
 
 
 async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
@@ -113,7 +114,7 @@ async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
         else:
             await in_thread(_end_delivery, delivery, "There was nothing to tell.")
     except Exception:  # One delivery must not hold up the others.
-        logger.exception("Delivery %s was not made; it is made again", delivery.message_id)
+        logger.exception("Delivery %s to a webhook failed; it is attempted again", delivery.message_id)
 
 
 def _signature_headers(delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
@@ -136,7 +137,7 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
         return DeliveryAttempt(None, f"There was no response within {ATTEMPT_SECONDS:g} seconds.")
     except ForbiddenTargetError as error:
         return DeliveryAttempt(None, str(error))
-    except Exception as error:  # noqa: BLE001 - whatever a foreign server and its name lead to
+    except Exception as error:  # noqa: BLE001 - a foreign server may cause any error
         return DeliveryAttempt(None, f"The server could not be reached ({type(error).__name__}).")
     if 200 <= status < 300:
         return DeliveryAttempt(status)
@@ -144,7 +145,7 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
 
 
 def _claim_due() -> list[WebhookDelivery]:
-    """Claim deliveries for this process. Deliveries of webhooks that are not in force end here."""
+    """Claim due deliveries for this process; end those that may not be made, and return the others."""
     with transaction.atomic():
         due = WebhookDelivery.objects.due().order_by("next_at").select_for_update(skip_locked=True)
         ids = list(due.values_list("pk", flat=True)[:BATCH_SIZE])
@@ -155,20 +156,20 @@ def _claim_due() -> list[WebhookDelivery]:
 
 
 def _check_in_force(delivery: WebhookDelivery) -> bool:
-    """Return True when the webhook may be told; end the delivery otherwise.
+    """Return True when the delivery may be made; end the delivery otherwise.
 
     Disables a webhook whose key has ended or whose account is not active.
     """
     hook, reason = delivery.webhook, ""
     key, about = hook.made_by, delivery.payload["data"].get("user_id")
     if key is not None and not key.acts_for(hook.user_id):
-        reason = "The API key that made the webhook has ended, or acts for the person no more."
+        reason = "The API key that made the webhook has ended, or no longer acts for the person."
     elif not hook.user.is_active:
         reason = "The account is not active."
     if reason:
         _disable(hook, reason)
     elif hook.people_id and about and not (key and key.acts_for(about)):
-        _end_delivery(delivery, "The person is no more among those for whom the key acts.")
+        _end_delivery(delivery, "The API key that made the webhook no longer acts for the person.")
         return False
     if reason or hook.disabled_at is not None:
         _end_delivery(delivery, reason or hook.disabled_reason)
@@ -181,7 +182,7 @@ def _end_delivery(delivery: WebhookDelivery, reason: str) -> None:
 
 
 def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
-    """Store the outcome; disable a webhook that is gone, or has taken nothing since the first attempt."""
+    """Store the outcome. Disable a webhook that is gone, or that has accepted nothing since the delivery was staged."""
     row = WebhookDelivery.objects.filter(pk=delivery.pk)
     outcome = {"response_status": attempt.status, "error": attempt.error}
     if not attempt.error:
@@ -196,7 +197,7 @@ def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
     if attempt.status == GONE:
         _disable(delivery.webhook, "The server answered that the address is gone (410).")
     elif not later.exists():
-        _disable(delivery.webhook, f"It took nothing for a day. Last failure: {attempt.error}")
+        _disable(delivery.webhook, f"The webhook accepted nothing for a day. Last failure: {attempt.error}")
 
 
 def _disable(hook: Webhook, reason: str) -> None:

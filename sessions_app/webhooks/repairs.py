@@ -1,4 +1,4 @@
-"""Repair of deliveries: send what is due to a worker."""
+"""Repair of deliveries: due ones are offered to a worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sessions_app.models import WebhookDelivery
 
 
 def offer_due_deliveries(seconds: float) -> bool:
-    """Ask a worker to deliver when something is due."""
+    """Ask a worker for a round when a delivery is due. Return False: the round makes all due deliveries."""
     if WebhookDelivery.objects.due().exists():
         send_webhooks()
     return False

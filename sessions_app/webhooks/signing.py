@@ -10,16 +10,16 @@ from base64 import b64decode, b64encode
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix by the specification
 SECRET_BYTES = 32
 USABLE_BYTES = range(24, 65)
-"""Lengths of secrets by the specification."""
+"""Lengths in bytes that the specification allows for secrets."""
 
 
 def new_secret() -> str:
-    """Return a secret as the receiver stores it."""
+    """Return a new secret as text, in the form in which the receiver stores it."""
     return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def is_secret(text: str) -> bool:
-    """True for a secret as the specification has it."""
+    """True for a secret in the form and of a length of the specification."""
     try:
         key = b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:

@@ -1,7 +1,7 @@
-"""Addresses of webhooks: which the site accepts, and connections that reach public hosts only.
+"""Addresses of webhooks: a check of their URLs, and connections that reach public hosts only.
 
-A name is resolved by the connection itself, which goes to an address that it has checked: a name that changes its
-address after a check reaches nothing.
+The connection itself resolves the name, checks the addresses, and goes to one of them. So a name that gets another
+address after the check does not lead to a private host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sessions_app.models.webhook import URL_LENGTH
 
 LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
 TRANSLATED = IPv6Network("64:ff9b::/96")
-"""IPv6 addresses that stand for IPv4 ones behind a translator."""
+"""IPv6 addresses that a translator (NAT64) maps to IPv4 addresses."""
 
 
 class ForbiddenTargetError(OSError):
@@ -29,10 +29,10 @@ class ForbiddenTargetError(OSError):
 
 
 def check_url(url: str) -> str:
-    """Return the URL if a webhook may have it.
+    """Return the URL unchanged if a webhook may have it.
 
     Raises:
-        InvalidInputError: it is no URL of a public host.
+        InvalidInputError: the text is no HTTPS URL of a public host.
     """
     try:
         parts = urlsplit(url)
