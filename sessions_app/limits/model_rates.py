@@ -1,7 +1,7 @@
 """Rates of models: requests and tokens in a minute, counted by all processes together.
 
 A model call counts its request and reads both counts in Redis before it asks the model. Above a limit it waits until
-the minute is over; the calls of a process wait in their order. Tokens are known, and counted, after an answer.
+the minute is over. The calls of a process wait in their order. Tokens are counted after an answer, when they are known.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class SharedRate:
         self._turn = LoopLocal(asyncio.Lock)
 
     async def wait(self) -> None:
-        """Count a request, as soon as the limits allow it.
+        """Wait until the limits allow a request, and count it.
 
         Raises:
-            ModelError: they do not within `model_wait_seconds`.
+            ModelError: the limits allow no request within `model_wait_seconds`.
         """
         seconds = conf().model_wait_seconds
         try:
@@ -49,11 +49,11 @@ class SharedRate:
             raise ModelError(code, sentence_for(code), detail) from None
 
     def add_tokens(self, tokens: int) -> None:
-        """Count the tokens of an answer; other processes know of them within a second."""
+        """Count the tokens of an answer. The count reaches other processes within a second."""
         rates().count(self._tokens, tokens)
 
     def _count_request(self) -> Exceeded | None:
-        """Count a request; return the limit that forbids it. A request that waits for tokens is not counted."""
+        """Count a request; return the exceeded limit, if any. Above the limit of tokens nothing is counted."""
         return rates().count_now(self._requests, unless=self._tokens)
 
 

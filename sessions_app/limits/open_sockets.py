@@ -1,8 +1,8 @@
 """Open sockets of each person and address, in all processes.
 
-Redis has a sorted set for each subject: its members are the sockets, scored with the time at which they count as
-closed unless their process renews them. So the sockets of a dead process expire. Without Redis each process counts
-its own sockets.
+Redis has a sorted set for each person and address. The members are sockets. The score of a socket is the time at which
+it counts as closed, unless its process renews it: so the sockets of a dead process expire. Without Redis each process
+counts its own sockets.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ class OpenSockets:
 
     def __init__(self) -> None:
         self._keys: dict[str, list[str]] = {}
-        self._closing: defaultdict[str, set[str]] = defaultdict(set)  # By key, until Redis is told of them.
+        # Sockets by key, until they are removed from Redis.
+        self._closing: defaultdict[str, set[str]] = defaultdict(set)
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     async def open(self, quotas: Sequence[Quota]) -> str | Quota:
-        """Return the id of a socket that may be open, or the first quota that the socket would exceed."""
+        """Count a socket and return an id for it, or return the first quota that the socket would exceed."""
         socket_id = uuid4().hex
         exceeded = self._add(socket_id, quotas)
         if exceeded is None and quotas:
@@ -63,7 +64,7 @@ class OpenSockets:
         return exceeded or socket_id
 
     def close(self, socket_id: str) -> None:
-        """Count the socket no more. Idempotent; Redis is told from a thread."""
+        """Stop counting the socket. Idempotent; a thread removes the socket from Redis."""
         keys = self._remove(socket_id)
         if keys:
             with self._lock:
@@ -72,7 +73,7 @@ class OpenSockets:
             limit_threads.executor.submit(self._tell_closed, socket_id, keys)
 
     async def close_all(self) -> None:
-        """Count no socket of this process any more, so that people may connect to another process immediately."""
+        """Stop counting all sockets of this process, so that people can connect to another process immediately."""
         with self._lock:
             closing, self._keys = _by_key(self._keys), {}
             self._counts.clear()
@@ -80,16 +81,16 @@ class OpenSockets:
             await limit_threads.run(attempt, partial(_close, closing))
 
     def renew(self) -> None:
-        """Tell Redis that the sockets are still open, also a Redis that has lost its data."""
+        """Renew the sockets in Redis. A Redis that has lost its data gets them back."""
         with self._lock:
             subjects = list(_by_key(self._keys).items())
         for start in range(0, len(subjects), SUBJECTS_PER_CALL):
             attempt(partial(_renew, subjects[start : start + SUBJECTS_PER_CALL]))
 
     def _open(self, socket_id: str, quotas: Sequence[Quota], redis: Redis) -> int:
-        """Add the socket to the sets of its subjects, or return the place of the first one that is full, from 1.
+        """Add the socket to its sets in Redis and return 0, or return the place of the first full set, from 1.
 
-        Closed sockets of these subjects leave the sets first: the thread that tells Redis of them may come later.
+        Closed sockets leave these sets first: the thread that removes them from Redis may come later.
         """
         with self._lock:
             closing = {
@@ -129,7 +130,7 @@ class OpenSockets:
 
 
 def _by_key(sockets: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Return the sockets of each key; `sockets` has the keys of each socket."""
+    """Return socket ids by key, from the keys of each socket id in `sockets`."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for socket_id, keys in sockets.items():
         for key in keys:
@@ -161,6 +162,6 @@ def open_sockets() -> OpenSockets:
 
 
 async def close_open_sockets() -> None:
-    """Count the sockets of this process no more, because the process ends."""
+    """Stop counting the sockets of this process, because the process ends."""
     if open_sockets.cache_info().currsize:
         await open_sockets().close_all()

@@ -12,7 +12,7 @@ MINUTE, HOUR = 60, 3600
 
 @dataclass(frozen=True)
 class Quota:
-    """Largest number of things that are counted under one key.
+    """Largest number of things of one kind for one person, address or key.
 
     Attributes:
         key: name of the counter, such as `frames:person:7`.
@@ -60,6 +60,6 @@ def sign_ins(network: str) -> list[Quota]:
 def _quotas(
     kind: str, user_pk: Any, network: str, of_person: int, of_address: int, seconds: int = 0
 ) -> list[Quota]:
-    """Return the limits that are set. Without an address only the person is counted."""
+    """Return a quota for each limit that is not 0. Without a network only the person is counted."""
     pairs = [(f"{kind}:person:{user_pk}", of_person), (f"{kind}:address:{network}", network and of_address)]
     return [Quota(key, int(most), seconds) for key, most in pairs if most]

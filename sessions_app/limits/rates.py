@@ -1,8 +1,8 @@
 """Rates: counts of what people do in a window of time.
 
-A process counts in its memory, and a thread adds its counts to those of all processes in Redis every second. So a
-frame waits for nothing, and a limit may be exceeded by what other processes let pass within that second. A window
-begins with the first thing in it; Redis decides when it ends. Without Redis each process counts for itself.
+A process counts in its memory. Every second a thread adds these counts to the counts of all processes in Redis. So a
+frame does not wait for Redis, and a limit may be exceeded by the things that other processes count within that second.
+A window begins with its first thing, and Redis decides when it ends. Without Redis each process counts for itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Window:
         seconds: duration of the window.
         ends_at: end by this process's monotonic clock.
         shared: count of all processes at the last flush.
-        unsent: count of this process since then.
+        unsent: count of this process since the last flush.
     """
 
     seconds: int
@@ -56,7 +56,7 @@ class Rates:
         self._flushing = threading.Lock()
 
     def count(self, quotas: Sequence[Quota], amount: int = 1) -> Exceeded | None:
-        """Count one thing, or another amount; return the first quota that is exceeded then. Waits for nothing."""
+        """Add the amount to the counts. Return the first quota that is exceeded now. Does not wait for Redis."""
         with self._lock:
             for quota in quotas:
                 self._window(quota).unsent += amount
@@ -65,12 +65,12 @@ class Rates:
     def count_now(
         self, quotas: Sequence[Quota], amount: int = 1, *, unless: Sequence[Quota] = ()
     ) -> Exceeded | None:
-        """Count exactly: with the counts of all processes, in one round trip to Redis.
+        """Count as `count` does, but with the current counts of all processes: blocks for a round trip to Redis.
 
         Args:
             quotas: the quotas to count for.
             amount: the amount to count.
-            unless: other quotas; when one of these is exceeded, it is returned, and nothing is counted.
+            unless: other quotas. When one of them is exceeded, it is returned and nothing is counted.
         """
         self.count(unless, 0)
         self.count(quotas, amount)
@@ -81,10 +81,10 @@ class Rates:
         return self._exceeded(quotas)
 
     def flush(self, keys: Sequence[str] | None = None) -> None:
-        """Add the unsent counts to the shared ones and read these; without Redis nothing changes.
+        """Add the unsent counts to the shared ones in Redis, and read the sums. Without Redis nothing changes.
 
         Args:
-            keys: names of the counters; None stands for all that have unsent counts.
+            keys: names of the counters; None for all counters with unsent counts.
         """
         with self._flushing:
             with self._lock:

@@ -1,4 +1,4 @@
-"""Redis for the counters that processes share: each call is short, and none is made for a while after a failure."""
+"""Redis for the counters that processes share. Calls are short; after a failed call no other is made for a while."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _away_until = 0.0
 
 
 def attempt(call: Callable[[Redis], T]) -> T | None:
-    """Return the result of a call of Redis; None while Redis does not answer, and on a site without `REDIS_URL`.
+    """Return the result of a call of Redis. None while Redis does not answer, and on a site without `REDIS_URL`.
 
     Blocks the thread for at most `CALL_SECONDS` for each round trip.
     """
@@ -42,7 +42,7 @@ def attempt(call: Callable[[Redis], T]) -> T | None:
 
 
 def tick(seconds: float, call: Callable[[], None], name: str) -> None:
-    """Call a function in a thread of its own, again and again."""
+    """Call a function every so many seconds, in a thread of its own, until the process ends."""
 
     def run() -> None:
         while True:
