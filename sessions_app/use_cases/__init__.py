@@ -1,4 +1,4 @@
-"""Use cases of a user, one function each: check ownership, validate, call a service. All edges call these."""
+"""Use cases of a person, one function each: check ownership, validate, call a service. All edges call these."""
 
 from sessions_app.use_cases.answers import answer_call, answer_long_running_call, withdraw_allowance
 from sessions_app.use_cases.client_sessions import (

@@ -32,11 +32,11 @@ async def answer_call(
         name: name of the called function, as a check; None for any.
         invocation_id: invocation that made the call, as a check; None for any.
         state_delta: changes of the state that are committed with the answer.
-        for_site: a service's key gives the answer, which answers the calls of the site as well.
+        for_site: True when the key of a service answers: it may also answer calls that code of the site answers.
 
     Raises:
         NotFoundError: the user has no such session, or the session or the invocation no such call.
-        PermissionDeniedError: a job answers the call, or its tool names somebody else.
+        PermissionDeniedError: a job answers the call, or its tool lets somebody else answer.
         ConflictError: the call was answered already.
         InvalidInputError: the answer is a credential that cannot be read, allows more than the question offers, or
             names a field or an option that the question does not have.
@@ -62,8 +62,8 @@ async def answer_long_running_call(
     """Answer a call in any session, for the site's own code: a webhook, or a page on which managers approve.
 
     Args:
-        by: the user who answers, whom the tool of the call must let answer. Without a user the site's code answers,
-            which may answer every call but a job's.
+        by: the user who answers. The tool of the call must let this user answer. Without a user the site's code
+            answers, which may answer every call except that of a job.
         address: IP address that the answer comes from, for the audit.
         reason: why the user answers so, for the audit.
 

@@ -1,4 +1,4 @@
-"""Use cases of programs: sessions under ids of their own, with state and events that they bring along."""
+"""Use cases of programs: sessions with keys, state and events that the program brings along."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RESERVED = "adk_"
 RESTORED_ACTIONS = ("state_delta", "artifact_delta", "transfer_to_agent", "skip_summarization")
 """Actions that the events of a conversation may have."""
 CLOCK_SECONDS = 60.0
-"""Time by which the clock of a client may be ahead."""
+"""Seconds by which the clock of a client may be ahead."""
 _DELETED = "Deleted by its user, through ADK's addresses."
 
 
@@ -53,15 +53,19 @@ async def create_client_session(
     state: Mapping[str, Any] | None = None,
     events: Sequence[Event] = (),
 ) -> Session:
-    """Create a session with a key, by default its primary key, with state, and with the events of a conversation.
+    """Create a session with a key, with state, and with the events of a conversation.
 
-    The events change the state as they did. The files that they name are not brought along.
+    The events change the state. Files that events name are not brought along.
+
+    Args:
+        network: address by which the client is counted; empty without a client.
+        key: session id of the ADK API; empty for the primary key.
 
     Raises:
         NotFoundError: the site has no such app.
         ConflictError: the user has a session with this key.
-        InvalidInputError: the key cannot be stored, or an event claims what only the framework does or is of
-            the future, or a value of the state is not JSON that can be stored.
+        InvalidInputError: the key, an event or a value of the state cannot be stored; or an event has parts that only
+            the framework writes, or a timestamp in the future.
         PermissionDeniedError: the state has keys of the app.
         TooLargeError: there are too many events, or the state is too large.
         LimitExceededError: see `use_cases.create_session`.
@@ -83,7 +87,7 @@ async def create_client_session(
 
 
 async def change_client_state(user: User, session: Session, delta: Mapping[str, Any]) -> Session:
-    """Append an event that changes the state of the user's session; return the session after it.
+    """Append an event that changes the state of the user's session. Return the changed session.
 
     Raises:
         PermissionDeniedError: the change has keys of the app.
@@ -99,7 +103,7 @@ async def change_client_state(user: User, session: Session, delta: Mapping[str, 
 
 
 async def delete_client_session(user: User, app_name: str, key: str) -> None:
-    """Erase the user's session with this key, which is free again then; do nothing when there is none.
+    """Erase the user's session with this key, so that the key can be used again. Do nothing without such a session.
 
     Raises:
         LegalHoldError: the session must not be deleted.
@@ -134,7 +138,7 @@ def _check_events(events: Sequence[Event]) -> None:
 
 
 def _claim_of(event: Event) -> str:
-    """Return the name of what only the framework writes into an event; empty without any."""
+    """Return the name of a part that only the framework writes into events; empty when the event has none."""
     if event.long_running_tool_ids:
         return "calls that wait for an answer"
     if event.actions != EventActions(**event.actions.model_dump(include=set(RESTORED_ACTIONS))):
@@ -145,7 +149,7 @@ def _claim_of(event: Event) -> str:
 
 
 async def _append_all(user: User, loaded: LoadedSession, events: Sequence[Event]) -> None:
-    """Append the events to a session that nobody else knows yet, without marks, which only the site makes."""
+    """Append the events, without the marks that only the site makes, to a session that nobody else knows yet."""
     act = Act(actors.person(user), ActionKind.ADD, ("session", loaded.id), "Brought along by a client.")
     service = DjangoSessionService(act=act)
     for event in events:

@@ -32,13 +32,13 @@ async def upload_file(
     Args:
         network: address by which the client is counted; empty without a client.
         new_app: app with which the session is created, if it does not exist yet.
-        upload_id: id of the request that brings the file, which is stored once under it; None for no such id.
+        upload_id: id of the request. The file of a repeated request is stored once. None without an id.
 
     Raises:
         NotFoundError: the user has no such session, or see `create_session`.
         InvalidInputError: the file is empty or of a type that the site does not take.
         TooLargeError: the file is too large.
-        LimitExceededError: the user's files are too large together, or came too fast; or see `create_session`.
+        LimitExceededError: the user's files together are too large, or arrive too fast; or see `create_session`.
     """
     session = None if new_app else await own_session(user, session_id)
     if exceeded := rates().count(quotas.frames(user.pk, network)):
@@ -55,13 +55,13 @@ async def upload_file(
 async def upload_bytes(
     user: User, session_id: UUID, name: str, data: bytes, network: str, *, new_app: str = ""
 ) -> FileName:
-    """Store a file that came within a message, as `upload_file` does; return its name for the message."""
+    """Store a file that came within a message, as `upload_file` does. Return its name and version for the message."""
     stored = await upload_file(user, session_id, SimpleUploadedFile(name, data), network, new_app=new_app)
     return stored.filename, stored.version
 
 
 async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
-    """Delete a file that the user uploaded and has not sent; nothing when it is gone already.
+    """Delete a file that the user has uploaded and not sent. Do nothing when it is gone already.
 
     Raises:
         NotFoundError: the user has no such session.

@@ -49,7 +49,7 @@ async def send_message(
         InvalidInputError: the message or the state delta is empty or too long, or the client id has a prefix of the
             site.
         PermissionDeniedError: the state delta changes state that is not the user's.
-        NotFoundError: the user has no such session, or the session no such upload.
+        NotFoundError: the user has no such session, or the session has no such upload.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
         LimitExceededError: too many messages of the user wait for their turn.
     """
@@ -74,7 +74,13 @@ async def send_message(
 
 
 def _require_queued(queued: invocation_queue.Queued | None) -> tuple[str, str]:
-    """Return id and status of a queued message; raise an error that says why it was not queued."""
+    """Return the id and the status of the queued invocation.
+
+    Raises:
+        NotFoundError: the user has no such session.
+        ConflictError: the queue policy has refused the message.
+        LimitExceededError: too many messages of the user wait for their turn.
+    """
     if queued is None:
         raise NotFoundError(NO_SESSION)
     if queued.status == invocation_queue.REFUSED:
@@ -101,8 +107,8 @@ async def edit_message(
 ) -> tuple[str, str]:
     """Rewind to before an earlier message and send a new one in its place (contract R3).
 
-    Idempotent: repeated with the same client id, also after a crash half-way, it leaves one new message. Returns and
-    raises the same as `send_message`, and a ConflictError also when an invocation is active in the session.
+    Idempotent: repeated calls with the same client id leave one new message, even after a crash half-way. Returns and
+    raises the same as `send_message`. Also raises a ConflictError when an invocation is active in the session.
 
     Args:
         replaces: the id of the invocation that the earlier message started.
@@ -155,8 +161,7 @@ async def retry(
     If its agents cannot be resumed, its message is sent again as a new invocation, whose id and status are returned.
 
     Args:
-        retry_id: id of the request. Repeated with it, the request gets the invocation that it has begun, and begins
-            no other.
+        retry_id: id of the request. A repeated request returns the invocation that the first one has begun.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
@@ -184,7 +189,7 @@ async def give_feedback(user: User, session_id: UUID, seq: int, rating: str, com
 
     Raises:
         NotFoundError: the user has no such session, or the session no such answer.
-        InvalidInputError: the rating is none, or the comment too long.
+        InvalidInputError: there is no such rating, or the comment is too long.
     """
     session = await own_session(user, session_id)
     if rating:

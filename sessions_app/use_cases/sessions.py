@@ -1,4 +1,4 @@
-"""Use cases about a session as a whole: create it, change it, note how far it was seen."""
+"""Use cases about a session as a whole: create it, change it, mark its events as seen."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ async def create_session(
 
     Args:
         network: address by which the client is counted; empty without a client.
-        session_id: primary key and key of the session. Idempotent with one: the user's session is returned if it
-            exists.
+        session_id: primary key and key of the session. With it the call is idempotent: a session of the user that has
+            the id is returned.
 
     Raises:
         NotFoundError: the site has no such app, or the session belongs to someone else or is deleted.
@@ -58,11 +58,12 @@ async def begin_session(
     files: Sequence[FileName] = (),
     network: str = "",
 ) -> None:
-    """Create a session for its first message, which is sent next. Idempotent.
+    """Create a session for its first message, which the caller sends next. Idempotent.
 
     Raises:
         InvalidInputError: the message cannot be sent; no session is created.
-        NotFoundError: the message has files, whose upload would have created the session; or see `create_session`.
+        NotFoundError: the message has files, and the session that their upload creates does not exist; or see
+            `create_session`.
         LimitExceededError: see `create_session`.
     """
     client_ids.refuse_reserved(client_id)
@@ -74,6 +75,11 @@ async def begin_session(
 
 
 async def count_new_session(user: User, network: str) -> None:
+    """Count a session that the user is about to create.
+
+    Raises:
+        LimitExceededError: the user, or the people at the address, have created too many sessions.
+    """
     exceeded = await limit_threads.run(rates().count_now, quotas.new_sessions(user.pk, network))
     if exceeded is not None:
         minutes = ceil(exceeded.seconds / 60)
@@ -112,9 +118,9 @@ async def edit_session(
     """Make several `CHANGES` to the user's session, all or none.
 
     Args:
-        check: raises when the session, whose row is locked, is not as the user has seen it.
+        check: raises when the session is not as the user has seen it. It gets the session with its row locked.
 
-    Raises the same as `change_session`.
+    Raises the same as `change_session`, and what `check` raises.
     """
     own = Session.objects.owned_by(user).filter(pk=session_id)
     await in_thread(changes.change_together, own, wanted, title, actors.person(user), check)
