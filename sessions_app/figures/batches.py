@@ -1,7 +1,8 @@
 """Batches of sessions whose figures are counted: found, counted and stored in one transaction each.
 
-A batch adds events by their numbers, so that each event is counted once, even if a process is killed. One row, locked
-by a batch, says how far the sessions are looked at; a second sweep at the same time does nothing.
+The figures of a session have the `seq` of the last counted event. So each event is counted once, even if a process is
+killed. A batch locks the row of `FiguresProgress`, which says how far the sessions are looked at. A second sweep at the
+same time counts nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sessions_app.models.scheduled_task import END_OF_CALENDAR
 
 BATCH_SIZE = 200
 LOOK_BACK = timedelta(minutes=5)
-"""Longest time that clocks may differ, an append may take, or `Session.updated_at` may be behind."""
+"""Bound on the difference of clocks, the duration of an append, and the delay of `Session.updated_at`."""
 PAUSE = timedelta(seconds=4)
 """Shortest time after which a session with a running invocation is counted again."""
 _COUNTED = ["seq", "tokens", "cost", "errors", "seconds", "labels", "outcomes", "invocation_id", "began_at",
@@ -36,7 +37,7 @@ _COUNTED = ["seq", "tokens", "cost", "errors", "seconds", "labels", "outcomes", 
 
 
 def count_figures(seconds: float) -> bool:
-    """Count what is new for about so many seconds; return True when there may be more."""
+    """Count new events for about so many seconds. Return True when there may be more."""
     end = time.monotonic() + seconds
     while _count_batch():
         if time.monotonic() >= end:
@@ -45,7 +46,7 @@ def count_figures(seconds: float) -> bool:
 
 
 def look_at_all_again() -> None:
-    """Let the next sweeps look at all sessions, for events that were stored with times long ago."""
+    """Let the next sweeps look at all sessions: `updated_at` of a stored session may be long ago."""
     FiguresProgress.objects.update(oldest=timezone.now())
 
 
@@ -68,7 +69,7 @@ def _count_batch() -> bool:
 
 
 def _changed(progress: FiguresProgress) -> list[UUID]:
-    """Return recently used sessions with events that are not counted, the longest ago first."""
+    """Return recently used sessions with uncounted events, the least recently used first, and note the progress."""
     recent = Session.objects.filter(updated_at__gte=progress.newest, updated_at__lt=END_OF_CALENDAR)
     changed = _with_uncounted_events(recent).order_by("updated_at")
     found = list(changed.values_list("pk", "updated_at")[:BATCH_SIZE])
@@ -85,7 +86,10 @@ def _unsettled() -> QuerySet[SessionFigures, UUID]:
 
 
 def _earlier(progress: FiguresProgress) -> list[UUID]:
-    """Return the uncounted ones of the next earlier sessions, with all that were used at the same time."""
+    """Return the sessions with uncounted events in the next batch of earlier sessions, and note the progress.
+
+    Sessions that were used at the same time come in the same batch.
+    """
     earlier = Session.objects.filter(updated_at__lt=progress.oldest)
     times = earlier.order_by("-updated_at").values_list("updated_at", flat=True)
     first = times[BATCH_SIZE - 1 : BATCH_SIZE].first()
@@ -100,9 +104,9 @@ def _with_uncounted_events(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 
 def _count(ids: Iterable[UUID]) -> None:
-    """Count the sessions' events that are not counted, and their invocations as they are now.
+    """Count the uncounted events of the sessions, and the current outcomes of their invocations.
 
-    The invocations are read before the events: one that has ended has all its events in the log.
+    The invocations are read before the events, because all events of an ended invocation are in the log.
     """
     SessionFigures.objects.bulk_create([SessionFigures(session_id=pk) for pk in ids], ignore_conflicts=True)
     outcomes, active = _invocations_of(ids)
@@ -119,7 +123,7 @@ def _count(ids: Iterable[UUID]) -> None:
         is_counted = is_all or session.figures.seq >= session.last_seq
         session.figures.is_settled = is_counted and session.pk not in active
         session.figures.counted_at = timezone.now() - (timedelta() if is_counted else PAUSE)
-    # Django's `bulk_update` takes seconds for a batch.
+    # An upsert, because Django's `bulk_update` takes seconds for a batch.
     SessionFigures.objects.bulk_create(
         [session.figures for session in sessions],
         update_conflicts=True,
@@ -130,7 +134,7 @@ def _count(ids: Iterable[UUID]) -> None:
 
 
 def _invocations_of(ids: Iterable[UUID]) -> tuple[defaultdict[UUID, Outcomes], set[UUID]]:
-    """Return the outcomes of each session's invocations, and the sessions in which one is queued or runs."""
+    """Return the outcomes of each session's invocations, and the sessions with an active invocation."""
     outcomes: defaultdict[UUID, Outcomes] = defaultdict(dict)
     active = set()
     day = TruncDate("created_at", tzinfo=timezone.get_default_timezone())

@@ -1,4 +1,4 @@
-"""Buckets of durations: counts that can be added up, and that give percentiles."""
+"""Buckets of durations. Their counts can be added up, and give percentiles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import ceil, log2
 
 STEPS = 4
-"""Buckets for each doubling: a percentile is at most a fifth above the true one."""
+"""Buckets for each doubling of a duration. With four a percentile is at most a fifth too high."""
 MIN_SECONDS, MAX_SECONDS = 2**-6, 2**14
 
 
@@ -16,7 +16,7 @@ def bucket_of(seconds: float) -> str:
 
 
 def percentile(counts: Mapping[str, float], share: float) -> float | None:
-    """Return the duration, in seconds, that `share` of the counted ones do not exceed; None when nothing is counted."""
+    """Return the duration in seconds that `share` (0 to 1) of the durations do not exceed; None without a count."""
     total, seen = sum(counts.values()), 0.0
     for bucket, count in sorted((int(name), count) for name, count in counts.items()):
         seen += count

@@ -1,4 +1,4 @@
-"""Amounts of days as they are stored: added to what other batches have counted."""
+"""Stored amounts of days: a batch adds its amounts to those of earlier batches."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def add_amounts(amounts: BatchAmounts) -> None:
 
 
 def delete_old_days() -> None:
-    """Delete amounts that nobody asks for any more."""
+    """Delete amounts and active days that are older than the pages show."""
     today = local_day()
     ActiveDay.objects.filter(day__lt=today - timedelta(days=ACTIVE_DAYS_KEPT)).delete()
     DayFigure.objects.filter(day__lt=today - timedelta(days=DAYS_KEPT)).delete()
 
 
 def _newly_active(active: set[tuple[date, Any]]) -> list[date]:
-    """Store the days on which people were active; return the day of each pair that was not stored before."""
+    """Store pairs of day and person; return the day of each pair that was not stored before."""
     if not active:
         return []
     days, people = zip(*sorted(active), strict=True)

@@ -1,4 +1,4 @@
-"""Figures of the last days, as the overview reads them: one query, whatever the size of the logs."""
+"""Figures of the last days for the overview, in one query that does not read the logs."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class DayAmounts:
 
 
 def local_day(moment: datetime | None = None) -> date:
-    """Return the day of a moment, else today, in the site's time zone: figures have the same days for all readers."""
+    """Return the day of a moment, or today, in the site's time zone: figures have the same days for all readers."""
     return timezone.localdate(moment, timezone.get_default_timezone())
 
 
 def load_days(figures: QuerySet[DayFigure], last: date, days: int) -> dict[date, DayAmounts]:
-    """Return the amounts of each of so many days, the last one included, the oldest first."""
+    """Return the amounts of the `days` days up to and including `last`, the oldest first."""
     found = {last - timedelta(days=age): DayAmounts() for age in reversed(range(days))}
     rows = figures.filter(day__in=list(found)).values_list("day", "metric", "name", "detail")
     for day, metric, name, detail, amount in rows.annotate(sum=Sum("amount")):

@@ -1,4 +1,4 @@
-"""Labels of a session: what lists filter by, found by one index whatever the combination."""
+"""Labels of a session, by which lists are filtered. One index serves every combination of labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of events that figures are counted from: names, times and counts. PostgreSQL takes them out of the JSON."""
+"""Facts of events from which figures are counted: names, times and counts. PostgreSQL reads them from the JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sessions_app.models import Event, EventKind
 from sessions_app.models.figures import NAME_LENGTH
 
 MAX_EVENTS = 5_000
-"""Events of one batch; the rest of a long log is counted by the next one."""
+"""Events of one batch. The next batch counts the rest of a long log."""
 _TEXT_LENGTH = 400
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|«[^»]*»|`[^`]*`")
 _NUMBERED = re.compile(r"\b(?=\w*\d)[\w-]+")
@@ -29,7 +29,7 @@ class LogFacts:
     """Facts of one event.
 
     Attributes:
-        answers: names of the tools that the event answers for.
+        answers: names of the tools whose calls the event answers.
         failures: tool and cause of each failed answer; an error of the event itself has no tool.
     """
 
@@ -47,7 +47,7 @@ class LogFacts:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """Return the facts of a row of the query; values of odd types are as if absent."""
+        """Return the facts of a row of the query. Values of unexpected types count as absent."""
         facts = row["facts"]
         answers = [(name or "", error) for name, error in facts["answers"] or ()]
         failures = [(name, cause_of(error)) for name, error in answers if error]
@@ -79,7 +79,7 @@ def cause_of(error: str) -> str:
 
 
 def uncounted_facts(session_ids: Iterable[UUID]) -> list[LogFacts]:
-    """Return facts of up to `MAX_EVENTS` events that the figures of these sessions do not count yet, log by log."""
+    """Return the facts of up to `MAX_EVENTS` uncounted events of these sessions, in the order of session and `seq`."""
     events = Event.objects.filter(session__in=list(session_ids), seq__gt=F("session__figures__seq"))
     rows = events.order_by("session_id", "seq").values("session_id", "seq", "kind", facts=_FACTS)
     return [LogFacts.of_row(row) for row in rows[:MAX_EVENTS]]

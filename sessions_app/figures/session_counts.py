@@ -1,4 +1,4 @@
-"""Counts of one session: from facts of its events to its figures and to amounts of days."""
+"""Counts of one session: facts of its events become its figures and amounts of days."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BatchAmounts:
 
 
 class SessionCounter:
-    """Adds facts of a session's events, and its invocations, to its figures and to the amounts of days."""
+    """Adds the facts and invocations of a session to its figures and to the amounts of days."""
 
     def __init__(self, session: Session, figures: SessionFigures, amounts: BatchAmounts, conf: Conf) -> None:
         self._session = session
@@ -58,7 +58,7 @@ class SessionCounter:
         self._figures.labels = [*labels][:MAX_LABELS]
 
     def set_outcomes(self, outcomes: Outcomes) -> None:
-        """Take the ended and waiting invocations as they are now; the days get the difference."""
+        """Set the current outcomes of the session's invocations. The days get the difference to earlier outcomes."""
         counted = Counter(self._figures.outcomes)
         now = Counter({f"{day} {status}": number for (day, status), (number, _) in outcomes.items()})
         for key in counted.keys() | now.keys():
