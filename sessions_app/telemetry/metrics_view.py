@@ -1,4 +1,4 @@
-"""`metrics`: what Prometheus reads, for its token or for staff who may view invocations."""
+"""View of the metrics for Prometheus. It needs the token of Prometheus, or staff who may view invocations."""
 
 from __future__ import annotations
 

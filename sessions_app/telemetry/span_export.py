@@ -1,7 +1,7 @@
 """Export of spans through OpenTelemetry, by its conventions for generative AI. Off unless `otlp_endpoint` is set.
 
-The spans are those of the admin's trace, derived from the log when an invocation has ended. No text of a conversation
-is part of them.
+The spans are those of the trace in the admin. They are derived from the log when an invocation has ended, and hold no
+text of the conversation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ OPERATIONS = {SpanKind.AGENT: "invoke_agent", SpanKind.MODEL: "chat", SpanKind.T
 
 
 async def export_spans(session_id: UUID, invocation_id: str, since: float) -> None:
-    """Export the spans of an invocation that ended after a time. A failure is only logged."""
+    """Export the ended spans of an invocation. A failure is only logged.
+
+    Args:
+        session_id: primary key of the session.
+        invocation_id: the invocation.
+        since: spans that ended before this time are left out; in seconds since 1970.
+    """
     try:
         await in_thread(_export, session_id, invocation_id, since)
     except Exception:  # The answer is complete, and the log has the spans.
@@ -41,7 +47,10 @@ async def export_spans(session_id: UUID, invocation_id: str, since: float) -> No
 
 
 def emit(tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str) -> None:
-    """Give the spans to a tracer: one for the invocation, and each agent's spans below the agent's."""
+    """Give the spans to an OpenTelemetry tracer, below a span for the invocation.
+
+    The spans of an agent's models, tools and waits are below the agent's span.
+    """
     shown = [span for span in spans if span.kind in OPERATIONS or span.kind in WAITS]
     if not shown:
         return

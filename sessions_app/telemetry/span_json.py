@@ -1,4 +1,4 @@
-"""Spans of a session as JSON, as adk-web reads them: derived from the log, without texts of the conversation."""
+"""Spans of a session as JSON for adk-web. They are derived from the log, and hold no text of the conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_span
 from sessions_app.models import Event, Session
 
 MAX_INVOCATIONS = 20
-"""Newest invocations whose spans are told."""
+"""Number of newest invocations whose spans are returned."""
 _NAMES = {
     SpanKind.AGENT: "invoke_agent",
     SpanKind.MODEL: "generate_content",
@@ -20,7 +20,7 @@ _NAMES = {
 
 
 def spans_of_session(session: Session) -> list[dict[str, Any]]:
-    """Return the spans of the session's newest invocations, oldest first, each below a span of its invocation."""
+    """Return the ended spans of the session's newest invocations, oldest first, below a span for each invocation."""
     newest: dict[str, None] = {}
     events = session.events.order_by("-seq").values_list("invocation_id", flat=True)
     for invocation_id in events[: MAX_INVOCATIONS * MAX_ENTRIES].iterator():
