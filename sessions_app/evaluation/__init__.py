@@ -1,1 +1,1 @@
-"""Evaluations of apps: cases that Celery tasks run in memory, stored results, and the change since the last run."""
+"""Evaluations of apps: cases that Celery tasks run in memory, stored results, and changes since an earlier run."""

@@ -1,4 +1,4 @@
-"""Comparison of an evaluation with the run before it: by case, and by metric of each case."""
+"""Comparison of an evaluation with the previous one of its set: by case, and by metric of each case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGE_COLUMNS = ("case", "actual", "error_detail")
 
 
 class Change(StrEnum):
-    """Change since the run before; `NEW` when there is nothing to compare with."""
+    """Change since the previous evaluation; `NEW` when there is nothing to compare with."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -28,7 +28,12 @@ class Change(StrEnum):
 
 @dataclass(frozen=True)
 class MetricReport:
-    """Score of a case by one criterion; None when there was nothing to compare."""
+    """Result of a case by one criterion.
+
+    Attributes:
+        score: the score; None when the metric had nothing to compare.
+        before: the score in the previous evaluation; None without one.
+    """
 
     name: str
     score: float | None
@@ -44,7 +49,7 @@ class MetricReport:
 
 @dataclass(frozen=True)
 class CaseReport:
-    """Outcome of a case."""
+    """Outcome of a case, and its change since the previous evaluation."""
 
     row: EvaluatedCase
     metrics: list[MetricReport]
@@ -52,7 +57,7 @@ class CaseReport:
 
 
 def reports_of(evaluation: Evaluation, cases: QuerySet[EvaluatedCase]) -> list[CaseReport]:
-    """Return the outcome of cases of an evaluation, in two queries."""
+    """Return reports on cases of an evaluation, in two queries."""
     rows = list(cases)
     before = EvaluatedCase.objects.filter(
         evaluation=evaluation.previous_id, eval_id__in=[row.eval_id for row in rows]
@@ -62,7 +67,7 @@ def reports_of(evaluation: Evaluation, cases: QuerySet[EvaluatedCase]) -> list[C
 
 
 def count_changes(reports: Iterable[CaseReport]) -> Counter[Change]:
-    """Return how many cases changed in which way."""
+    """Return the number of cases for each change."""
     return Counter(report.change for report in reports)
 
 
@@ -84,7 +89,7 @@ def _report(row: EvaluatedCase, before: EvaluatedCase | None) -> CaseReport:
 def _change_of_case(
     row: EvaluatedCase, before: EvaluatedCase | None, metrics: Iterable[MetricReport]
 ) -> Change:
-    """Return the change of the outcome; without one, that of the scores when all change in one direction."""
+    """Return the change of the status; if it is the same, that of the scores when all change in one direction."""
     change = change_of(_rank(row), _rank(before) if before else None)
     changes = {one.change for one in metrics} - {Change.SAME, Change.NEW}
     return changes.pop() if change is Change.SAME and len(changes) == 1 else change

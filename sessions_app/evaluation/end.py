@@ -1,4 +1,4 @@
-"""End of a case and of its evaluation, cancellation, and the wait for an end."""
+"""End of a case and of its evaluation, cancellation of an evaluation, and the wait for its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def end_case(case: EvaluatedCase, status: CaseStatus, **values: Any) -> None:
         DatabaseError: nothing was written; the sweep queues the case again.
     """
     with transaction.atomic():
-        # Two cases that end at once would not see each other's end.
+        # Without this lock, two cases that end at once would not see each other's end.
         Evaluation.objects.select_for_update().filter(pk=case.evaluation_id).first()
         attempt = EvaluatedCase.objects.filter(pk=case.pk, status=CaseStatus.RUNNING, attempts=case.attempts)
         if attempt.update(status=status, finished_at=Now(), **values):
@@ -40,12 +40,12 @@ def cancel_evaluation(evaluation_id: UUID) -> None:
 
 
 def lock_cases(cases: QuerySet[EvaluatedCase]) -> None:
-    """Lock the rows in the order of their keys, so that transactions that change several cases have no deadlock."""
+    """Lock the rows in the order of their keys, so that two transactions that change several cases do not deadlock."""
     list(cases.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
 
 def end_if_complete(evaluation_id: UUID) -> None:
-    """End an evaluation none of whose cases is active, and notify the processes that wait for it."""
+    """End the evaluation if none of its cases is active. In any case notify the processes that wait for it."""
     cases = EvaluatedCase.objects.filter(evaluation=evaluation_id)
     if not cases.filter(status__in=CaseStatus.active()).exists():
         counts = cases.aggregate(
@@ -57,9 +57,10 @@ def end_if_complete(evaluation_id: UUID) -> None:
 
 
 def wait_for_end(evaluation_id: UUID, look_seconds: float) -> Iterator[Evaluation]:
-    """Yield the evaluation now, after the end of each case, and at least every so many seconds, until it has ended.
+    """Yield the evaluation now, after the end of each case, and at least every `look_seconds`, until it has ended.
 
-    News comes with the commit that it is about. A connection pooler may drop it, so that the rows are read anyway.
+    PostgreSQL sends a notification at the commit of the end. A connection pooler may drop notifications, so the row is
+    also read at intervals.
     """
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {CHANNEL}")

@@ -1,4 +1,4 @@
-"""Repairs of evaluations: send what is due, queue lost cases again, end evaluations whose last case is gone."""
+"""Repairs of evaluations: send due cases, queue lost cases again, end evaluations whose last open case is gone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _lost() -> QuerySet[EvaluatedCase]:
 
 
 def _recover(case: EvaluatedCase) -> None:
-    """Queue a lost case again; end it after `MAX_ATTEMPTS`."""
+    """Queue a lost case again; end it as broken after `MAX_ATTEMPTS`."""
     if case.attempts >= MAX_ATTEMPTS:
         end_case(case, CaseStatus.BROKEN, error=f"The worker died in attempt {case.attempts}.")
         return
@@ -51,6 +51,6 @@ def _to_send() -> QuerySet[EvaluatedCase]:
 
 
 def _without_end() -> QuerySet[Evaluation]:
-    """Return the open evaluations none of whose cases is active: the last one was erased with its conversation."""
+    """Return open evaluations without an active case: the last active case was erased with its conversation."""
     active = EvaluatedCase.objects.filter(evaluation=OuterRef("pk"), status__in=CaseStatus.active())
     return Evaluation.objects.open().filter(~Exists(active)).order_by("created_at")

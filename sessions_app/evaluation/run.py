@@ -41,7 +41,7 @@ NOT_COMPARED = "No criterion could compare the case with anything: it expects no
 
 
 class CaseAttempt:
-    """One attempt at a case, with its invocations and results so far."""
+    """One attempt at a case, with the invocations and results so far."""
 
     def __init__(self, app_name: str, case: EvalCase, config: EvalConfig) -> None:
         self._app_name = app_name
@@ -52,16 +52,16 @@ class CaseAttempt:
 
     @property
     def status(self) -> CaseStatus:
-        """The outcome by the results."""
+        """Status of the case by its results; broken when no metric has a score."""
         if all(result.score is None for result in self.results):
             return CaseStatus.BROKEN
         return CaseStatus.FAILED if any(result.is_failed for result in self.results) else CaseStatus.PASSED
 
     async def run(self) -> None:
-        """Run the case and measure it. An exception leaves what came before it.
+        """Run the case and measure it. After an exception `actual` and `results` have what was done before.
 
         Raises:
-            AdkError: the case cannot be run or judged, and the message says why.
+            AdkError: the case cannot be run or judged; the message says why.
             Exception: any error of a judge model.
         """
         app, metrics = get_app(self._app_name), metrics_of(self._config)
@@ -71,7 +71,7 @@ class CaseAttempt:
             self.actual = await run_case(
                 app, self._case, seconds=limits.invocation_seconds, run_config=run_config
             )
-        # A case that was made of a conversation has masked secrets.
+        # Both are masked, because a case that was made of a conversation has masked secrets.
         expected, actual = _masked(self._case), [_masked(one) for one in self.actual]
         for metric in metrics:
             self.results += await evaluate_case([metric], expected, actual)
@@ -115,7 +115,7 @@ def _claim(case_id: int) -> EvaluatedCase | None:
 
 
 def _wait_with_heartbeats(future: Future[None], beat: Callable[[], bool]) -> None:
-    """Wait for the end of the attempt, and cancel it when it may not go on. Its exception is raised."""
+    """Wait for the end of the attempt; cancel it when `beat` returns False. Raise the exception of the attempt."""
     while not wait([future], HEARTBEAT_SECONDS).done:
         if not beat():
             future.cancel()
@@ -134,7 +134,7 @@ def _renew_heartbeat(row: EvaluatedCase) -> bool:
 
 
 def _masked(model: M) -> M:
-    """Return a copy with its secrets masked; as it is when the site masks a field of the model itself."""
+    """Return a copy with masked secrets. If the mask makes a field invalid, return the model unchanged."""
     try:
         return model.model_validate(mask(as_values(model)))
     except ValidationError:

@@ -19,7 +19,10 @@ SUFFIX = ".evalset.json"
 
 
 def set_path(app_name: str, name: str) -> Path:
-    """Return the path of an eval set: a path, or the name of a set in the directory of the app's agents."""
+    """Return the path of an eval set from a path, or from the name of a set in the directory of the app's agents.
+
+    The path of a set that is not found is the name itself.
+    """
     path, folder = Path(name), directory_of(app_name)
     if path.exists() or folder is None:
         return path
@@ -28,7 +31,7 @@ def set_path(app_name: str, name: str) -> Path:
 
 
 def config_of(app_name: str) -> EvalConfig:
-    """Return the criteria in the directory of the app's agents, else google-adk's; raises as `config_beside` does."""
+    """Return the criteria of the directory of the app's agents, or the default ones. Raises as `config_beside` does."""
     folder = directory_of(app_name)
     return config_beside(folder) if folder else DEFAULT_CONFIG
 
@@ -37,7 +40,7 @@ def marked_set(app_name: str, label: str) -> EvalSet:
     """Return the eval set of the conversations with an app that staff have given a label.
 
     Raises:
-        EvaluationError: there is none; the message names the labels.
+        EvaluationError: no conversation has the label; the message lists the labels.
     """
     sessions = Session.objects.filter(app_name=app_name, deleted_at=None)
     annotations = Annotation.objects.filter(label=storable(label))

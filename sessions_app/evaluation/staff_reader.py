@@ -1,4 +1,4 @@
-"""StaffReader: eval sets and evaluations of an app, as one member of staff may read them."""
+"""`StaffReader`: eval sets and evaluations of an app, as far as a member of staff may read them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ OF_CASE = ("session__app_name", "session__user")
 class StaffReader:
     """Eval sets and evaluations of one app, within the remits of a member of staff.
 
-    A set is a file beside the agents of the app, else the cases of the last evaluation that has its id.
+    A set is a file beside the agents of the app. Without a file, it is the cases of the newest evaluation with its id.
 
     Raises:
-        PermissionDeniedError: the user is no staff, or lacks `view_evaluation`.
-        NotFoundError: the site has no such app, or the remits cover none of it.
+        PermissionDeniedError: the user is not staff, or lacks `view_evaluation`.
+        NotFoundError: the site has no such app, or no remit of the user covers it.
     """
 
     def __init__(self, user: AbstractBaseUser, app_name: str) -> None:
@@ -66,7 +66,7 @@ class StaffReader:
         return sorted(cases_within(self._last(set_id), self.remits).values_list("eval_id", flat=True))
 
     def case(self, set_id: str, eval_id: str, address: str) -> dict[str, Any]:
-        """Return a case in ADK's JSON, with secrets masked. The reading of a stored one is recorded before.
+        """Return a case in ADK's JSON, with secrets masked. The access to a stored case is recorded first.
 
         Args:
             address: the reader's network address, for the record.
@@ -106,7 +106,7 @@ class StaffReader:
         return found
 
     def _files(self) -> dict[str, EvalSet]:
-        """Return the sets beside the agents of the app, by id; a file that is wrong is logged and left out."""
+        """Return the sets beside the agents of the app by id. A file that is no eval set is logged and left out."""
         folder, found = directory_of(self.app_name), dict[str, EvalSet]()
         for path in sorted(folder.glob(f"*{SUFFIX}")) if folder else []:
             try:
@@ -119,7 +119,7 @@ class StaffReader:
 
 
 def cases_within(evaluation: Evaluation, remits: list[Remit]) -> QuerySet[EvaluatedCase]:
-    """Return the cases that were made of no conversation, and those of people whom the remits cover."""
+    """Return the cases that were not made of a conversation, and those whose conversations the remits cover."""
     cases = evaluation.cases.all()
     own = covered_rows(cases, remits, [OF_CASE])
     return cases.filter(Q(session=None) | Q(pk__in=own.values("pk")))

@@ -1,4 +1,4 @@
-"""Start of an evaluation: its row, those of its cases, and a Celery task for each."""
+"""Start of an evaluation: its row, the rows of its cases, and a Celery task for each case."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _LOCK_SESSIONS = "SELECT id FROM sessions_app_session WHERE id = ANY(%s) ORDER B
 def start_evaluation(app_name: str, eval_set: EvalSet, config: EvalConfig) -> Evaluation:
     """Store an evaluation of the app and send its cases to workers.
 
-    A case with the id of a session was made of this conversation, and is erased with it. It is left out when the
-    conversation was erased before.
+    A case with the id of a session was made of that conversation, and is erased with it. The case is left out when the
+    conversation has been erased already.
 
     Raises:
         NotFoundError: the site has no such app.
-        EvaluationError: a criterion or the set is wrong, and the message names the field; or no case is left.
+        EvaluationError: a criterion or the set is invalid, and the message names the field; or no case is left.
     """
     app = get_app(app_name)
     metrics_of(config)
@@ -89,7 +89,7 @@ def as_values(model: BaseModel) -> Any:
 
 
 def _locked_sessions(cases: Iterable[EvalCase]) -> dict[str, UUID]:
-    """Return the sessions whose ids cases have, by these. None is erased before the transaction ends."""
+    """Return, by eval id, the sessions of which cases were made. The lock keeps them until the transaction ends."""
     ids = {case.eval_id: found for case in cases if (found := parse_uuid(case.eval_id))}
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_SESSIONS, [list(ids.values())])
