@@ -1,1 +1,1 @@
-"""List of a person's sessions: its pages, the search in it, and the changes that a person makes to it."""
+"""List of a person's sessions: its pages, its search, and the changes that the person makes to it."""

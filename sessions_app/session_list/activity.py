@@ -13,7 +13,7 @@ from sessions_app.ownership import User
 from sessions_app.session_list.listing import unanswered
 
 MAX_ROWS = 50
-"""Number of rows that each list has at most."""
+"""Maximum number of rows of each list."""
 _SESSION = ("session__title", "session__app_name")
 _INVOCATION = ("invocation_id", "status", "created_at", "started_at")
 _JOB = (
@@ -27,7 +27,7 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True)
 class Activity:
-    """Rows of a person's sessions, archived ones included; each with its `session`.
+    """Rows of a person's sessions, archived ones included. Each row has its `session` loaded.
 
     Attributes:
         questions: jobs that ask something, the oldest first.
@@ -55,37 +55,41 @@ class Activity:
 
     @property
     def most_rows(self) -> int:
-        """The number of rows that each list has at most."""
+        """The maximum number of rows of each list, for the template."""
         return MAX_ROWS
 
 
 def activity_of(person: User) -> Activity:
-    """Return the activity of the person's sessions; six queries, however many sessions there are."""
+    """Return the activity of the person's sessions, in six queries."""
     sessions = Session.objects.owned_by(person).values("pk")
     invocations = Invocation.objects.filter(session__in=sessions)
     jobs = ToolJob.objects.filter(session__in=sessions)
     tasks = ScheduledTask.objects.filter(session__in=sessions)
     requests = AnswerRequest.objects.open().filter(session__in=sessions, answered_by__startswith=STAFF)
-    reader = _Reader()
+    lists = _LimitedLists()
     return Activity(
-        questions=reader.read(jobs.filter(status=JobStatus.WAITING).order_by("created_at", "pk"), _JOB),
-        unanswered=reader.read(unanswered(invocations).order_by("pk"), _INVOCATION),
-        for_staff=reader.read(requests.order_by("asked_at", "pk"), _REQUEST),
-        invocations=reader.read(invocations.active().order_by("-pk"), _INVOCATION),
-        jobs=reader.read(jobs.filter(status__in=JobStatus.active()).order_by("-created_at", "pk"), _JOB),
-        tasks=reader.read(tasks.active(), _TASK),
-        is_cut=reader.has_cut,
+        questions=lists.read(jobs.filter(status=JobStatus.WAITING).order_by("created_at", "pk"), _JOB),
+        unanswered=lists.read(unanswered(invocations).order_by("pk"), _INVOCATION),
+        for_staff=lists.read(requests.order_by("asked_at", "pk"), _REQUEST),
+        invocations=lists.read(invocations.active().order_by("-pk"), _INVOCATION),
+        jobs=lists.read(jobs.filter(status__in=JobStatus.active()).order_by("-created_at", "pk"), _JOB),
+        tasks=lists.read(tasks.active(), _TASK),
+        is_cut=lists.has_cut,
     )
 
 
-class _Reader:
-    """Reader of the lists; `has_cut` is True once a list was too long."""
+class _LimitedLists:
+    """Loads lists of at most `MAX_ROWS` rows; `has_cut` is True once a list was longer."""
 
     def __init__(self) -> None:
         self.has_cut = False
 
     def read(self, rows: QuerySet[M, M], fields: tuple[str, ...]) -> list[M]:
-        """Return the first rows with these fields and their sessions; messages, arguments and states may be large."""
+        """Return the first rows with their sessions.
+
+        Args:
+            fields: the columns to load; others, such as messages, arguments and states, may be large.
+        """
         found = list(rows.select_related("session").only(*fields, *_SESSION)[: MAX_ROWS + 1])
         self.has_cut = self.has_cut or len(found) > MAX_ROWS
         return found[:MAX_ROWS]

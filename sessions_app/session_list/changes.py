@@ -85,13 +85,13 @@ def _new_title(text: str) -> dict[str, Any]:
 
 
 def mark_seen(sessions: Any, seq: int) -> bool:
-    """Note that the person has seen the events up to `seq`. False when that was known."""
+    """Note that the person has seen the events up to `seq`. False when that was noted before."""
     seen = Least(seq, F("last_seq"))
     return bool(sessions.annotate(seen=Coalesce("seen_seq", 0)).filter(seen__lt=seen).update(seen_seq=seen))
 
 
 def forget_title_of_first_message(session: Session) -> None:
-    """Clear the title when all messages are undone, so that the next message gives it. A person's title stays."""
+    """Clear the title when all messages are rewound: the next message gives a new one. A person's title stays."""
     effective = Event.objects.filter(find_rewinds(session.pk).in_effect, session=session.pk)
     if not effective.exists():
         titled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
@@ -99,9 +99,9 @@ def forget_title_of_first_message(session: Session) -> None:
 
 
 def take_title_of_first_message(session: Session) -> bool:
-    """Take the title from the first message if the last rewind put it into effect. A person's title stays.
+    """Take the title from the first message in effect, if the last rewind put this message into effect.
 
-    Return False when the title stays.
+    Return False when the title stays, as a title does that a person has given.
     """
     rewinds = find_rewinds(session.pk)
     step = rewinds.path.steps[-1] if rewinds.path.steps else None
@@ -114,14 +114,14 @@ def take_title_of_first_message(session: Session) -> bool:
 
 
 def _title_of(message: Event) -> str:
-    """Return the title that a message gives; empty when it has neither a text nor a file."""
+    """Return the title that a message gives; empty when the message has neither a text nor a file."""
     content = event_to_show(message.body).content
     references = map(ArtifactReference.of_part, content.parts or [] if content else [])
     return title_from(message.text or next((file.filename for file in references if file), ""))
 
 
 def title_from(text: str) -> str:
-    """Return a session's title: its first message on one line, cut after a word at 80 characters."""
+    """Return the title for a session whose first message is `text`: one line, cut between words at 80 characters."""
     line = " ".join(text.split())
     if len(line) <= 80:
         return line

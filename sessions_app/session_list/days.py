@@ -1,4 +1,4 @@
-"""Groups of the list of sessions: pinned ones, then by the day of their last use."""
+"""Groups of the list of sessions: pinned sessions, then groups by the day of the last use."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from sessions_app.timing import in_utc
 
 PAGE_SESSIONS = 30
 MAX_SESSIONS = 500
-"""Sessions of the longest page that an address can ask for."""
+"""Maximum number of sessions of a page that an address asks for."""
 MAX_PINNED = 50
 MAX_DIGITS = 9
 LARGE_COLUMNS = ("state", "initial_state", "log_hash")
@@ -40,7 +40,7 @@ class SessionListPage:
 
     Attributes:
         before: cursor of the next page; empty on the last one.
-        is_search: True when the sessions were found by a search, whose order is not that of days.
+        is_search: True when a search has found the sessions: then they are not grouped by days.
     """
 
     sessions: list[Session]
@@ -51,13 +51,15 @@ class SessionListPage:
 def list_sessions(
     person: User, *, before: str = "", archived: bool = False, rows: str = ""
 ) -> SessionListPage:
-    """Return the page of the person's sessions that follows the cursor, the first page without one.
+    """Return the page of the person's sessions after a cursor, or the first page.
 
     Args:
-        rows: number of sessions of a page that is longer than usual, pinned ones not counted.
+        before: cursor of the page; empty for the first page.
+        archived: True for the archived sessions, False for all others.
+        rows: number of sessions of a longer page, as an address has it; pinned ones are not counted.
 
     Raises:
-        InvalidInputError: the cursor is none that a page had, or `rows` no number.
+        InvalidInputError: the cursor is not valid, or `rows` is no number.
     """
     length = _length(rows)
     listed = with_activity(Session.objects.owned_by(person).begun().filter(archived_at__isnull=not archived))
@@ -71,7 +73,7 @@ def list_sessions(
 
 
 def _length(rows: str) -> int:
-    """Return the number of sessions of a page for which an address asks for so many."""
+    """Return the length of the page for the number in an address: at least the usual one, at most `MAX_SESSIONS`."""
     if not rows:
         return PAGE_SESSIONS
     if not rows.isdecimal() or len(rows) > MAX_DIGITS:
@@ -98,7 +100,7 @@ def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
 def unanswered(invocations: InvocationQuerySet) -> InvocationQuerySet:
     """Return the invocations that wait for their person to answer a call.
 
-    The others wait for a job, for staff, or for the end of an answer that is being handled.
+    Other waiting invocations wait for a job, for staff, or for an answer that is queued or runs.
     """
     requests = AnswerRequest.objects.filter(
         session=OuterRef("session"), invocation_id=OuterRef("invocation_id"), answered_by=PERSON, job=None

@@ -25,7 +25,7 @@ WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class Hit:
-    """The first place in a text that matches: the word with what is around it."""
+    """The first match in a text: the word, and the text around it."""
 
     before: str
     word: str
@@ -33,11 +33,11 @@ class Hit:
 
 
 def search_sessions(person: User, query: str) -> list[Session]:
-    """Return the person's sessions, archived ones too, that contain all words of the query; latest use first.
+    """Return the person's sessions that contain all words of the query, archived ones included; latest use first.
 
-    Words of a text are found by their beginnings, those of a title by any part. Single letters are looked for in
-    titles only: nearly every text has a word that begins with them. A session that is found by its text has the
-    place as its `hit`.
+    A query word matches the beginning of a word in a text, and any part of a title. Single letters are searched in
+    titles only, because nearly every text has a word that begins with them. A session that is found by its text has a
+    `Hit` as its attribute `hit`; otherwise `hit` is None.
     """
     query = " ".join(storable(query[:MAX_QUERY_LENGTH]).split())
     if not query:
@@ -54,7 +54,7 @@ def search_sessions(person: User, query: str) -> list[Session]:
 
 
 def _is_long_enough(word: str) -> bool:
-    """True for two characters, and for one of a script without capital letters: a Chinese character is a word."""
+    """True for two characters or more, and for one without capital letters: a Chinese character is a word."""
     return len(word) > 1 or unicodedata.category(word) == "Lo"
 
 
@@ -66,15 +66,15 @@ def _title_has(words: Sequence[str]) -> Q:
 
 
 def _attach_hit(session: Session, words: Sequence[str], hit: Hit | None) -> bool:
-    """Give the session its hit. False when only a text matched that a rewind has undone."""
+    """Give the session its hit. False when the words match only in texts that a rewind has undone."""
     session.hit = hit  # type: ignore[attr-defined]
     return hit is not None or all(word.casefold() in session.title.casefold() for word in words)
 
 
 def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hit]:
-    """Return the place in the newest matching text of each session that no rewind has undone.
+    """Return the hit of each session, in its newest matching text that no rewind has undone.
 
-    PostgreSQL chooses the texts: a common word is in very many.
+    PostgreSQL chooses the texts, because very many contain a common word.
     """
     if not prefixes:
         return {}
