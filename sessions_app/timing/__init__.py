@@ -1,4 +1,4 @@
-"""Times and recurrences, parsed from the text of a model or a user. Pure arithmetic, no storage."""
+"""Times and recurrences, parsed from the text of a model or a user. Nothing is stored here."""
 
 from sessions_app.timing.moments import in_utc, parse_moment, zone_of
 from sessions_app.timing.recurrence import Crontab, Interval, Recurrence, parse_recurrence

@@ -62,7 +62,7 @@ def parse_moment(text: str, now: datetime, longest: timedelta) -> datetime:
 
     Args:
         now: Current time; error messages show times in its time zone.
-        longest: Longest time from now.
+        longest: Longest time from `now` to the moment.
 
     Raises:
         InvalidInputError: The text cannot be parsed, has no offset, is in the past or too far away; the message names
@@ -83,7 +83,7 @@ def parse_moment(text: str, now: datetime, longest: timedelta) -> datetime:
 
 
 def in_utc(time: datetime) -> datetime:
-    """Return the time in UTC: PostgreSQL takes no offsets of 16 hours and more, which Python reads.
+    """Return the time in UTC. Python reads offsets of 16 hours and more, which PostgreSQL refuses.
 
     Raises:
         ValueError: the time has no offset.

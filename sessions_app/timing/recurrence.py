@@ -17,9 +17,9 @@ from sessions_app.timing.wall_clock_crontab import WallClockCrontab
 
 CRONTAB_FIELDS = 5
 LONGEST_CLOCK_CHANGE = timedelta(hours=2)
-"""Look-back before a moment: an occurrence in skipped hours is moved to after the clock change."""
+"""Time before a moment in which occurrences are searched: one in a skipped hour is moved behind the clock change."""
 SAMPLED_OCCURRENCES = 64
-"""More than the minutes of an hour, so that a sample contains the shortest interval of a crontab."""
+"""More than an hour has minutes, so that the sample has the shortest interval of a crontab."""
 
 
 class Recurrence(Protocol):
@@ -78,7 +78,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Crontab:
-    """Crontab of five fields. Occurs once in a repeated hour; an occurrence in a skipped hour is made up after it."""
+    """Crontab of five fields. It occurs once in a repeated hour. An occurrence in a skipped hour comes after it."""
 
     text: str
     zone: ZoneInfo
@@ -141,5 +141,5 @@ def _to_wall_clock(moment: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _from_wall_clock(wall: datetime, zone: ZoneInfo) -> datetime:
-    """Return the first moment at which the zone's clocks show `wall`; a skipped time is moved by the clock change."""
+    """Return the first moment at which the zone's clocks show `wall`. A skipped time is moved by the clock change."""
     return wall.replace(tzinfo=zone).astimezone(UTC)

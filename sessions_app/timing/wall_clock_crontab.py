@@ -22,7 +22,7 @@ class WallClockCrontab(crontab):
     """Crontab on wall-clock times labelled as UTC, where no hour is skipped or repeated.
 
     Attributes:
-        day_of_week: Weekdays from 0, Sunday.
+        day_of_week: Weekdays; 0 is Sunday.
     """
 
     minute: set[int]
