@@ -28,7 +28,14 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 async def find_artifact(session: Session, filename: str, version: str) -> Artifact:
-    """Return a version of a file of the session or its user, the newest for an empty text; else raise `Http404`."""
+    """Return a version of a file of the session or its user.
+
+    Args:
+        version: number of the version, as text of an address; empty for the newest.
+
+    Raises:
+        Http404: there is no such file or version.
+    """
     if not is_storable(filename):  # such as a NUL, which PostgreSQL refuses
         raise Http404("There is no file of this name in this chat.")
     files = Artifact.objects.filter(
@@ -46,9 +53,10 @@ async def find_artifact(session: Session, filename: str, version: str) -> Artifa
 
 
 async def artifact_response(request: HttpRequest, row: Artifact) -> HttpResponseBase:
-    """Return the bytes of an artifact, or 304 when the client has them. Browsers save all but plain pictures.
+    """Return the bytes of an artifact, or 304 when the client has them.
 
-    A request with `Range` gets 206 with the part that it asks for, or 416.
+    A request with `Range` gets 206 with the requested part, or 416. Browsers show the images of `INLINE_IMAGES`, and
+    save all other files.
     """
     etag = f'"{row.sha256}"'
     if unchanged := get_conditional_response(request, etag=etag):
@@ -89,7 +97,7 @@ async def _response(row: Artifact, etag: str, part: ByteRange) -> StreamingHttpR
 
 
 def _has_signature(row: Artifact) -> bool:
-    """True when the bytes are of the image type that the row says."""
+    """True when the file begins like an image of the type that the row names."""
     with row.file.open("rb") as stored:
         return signed_type(stored.read(BEGINNING)) == row.mime_type
 

@@ -15,7 +15,12 @@ Application = Callable[..., Awaitable[Any]]
 
 
 async def read_body(receive: Receive, most_bytes: int) -> bytes:
-    """Return the body of a request; raise RequestDataTooBig for a larger one."""
+    """Return the body of a request.
+
+    Raises:
+        RequestDataTooBig: the body has more than `most_bytes`.
+        RequestAborted: the client has closed the connection.
+    """
     pieces, size = [], 0
     while True:
         message = await receive()
@@ -37,6 +42,6 @@ async def send_response(send: Send, response: HttpResponse) -> None:
 
 
 async def wait_until_gone(receive: Receive) -> None:
-    """Wait until the browser or the program has left."""
+    """Wait until the browser or the program has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -14,7 +14,7 @@ Middleware = Callable[[AsyncView | View], AsyncView | View]
 
 
 def before_views(act: Callable[[HttpRequest], None]) -> Middleware:
-    """Return a middleware that calls the function, which must not wait, with each request."""
+    """Return a middleware that calls `act` with each request. `act` must not block: it runs on the event loop."""
 
     @sync_and_async_middleware
     def middleware(get_response: AsyncView | View) -> AsyncView | View:

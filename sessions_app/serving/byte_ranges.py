@@ -12,16 +12,20 @@ _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 
 @dataclass(frozen=True)
 class ByteRange:
-    """Bytes of a file from `start` to before `end`; empty when the file has none of those asked for."""
+    """Bytes of a file from `start` up to, but without, `end`. Empty when the file has none of the requested bytes."""
 
     start: int
     end: int
 
 
 def requested_range(request: HttpRequest, size: int, etag: str) -> ByteRange | None:
-    """Return the part of a file of this size that a request asks for; None for the whole file.
+    """Return the part of a file that a request asks for; None for the whole file.
 
-    A request for several parts, or for a part of another version than the client has (`If-Range`), gets the whole.
+    A request for several parts gets the whole file, as does a request whose `If-Range` names another version.
+
+    Args:
+        size: bytes of the file.
+        etag: entity tag of the current version of the file.
     """
     found = _RANGE.fullmatch(request.headers.get("Range", ""))
     if not found or found[0] == "bytes=-" or request.headers.get("If-Range", etag) != etag:

@@ -1,6 +1,6 @@
-"""Event streams, and other long requests, beside the pages.
+"""Event streams and other long requests, served beside Django's handler.
 
-Django's handler would keep a thread, and the request's connection to PostgreSQL, for as long as a request is open.
+Django's handler would keep a thread and a connection to PostgreSQL for as long as a request is open.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ HEADERS = [
     (b"x-accel-buffering", b"no"),  # of nginx
 ]
 MAX_DIGITS = 18
-"""Digits of a `seq`; a larger number fits no column."""
+"""Maximum number of digits of a `seq`. A larger number fits in no column."""
 
 
 def with_event_streams(pages: Application, streams: Mapping[str, Application]) -> Application:
-    """Wrap the pages: a request that matches a route goes to its stream, with the values of the placeholders."""
+    """Wrap the pages. A request that matches a route of `streams` goes to its application, with the route's values."""
     patterns = [(RoutePattern(route, is_endpoint=True), stream) for route, stream in streams.items()]
 
     async def handle(scope: AsgiScope, receive: Receive, send: Send) -> Any:

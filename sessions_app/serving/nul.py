@@ -22,7 +22,10 @@ def has_nul(request: HttpRequest) -> bool:
 
 
 def _place_of_nul(request: HttpRequest) -> str:
-    """Return the part of the request that holds NUL, or nothing. A quoted cookie can: it escapes any byte."""
+    """Return the name of the part of the request that holds NUL; empty when none does.
+
+    A cookie can hold NUL in quotes, which escape any byte.
+    """
     cookies = (*request.COOKIES, *request.COOKIES.values())
     found = {
         "path": "\0" in request.path,
@@ -34,7 +37,7 @@ def _place_of_nul(request: HttpRequest) -> str:
 
 @sync_and_async_middleware
 def refuse_nul(get_response: AsyncView | View) -> AsyncView | View:
-    """Answer 400 to requests with NUL. Bodies are left to forms and frames, which have a sentence for the person."""
+    """Answer requests with NUL with 400. Forms and frames check the bodies, and have sentences for the person."""
 
     async def respond_async(request: HttpRequest) -> HttpResponseBase:
         return _refusal(request) if has_nul(request) else await get_response(request)  # type: ignore[misc]

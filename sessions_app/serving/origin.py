@@ -1,7 +1,7 @@
 """Check of websocket handshakes and event streams: NUL is refused, the origin is checked as Django does for forms.
 
-Django's check also refuses pages on another port or scheme. Browsers let every page open a websocket to any site, and
-send the person's cookies with it.
+Browsers let every page open a websocket to any site, and send the person's cookies with it. Django's check also refuses
+pages on another port or scheme.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class _OriginCheck(CsrfViewMiddleware):
 
 
 def from_own_pages(application: Application) -> Application:
-    """Wrap websockets or event streams: what no page of this site or of a trusted origin has opened is refused.
+    """Wrap websockets or event streams: refuse requests of pages that are neither of this site nor of a trusted origin.
 
-    A request with NUL is refused as well. Browsers send no origin with a page's own GET request, so an event stream
-    needs none.
+    A request with NUL is refused as well. An event stream needs no Origin header, because browsers send none with a
+    page's GET request to its own site.
     """
 
     async def wrapped(scope: AsgiScope, receive: Receive, send: Send) -> Any:
@@ -58,8 +58,8 @@ def is_from_own_page(scope: AsgiScope, *, needs_origin: bool) -> bool:
     """True for a request of a page of this site or of a trusted origin, without NUL.
 
     Args:
-        needs_origin: True for a request that changes something or reads more than a page may: without an Origin, the
-            browser must tell in `Sec-Fetch-Site` that the page is of the same origin.
+        needs_origin: True for a request that changes something or reads more than a page may. If it has no Origin
+            header, its `Sec-Fetch-Site` header must say `same-origin`.
     """
     request = http_request(scope)
     needs_origin = needs_origin and request.headers.get("Sec-Fetch-Site") != "same-origin"
@@ -67,7 +67,7 @@ def is_from_own_page(scope: AsgiScope, *, needs_origin: bool) -> bool:
 
 
 def http_request(scope: AsgiScope) -> ASGIRequest:
-    """Return the request as Django's, which knows ALLOWED_HOSTS and SECURE_PROXY_SSL_HEADER."""
+    """Return a scope as a request of Django, which obeys ALLOWED_HOSTS and SECURE_PROXY_SSL_HEADER."""
     scheme = HTTP_SCHEMES[scope.get("scheme", "ws")]
     return ASGIRequest({**scope, "method": "GET", "scheme": scheme}, BytesIO())
 

@@ -1,7 +1,7 @@
-"""Problem details (RFC 9457): responses to requests of programs that fail.
+"""Problem details (RFC 9457): responses to failed requests of programs.
 
 `type` is `about:blank`, so `title` is the phrase of the status. `code` is for programs, `detail` is a sentence, and
-`errors` names the fields that cannot be used.
+`errors` names the invalid fields.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CODES = {
     HTTPStatus.INTERNAL_SERVER_ERROR: "internal",
     HTTPStatus.SERVICE_UNAVAILABLE: "unavailable",
 }
-"""Codes of statuses, where the error has none of its own; `invalid` for all others."""
+"""Codes by status, for errors without a code of their own; `invalid` for all other statuses."""
 NOTHING_HERE = "There is nothing at this address."
 _DETAILS = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read, or the site has no such host.",
@@ -48,6 +48,9 @@ def problem(status: int, detail: str, code: str, **members: Any) -> HttpResponse
     """Return a response with problem details.
 
     Args:
+        status: HTTP status.
+        detail: sentence about this problem.
+        code: code for programs.
         members: further members, such as `errors`.
     """
     status = HTTPStatus(status)
@@ -69,7 +72,10 @@ def is_for_programs(path: str) -> bool:
 
 @sync_and_async_middleware
 def answer_with_problems(get_response: AsyncView | View) -> AsyncView | View:
-    """Tell programs with problem details of the requests that the site refuses before, or without, an operation."""
+    """Answer programs with problem details where the site refuses a request without running an operation.
+
+    Also answer 406 when a response of the API is of a type that the request does not accept.
+    """
 
     async def respond_async(request: HttpRequest) -> HttpResponseBase:
         return _unacceptable_write(request) or _as_problem(request, await get_response(request))  # type: ignore[misc]
@@ -87,7 +93,7 @@ def unacceptable(media_type: str) -> HttpResponse:
 
 
 def _unacceptable_write(request: HttpRequest) -> HttpResponse | None:
-    """Return the refusal of a write whose response the program does not accept: nothing is done then."""
+    """Return the refusal of a write whose JSON response the program does not accept, so that nothing is written."""
     if request.method in READS or not request.path_info.startswith(API) or request.accepts(JSON):
         return None
     return unacceptable(JSON)

@@ -15,7 +15,7 @@ from sessions_app.serving.asgi import Application, AsgiScope, Receive, Send
 
 
 def with_sign_in(application: Application) -> Application:
-    """Wrap an application: its scope has the browser's cookies, the session of Django and the person, as in Channels.
+    """Wrap an application: add the browser's cookies, Django's session and the person to the scope, as Channels does.
 
     The `AuthMiddlewareStack` of Channels keeps 3 KB more for each connection, and looks at the session before each
     frame that is sent. It also signs people out when `SECRET_KEY` has changed, even with `SECRET_KEY_FALLBACKS`.
@@ -26,7 +26,7 @@ def with_sign_in(application: Application) -> Application:
         header = next((value for name, value in scope["headers"] if name == b"cookie"), b"")
         cookies = parse_cookie(header.decode("latin-1"))
         session_key = cookies.get(settings.SESSION_COOKIE_NAME)
-        # The connection asks its session for the key only, so that it need not keep the content that is read here.
+        # The scope gets another session object: the connection reads only the key, and need not keep the content.
         user = await in_thread(_person, session_of(session_key))
         signed_in = {**scope, "cookies": cookies, "session": session_of(session_key), "user": user}
         await application(signed_in, receive, send)
@@ -49,7 +49,7 @@ class _SessionContent(dict[str, Any]):
 
 
 def _person(session: Any) -> AbstractBaseUser | AnonymousUser:
-    """Return the person who has signed in to a session, or an anonymous one."""
+    """Return the person who has signed in with a session of Django, or an anonymous user."""
     request = HttpRequest()
     request.session = _SessionContent(session.items())  # type: ignore[assignment]
     return get_user(request)

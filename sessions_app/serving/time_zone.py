@@ -1,4 +1,4 @@
-"""Middleware: pages show times in the zone that the browser has told, until then in that of the site."""
+"""Middleware: pages show times in the browser's time zone, or in that of the site while it is not known."""
 
 from __future__ import annotations
 
