@@ -1,1 +1,1 @@
-"""Loading of agents: agent folders, their `.env` files, source files, and the modules that an import brings."""
+"""Loading of agents: agent folders, their `.env` files, source files, and the modules that they import."""

@@ -32,7 +32,7 @@ def env_file_of(folder: Path) -> Path | None:
 def set_variables_of(folder: Path) -> None:
     """Set the variables of the folder's `.env` file, except those that the process has already.
 
-    A file that has changed is read again: first the variables that it had set are removed.
+    A changed file is read again, after the variables that it has set before are removed.
 
     Raises:
         AgentFolderError: the file is not UTF-8.

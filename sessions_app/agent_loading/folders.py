@@ -1,7 +1,7 @@
 """Agent folders: apps in the layout of google-adk, in the directories that `ADK["agent_dirs"]` names.
 
 A folder defines `app` or `root_agent` in its `agent.py` or `__init__.py`, or an agent in `root_agent.yaml`. Its
-modules may import `google.adk`, which names `runtime` then.
+modules may import `google.adk`; this name then stands for `runtime`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ def is_agent_folder(folder: Path) -> bool:
 
 
 def site_code_in(directory: Path) -> Path | None:
-    """Return a directory of the site's code below an agent directory: a reload would import the site itself anew."""
+    """Return a directory below an agent directory that has code of the site; None when there is none.
+
+    A reload of such agents would import the site itself anew.
+    """
     base = getattr(settings, "BASE_DIR", None)
     packages = [*runtime.__path__, *(config.path for config in django_apps.get_app_configs())]
     places = [_resolved(str(place)) for place in [*([base] if base else []), *packages]]
@@ -86,8 +89,11 @@ def _resolved(place: str) -> Path:
 def load_folder(folder: Path, *, replace_google_adk: bool = False) -> App:
     """Import an agent folder and return its app, named after the folder.
 
-    The import sees the variables of the folder's `.env`, or else of that in the directory above. Variables that the
-    process has already are not changed.
+    Before the import the variables of the folder's `.env` file are set, or those of the file in the directory above.
+    Variables that the process has already are not changed.
+
+    Args:
+        replace_google_adk: True to let `google.adk` stand for `runtime` although google-adk is installed.
 
     Raises:
         AgentFolderError: the folder cannot be served. The message names the reason, with file and line.
@@ -114,7 +120,7 @@ def _check_name(folder: Path) -> None:
     """Make the folder's name importable.
 
     Raises:
-        AgentFolderError: the name is no Python name, or another module has it.
+        AgentFolderError: the name is no Python identifier, or another module has it.
     """
     if not folder.name.isidentifier():
         raise AgentFolderError(

@@ -1,4 +1,4 @@
-"""Modules of agents and their Celery tasks: removed from the process for a new import, put back when that fails."""
+"""Modules of agents and their Celery tasks: removed for a new import, and put back when the import fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of loading an agent module, in one sentence and with their line."""
+"""Errors of loading an agent module: each as one sentence, and its line in the sources."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def agent_dirs() -> tuple[Path, ...]:
 
 
 def watched_dirs() -> list[Path]:
-    """Return the directories of agent folders, resolved, without those that are refused for code of the site."""
+    """Return the resolved directories of agent folders, except those that are refused because of code of the site."""
     return [directory.resolve() for directory in agent_dirs() if site_code_in(directory) is None]
 
 
@@ -63,7 +63,7 @@ def package_directories() -> dict[str, Path]:
 
 
 def folder_directories() -> dict[str, Path]:
-    """Return the agent folders by name; a further folder of a name that another one has, by its path."""
+    """Return the agent folders by name. A folder whose name an earlier folder has is under its path."""
     found: dict[str, Path] = {}
     for folder in (folder for directory in agent_dirs() for folder in _folders_in(directory)):
         found[str(folder) if folder.name in found else folder.name] = folder

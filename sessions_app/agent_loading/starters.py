@@ -10,10 +10,10 @@ MAX_STARTERS = 4
 
 
 def starters_of(module: object) -> tuple[str, ...]:
-    """Return the starters that a module defines; none of anything else.
+    """Return the starters that a module defines; none for an object that is no module.
 
     Raises:
-        ConfigurationError: `starters` is no list of a few messages.
+        ConfigurationError: `starters` is not a list of at most `MAX_STARTERS` messages.
     """
     if not isinstance(module, ModuleType):
         return ()
