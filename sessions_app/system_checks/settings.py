@@ -2,9 +2,9 @@
 
 - E007  a setting is unknown or has an invalid value
 - E008  settings are given for an app that no agents.py or agent folder defines
-- E015  the model of titles is not known
-- E016  an app that is to be served by A2A does not exist
-- E017  apps are to be served by A2A, but its package is not installed
+- E015  no class of models supports the model of titles
+- E016  `a2a_apps` names an app that does not exist
+- E017  `a2a_apps` names apps, but the package of A2A is not installed
 - W002  the cost of invocations or people is limited, but a model has no price
 """
 
