@@ -1,4 +1,4 @@
-"""Acts and their actors: who asks for an act. An actor carries a snapshot of the name, which survives the account."""
+"""Acts and their actors. An actor has a snapshot of the name, which outlives the account."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _key: ContextVar[tuple[str, str]] = ContextVar("id and name of the API key", def
 
 
 class ActorKind(models.TextChoices):
-    """Kinds of actors: a person acts in conversations of their own, staff act in the admin.
+    """Kinds of actors.
 
-    An API key acts in conversations of the person it belongs to or acts for. A job answers its call, a schedule wakes
-    an agent, an agent calls a tool, and the site is code of the project.
+    A person acts in conversations of their own, and staff act in the admin. An API key acts in conversations of its
+    owner, or of a person for whom it acts. A job answers its call, a scheduled task wakes an agent, and an agent calls
+    a tool. The site stands for code of the project.
     """
 
     PERSON = "person"
@@ -56,13 +57,13 @@ class ActionKind(models.TextChoices):
 
 @dataclass(frozen=True)
 class Actor:
-    """The author of one act.
+    """Actor of one act.
 
     Attributes:
         name: the name at the time of the act.
-        user_pk: primary key of the user, also of the one for whom an API key acts; None when the actor is no user.
+        user_pk: primary key of the user, or of the user for whom an API key acts; None when the actor is no user.
         address: the IP address that the act came from; empty when it is not recorded.
-        key: what else identifies the actor, such as the id of a job or of an API key.
+        key: id of an actor that is no user, such as a job or an API key.
     """
 
     kind: ActorKind
@@ -111,7 +112,7 @@ class Act:
 
 
 def _without_zone(address: str) -> str | None:
-    """Return an address as PostgreSQL holds it, without the zone of a link-local one; None for another text."""
+    """Return an IP address without the zone of a link-local one, which PostgreSQL refuses; None for another text."""
     try:
         return str(ip_address(address.partition("%")[0]))
     except ValueError:
@@ -134,12 +135,12 @@ def acting_from(address: str) -> Iterator[None]:
 
 
 def act_with_key(key_id: str, key_name: str) -> None:
-    """Note the API key for the acts in this request's task: they are the key's, not the person's."""
+    """Note the API key in this request's asyncio task: the key, and not the person, is the actor of the acts there."""
     _key.set((key_id, key_name))
 
 
 def person(user: AbstractBaseUser | AnonymousUser) -> Actor:
-    """Return the user, or the API key that acts for the user, as the author of an act in a conversation of the user."""
+    """Return the user, or the API key that acts for the user, as the actor in a conversation of the user."""
     key_id, key_name = _key.get()
     if key_id:
         name = f"{user.get_username()} by the key {key_name}"
@@ -148,12 +149,12 @@ def person(user: AbstractBaseUser | AnonymousUser) -> Actor:
 
 
 def person_with(user_pk: Any) -> Actor:
-    """Return the user with this primary key, read from the database, as `person` does."""
+    """Return the actor as `person` does, for the user with this primary key."""
     return person(get_user_model()._base_manager.get(pk=user_pk))
 
 
 def staff(user: AbstractBaseUser | AnonymousUser, address: str) -> Actor:
-    """Return the member of staff as the author of an act in the admin."""
+    """Return the member of staff as the actor in the admin."""
     return Actor(ActorKind.STAFF, user.get_username()[:NAME_LENGTH], user.pk, address)
 
 

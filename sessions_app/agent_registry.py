@@ -1,4 +1,4 @@
-"""Registry of the site's apps: those that installed Django apps define in their `agents.py`, and agent folders."""
+"""Registry of the site's apps: apps in the `agents.py` of installed Django apps, and agent folders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Registry:
         modules: apps by the name of their `agents.py` module or agent folder, in the order of `discover`. The name of
             a folder is its path when another agent has its name.
         problems: a sentence for each module that is not served, or not in its newest version, by the same name.
-        files: source files with the time of their last change before they were imported; empty unless
+        files: source files, with the times of their last change before the import; empty unless
             `ADK["reload_agents"]` is set.
     """
 
@@ -56,7 +56,7 @@ def discover(kept: Mapping[str, App] = MappingProxyType({})) -> Iterator[tuple[s
     The order is that of INSTALLED_APPS, then that of `ADK["agent_dirs"]`. The error of a folder is an AgentFolderError.
 
     Args:
-        kept: apps, by such names, that are yielded as they are; the other apps are loaded.
+        kept: loaded apps by these names. They are yielded unchanged; all other apps are loaded.
     """
     taken = set()
     for config in django_apps.get_app_configs():
@@ -90,7 +90,7 @@ def replace_registry(newer: Registry) -> None:
 
 
 def forget_registry() -> None:
-    """Drop the registry, so that its next use loads all agents again: other settings name other agents."""
+    """Drop the registry, so that its next use loads all agents again. Call it when settings name other agents."""
     global _registry
     with _lock:
         _registry = None
@@ -141,7 +141,7 @@ def _load_all() -> Registry:
 
 
 def _folder_apps(taken: set[str], kept: Mapping[str, App]) -> Iterator[tuple[str, App | AgentFolderError]]:
-    """Yield the agent folders. A folder of a name in `taken` is an error under its path."""
+    """Yield the agent folders. A folder whose name is in `taken` is yielded under its path, with an error."""
     for directory in agent_dirs():
         try:
             folders = list(agent_folders(directory))

@@ -36,7 +36,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Reload:
-    """Outcome of a look at the files.
+    """Outcome of a comparison of the files with the registry.
 
     Attributes:
         reloaded: names of the agents that were imported anew.
@@ -112,7 +112,7 @@ def _reload(present: Registry, change: _Change) -> Reload:
 
 
 def _remove_modules(present: Registry, change: _Change) -> RemovedModules:
-    """Remove the modules of the affected agents: only source files that are watched, so no libraries beside them."""
+    """Remove the modules of the affected agents. Only watched source files count, so libraries beside them stay."""
     names = {module for name in change.affected for module in first_imports.get(name, ())}
     watched = {file for file in {*change.files, *present.files} if _any_below({file}, change.roots)}
     return remove_modules(names | modules_of(watched))

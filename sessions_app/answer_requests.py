@@ -1,4 +1,4 @@
-"""Table of the calls and questions of jobs that wait for somebody, kept in line with the log."""
+"""Answer requests: the table of calls and of jobs' questions that wait for somebody, kept in line with the log."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ async def keep_in_line(session_id: UUID, app_name: str, events: Iterable[Event])
 
 
 def repair_requests() -> None:
-    """Drop requests that wait no longer, and store those of waiting sessions that have none. Idempotent.
+    """Drop requests that wait no longer, and store missing ones of sessions that wait. Idempotent.
 
-    A process that died may have left the first, and a version of the site without this table the second.
+    A process that has died may leave old requests. A version of the site without this table stored none.
     """
     old = AnswerRequest.objects.filter(asked_at__lt=Now() - KEPT)
     old.exclude(pk__in=AnswerRequest.objects.open().values("pk")).delete()
@@ -77,7 +77,7 @@ async def _store_requests_of(session: Session) -> None:
 
 
 def record_question(job: ToolJob) -> None:
-    """Store the request for an answer to the question that the job asks now, in place of that to an earlier one."""
+    """Store the request for the current question of the job, in place of the one for an earlier question."""
     question = job.question or {}
     asked = {
         "invocation_id": job.invocation_id,
@@ -96,7 +96,7 @@ def record_question(job: ToolJob) -> None:
 async def rule_of(app_name: str, made: MadeCall) -> str:
     """Return the party that may answer a call: see `AnswerRequest`.
 
-    A confirmation request keeps the party that was to answer when the question was asked.
+    The party of a confirmation request is recorded in the request, and does not change afterwards.
     """
     if made.call.name == REQUEST_CONFIRMATION:
         return confirmer_of(made.call.args or {})
@@ -105,7 +105,7 @@ async def rule_of(app_name: str, made: MadeCall) -> str:
 
 
 async def rule_or_site(app_name: str, made: MadeCall) -> str:
-    """Return the party that may answer a call; the site when the party cannot be found, so that the call waits."""
+    """Return the party that may answer a call. When it cannot be found, return the site, so that the call waits."""
     try:
         return await rule_of(app_name, made)
     except Exception:  # an agents.py or a toolset may raise anything
@@ -114,9 +114,9 @@ async def rule_or_site(app_name: str, made: MadeCall) -> str:
 
 
 def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
-    """Store the requests of all calls of the session that wait, unless their answers are queued already.
+    """Make these requests the only ones of the session, except those whose answers are queued already.
 
-    The calls of jobs are left to the jobs.
+    The requests of waiting jobs are left as they are: `record_question` stores them.
     """
     answers = [client_ids.of_answer(row.call_id) for row in requests]
     queued = Invocation.objects.filter(session=session_id, client_id__in=answers)
@@ -149,7 +149,7 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
 
 
 def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, args: Mapping[str, Any]) -> str:
-    """Return what a yes to the call lets happen, in words of limited length, with secrets masked."""
+    """Describe the effect of a yes to the call, in at most `EFFECT_LENGTH` characters, with secrets masked."""
     if kind == RequestKind.CREDENTIAL:
         return f"Give a credential to {as_words(made.event.author)}"[:EFFECT_LENGTH]
     with masking():

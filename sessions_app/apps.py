@@ -1,4 +1,4 @@
-"""Django app configuration: registers the system checks."""
+"""Django app configuration: registers the system checks, and gives the runtime the services of the site."""
 
 from importlib import import_module
 from typing import Any
@@ -28,9 +28,9 @@ class SessionsAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks and the receiver of account deletions.
+        """Register the system checks and signal receivers, and give the runtime the site's services and limits.
 
-        `manage.py check --tag agents` runs the checks of the agents and of `settings.ADK` alone.
+        `manage.py check --tag agents` runs only the checks of the agents and of `settings.ADK`.
         """
         register(check_agents, "agents")
         register(check_settings, "agents")

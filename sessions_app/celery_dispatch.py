@@ -1,4 +1,4 @@
-"""Sending of jobs, invocations and cases to Celery workers. The sweep sends again what a crash has lost."""
+"""Sending of Celery tasks to workers: jobs, invocations, cases, deliveries. The sweep sends lost ones again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SWEEP = "sessions_app.sweep"
 RUN_TOOL_JOB = "sessions_app.run_tool_job"
 EVALUATE_CASE = "sessions_app.evaluate_case"
 LAST = 9
-"""Priority in Redis of tasks that run after people's jobs."""
+"""Priority, in Redis as broker, of tasks that run after the jobs of people."""
 HOUSEKEEPING = "sessions_app.housekeeping"
 DELIVER_WEBHOOKS = "sessions_app.deliver_webhooks"
 
@@ -48,16 +48,16 @@ def send_sweep() -> None:
 
 
 def send_webhooks() -> None:
-    """Ask a worker to deliver what is due to webhooks."""
+    """Ask a worker for a round of due deliveries to webhooks."""
     current_app.send_task(DELIVER_WEBHOOKS, ignore_result=True)
 
 
 async def send_webhooks_soon() -> None:
-    """Ask a worker to deliver to webhooks; without a broker, the sweep asks."""
+    """Ask a worker for a round of due deliveries to webhooks; without a broker, leave them to the sweep."""
     try:
         await broker_threads.run(send_webhooks)
-    except Exception:  # the broker may be unavailable: the sweep finds what is due
-        logger.warning("Webhooks could not be sent to a worker; the sweep sends them", exc_info=True)
+    except Exception:  # the broker may be unavailable: the sweep finds due deliveries
+        logger.warning("No worker could be asked to deliver to webhooks; the sweep asks again", exc_info=True)
 
 
 def offer_session(session_id: UUID) -> None:

@@ -17,7 +17,7 @@ UNDONE = "undone:"
 
 SITE_PREFIXES = (ANSWER, JOB, RETRY, SCHEDULE, UNDONE)
 MUST_NOT_BE_LOST = (ANSWER, JOB, SCHEDULE)
-"""Prefixes of invocations that a newer message does not interrupt and that only the limits of a day hold up."""
+"""Prefixes of invocations that no newer message interrupts. Of all limits, only those of a day hold them up."""
 
 
 def refuse_reserved(client_id: str) -> None:

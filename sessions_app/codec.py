@@ -24,7 +24,7 @@ from sessions_app.errors import InvalidInputError, NotFoundError
 logger = logging.getLogger(__name__)
 UNREADABLE = "This event was written by another version of the site and cannot be shown. It is kept."
 FIRST_TIMESTAMP, LAST_TIMESTAMP = -62_135_510_400, 253_402_214_400
-"""The calendar, without its first and last day, so that each timestamp has a date in every time zone."""
+"""Bounds of timestamps: Python's calendar without its first and last day, so that each has a date in every zone."""
 MAX_INTEGER, MAX_ID = 2**31 - 1, 2**63 - 1
 """Largest values of PostgreSQL's columns of the types integer and bigint."""
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
@@ -46,7 +46,11 @@ def event_to_json(event: Event) -> str:
 
 @contextmanager
 def refusing_deep_values(field: str = "") -> Iterator[None]:
-    """Raise an InvalidInputError, of this field, for a value in this block that is nested too deeply for JSON."""
+    """Refuse a value that is nested too deeply for JSON: its error in this block becomes an InvalidInputError.
+
+    Args:
+        field: the field that the error names.
+    """
     try:
         yield
     except (ValueError, RecursionError) as error:
@@ -55,7 +59,11 @@ def refusing_deep_values(field: str = "") -> Iterator[None]:
 
 
 def check_storable(event: Event, field: str = "") -> None:
-    """Raise an InvalidInputError, of this field, for an event that cannot be written as JSON, or not be read again."""
+    """Check that an event can be written as JSON and read back.
+
+    Raises:
+        InvalidInputError: it cannot; the error names `field`.
+    """
     with refusing_deep_values(field):
         event_from_json(event_to_json(event))
 
@@ -107,7 +115,7 @@ def storable_values(value: Any) -> Any:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Return the UUID that the text is; None for any other text."""
+    """Parse a UUID; None for any other text."""
     try:
         return UUID(text)
     except ValueError:

@@ -61,7 +61,7 @@ class AnswerLimit:
 
     Attributes:
         mail_seconds: time after which the members of `mail_group`, a group of users, get a mail.
-        reject_seconds: time after which an approval is refused in the place of everybody.
+        reject_seconds: time after which the site says no to a confirmation, in the place of everybody.
     """
 
     mail_seconds: float = Field(default=0.0, ge=0)
@@ -135,11 +135,11 @@ class Conf:
         markdown_limit: characters of a text that are rendered as Markdown; the rest is shown as it is.
         markdown_cells: table cells of a text that are rendered as tables; the rest is shown as it is.
         markdown_lines: lines of a text that are rendered as Markdown; the rest is shown as it is.
-        markdown_marks: characters of a text that may begin a link, emphasis or the like; paragraphs behind them are
-            shown without markup.
-        markdown_nesting: depth of lists and quotations in a text; what is deeper is shown as it is.
-        inline_render_seconds: estimated time above which an event is rendered in a thread, so that others need not
-            wait for it.
+        markdown_marks: number of characters that may begin a link, emphasis or the like in a text; paragraphs after
+            that number are shown without markup.
+        markdown_nesting: depth of lists and quotations in a text; deeper ones are shown as they are.
+        inline_render_seconds: estimated time above which an event is rendered in a thread, so that the event loop
+            goes on meanwhile.
         cached_bytes: memory for the events of recently used sessions that a process caches, estimated.
         streamed_bytes: memory for streamed text in a process; above it the longest text is shown only when complete.
         message_limit: largest message in characters.

@@ -25,7 +25,7 @@ CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
     (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
 )
 OTHER = "error"
-"""Code of an error that is none of these."""
+"""Code of all other errors."""
 
 
 def error_code(error: AdkError) -> str:
@@ -34,6 +34,6 @@ def error_code(error: AdkError) -> str:
 
 
 def http_status(error: AdkError) -> HTTPStatus:
-    """Return the status of a response that an error refuses."""
+    """Return the HTTP status of the response to a request that an error has refused."""
     found = (status for kind, _, status in CODES if isinstance(error, kind))
     return next(found, HTTPStatus.BAD_REQUEST)

@@ -10,11 +10,11 @@ from sessions_app.masking import mask_text
 
 
 def describe(error: BaseException) -> str:
-    """Return the traceback of an error, as `masked` returns texts."""
+    """Return the traceback of an error, masked and cut by `masked`."""
     return masked("".join(traceback.format_exception(error)))
 
 
 def masked(text: str) -> str:
-    """Return the end of a text, as long as `ADK["error_detail_limit"]`, with what looks like a secret masked."""
+    """Return the end of a text, at most `ADK["error_detail_limit"]` characters, with secrets masked."""
     hidden = mask_text(storable(text))
     return hidden[-conf().error_detail_limit :] if conf().error_detail_limit > 0 else ""

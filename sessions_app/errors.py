@@ -18,8 +18,8 @@ class InvalidInputError(AdkError):
     """The input is invalid.
 
     Attributes:
-        field: the invalid field of the request's body, or with its place, such as `header.Upload-Metadata`, another
-            one; empty if it is none of them.
+        field: name of the invalid field in the request's body. Another field is named with its place, such as
+            `header.Upload-Metadata`. Empty when no field is to blame.
     """
 
     def __init__(self, message: str | None = None, *, field: str = "") -> None:

@@ -14,7 +14,7 @@ def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None
     """Store the opinion of the session's owner on an event in place of an earlier one.
 
     Raises:
-        InvalidInputError: the rating is none, or the comment too long.
+        InvalidInputError: there is no such rating, or the comment is too long.
         NotFoundError: the session has no such event of an agent.
     """
     if rating not in Rating.values:
@@ -33,7 +33,7 @@ def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None
 
 
 def withdraw_feedback(session: Session, seq: int) -> None:
-    """Delete the owner's opinion of an event; nothing when there is none."""
+    """Delete the owner's opinion of an event. Do nothing when there is none."""
     Feedback.objects.filter(session=session, seq=seq, user_id=session.user_id).delete()
 
 

@@ -1,4 +1,4 @@
-"""API keys: a person makes and revokes own ones, staff make those of services, a key makes keys within its rights."""
+"""API keys: people make and revoke their own, staff make those of services, a key makes keys that may do no more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sessions_app.models import AccountAct, ApiKey, Scope
 from sessions_app.models.api_key import NAME_LENGTH, ApiKeyQuerySet
 
 MAX_KEYS = 50
-"""Keys of a person that are in force at once."""
+"""Maximum number of a person's keys that are in force at once."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class KeyProperties:
     """Properties of a key to be made; see `ApiKey`.
 
     Attributes:
-        people_id: primary key of the group of people for whom the key acts as well.
+        people_id: primary key of a group of people for whom the key acts, besides its user; None for no group.
     """
 
     name: str
@@ -46,15 +46,15 @@ def make_key(
     *,
     key_id: UUID | None = None,
 ) -> tuple[ApiKey, str]:
-    """Make a key of the user and record the act; return its row, and the key itself, which is not stored.
+    """Make a key of the user and record the act. Return its row and the text of the key, which is not stored.
 
     Args:
-        maker: the key that asks for it; None for a person or staff.
-        key_id: id of the row. When it exists already, nobody was told its key: it gets a new one.
+        maker: the key that asks for the new one; None for a person or staff.
+        key_id: id for the row. A row that has the id already gets a new key, because nobody saw the first.
 
     Raises:
-        InvalidInputError: a property cannot be used.
-        LimitExceededError: the user has as many keys as are allowed.
+        InvalidInputError: a property is not valid.
+        LimitExceededError: the user has `MAX_KEYS` keys already.
         PermissionDeniedError: the new key would be allowed more than its maker, or the maker has ended.
     """
     name = _checked_name(properties)
@@ -94,7 +94,7 @@ def revoke_key(keys: ApiKeyQuerySet, key_id: Any, by: Actor, reason: str = "") -
         keys: the keys that may be revoked.
 
     Raises:
-        NotFoundError: the key is not one of them.
+        NotFoundError: `keys` has no key with this id.
     """
     key = keys.filter(pk=key_id).first()
     if key is None:
@@ -123,10 +123,10 @@ def _with_made(key: ApiKey) -> list[ApiKey]:
 
 
 def _checked_name(properties: KeyProperties) -> str:
-    """Return the name without what cannot be stored.
+    """Check the properties. Return the name in a form that can be stored.
 
     Raises:
-        InvalidInputError: a property cannot be used.
+        InvalidInputError: a property is not valid.
     """
     name = storable(properties.name).strip()
     if not 0 < len(name) <= NAME_LENGTH:
@@ -144,10 +144,10 @@ def _checked_name(properties: KeyProperties) -> str:
 
 
 def _check_within(maker: ApiKey, properties: KeyProperties) -> None:
-    """Check that a key makes no key that is allowed more.
+    """Check that the new key would be allowed no more than its maker.
 
     Raises:
-        PermissionDeniedError: it would.
+        PermissionDeniedError: the new key would be allowed more, or the maker has limits of its own.
     """
     if beyond := [scope.value for scope in properties.scopes if scope not in maker.scopes]:
         raise PermissionDeniedError(f"The key lacks the scope “{beyond[0]}”, so it cannot give it.")

@@ -1,4 +1,4 @@
-"""Languages, time zones and themes of people: what is offered, and what a browser tells of its person.
+"""Languages, time zones and themes: those that are offered, and those of the person behind a request.
 
 Pages have them from Django's `LocaleMiddleware` and from `sessions_app.serving.time_zone`; websockets and event streams
 pass no middleware of Django and have them from here.
@@ -17,7 +17,7 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.timing import zone_of
 
 TRANSLATED = ("en", "de", "es", "ar")
-"""Codes of the languages with a catalogue in `locale/`, and English, in which the sentences are written."""
+"""Codes of English, in which the sentences are written, and of the languages with a catalogue in `locale/`."""
 THEMES = ("system", "light", "dark")
 THEME_COOKIE = "adk_theme"
 LOCALE_MIDDLEWARE = "django.middleware.locale.LocaleMiddleware"
@@ -44,14 +44,14 @@ def chosen_theme(cookies: Mapping[str, str]) -> str:
 
 
 def activate_for_connection(scope: Mapping[str, Any]) -> None:
-    """Activate the language and the time zone of a websocket or an event stream, whose task nothing else shares."""
+    """Activate the language and the time zone of a websocket or an event stream in its own asyncio task."""
     translation.activate(language_of(scope))
     zone = browser_time_zone(scope.get("cookies", {}))
     timezone.activate(zone or settings.TIME_ZONE)
 
 
 def language_of(scope: Mapping[str, Any]) -> str:
-    """Return the language of a connection: that of the pages, which only the middleware translates."""
+    """Return the language of a connection, which is that of the pages: without the middleware that of the site."""
     if LOCALE_MIDDLEWARE not in settings.MIDDLEWARE:
         return settings.LANGUAGE_CODE
     request = HttpRequest()
@@ -62,7 +62,7 @@ def language_of(scope: Mapping[str, Any]) -> str:
 
 
 def browser_time_zone(cookies: Mapping[str, str]) -> str:
-    """Return the name of the time zone that the browser has told; empty without a valid one."""
+    """Return the name of the time zone in the browser's cookie; empty without a valid one."""
     name = cookies.get(TIME_ZONE_COOKIE, "")
     if not name or len(name) > MAX_ZONE_NAME_LENGTH:
         return ""

@@ -1,7 +1,7 @@
 """Masking of secrets: values under keys that name one, and texts that look like one. The only place with these rules.
 
-`ADK["masked_keys"]` and `ADK["masked_patterns"]` are the vocabulary. Nothing is changed in the database: what leaves
-the site is masked, on pages of staff, in exports and in logs.
+`ADK["masked_keys"]` and `ADK["masked_patterns"]` say what a secret is. Nothing is changed in the database: secrets are
+masked on pages of staff, in exports and in logs.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ _is_unmasked: ContextVar[bool] = ContextVar("is_unmasked", default=False)
 
 _QUOTE = r"(?:\\?[\"']|&quot;|&\#x27;)?"
 _NAME = re.compile(rf"(?<![\w-])([\w-]{{1,64}}){_QUOTE}\s{{0,4}}[=:]\s{{0,4}}{_QUOTE}")
-"""A name before its value, in code, JSON, a query string or HTML; not a longer one, so that the search stays linear."""
+"""A name before its value, in code, JSON, a query string or HTML. Its bound of 64 keeps the search linear."""
 _NAMED_VALUE = re.compile(
     r"""(?<=")[^"\\\n]+|(?<=')[^'\\\n]+|(?<=&quot;)(?:(?!&quot;).)+|(?<=&\#x27;)(?:(?!&\#x27;).)+|[^\s"'\\&,;)}<]+"""
 )
-"""A value: in quotes up to their end, without quotes up to a space."""
+"""A value: up to the closing quote after an opening one, otherwise up to a space or a separator."""
 _HYPHENATED = r"(?:-\d++)*+(?![\w-])"
 _DIGITS = re.compile(rf"[2-6](?<![\w.+-].)\d*+{_HYPHENATED}(?: \d++{_HYPHENATED})*+")
-"""Groups of digits with a space or hyphen between two; none that a hyphen joins to a word."""
+"""Groups of digits, separated by a space or a hyphen. No hyphen joins them to a word."""
 _GROUP = re.compile(r"\d+")
 _MAX_GROUPS = 6
 _CARD = re.compile(r"(?=\d{13,19}$)(?:4|5[1-5]|2[2-7]|3[0-8]|6[0245])")
 _LEXEME = re.compile(
     r'"(?:[^"\\]|\\.)*"\s*:\s*|"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[\[\]{}]|[,:\s]+', re.DOTALL
 )
-"""A name with its colon, a text, another value, a bracket, or what is between them."""
+"""A name with its colon, a text, another value, a bracket, or the separators between them."""
 _EMPTY = ("null", "true", "false", '""')
 """Values that reveal only whether there is a secret."""
 _PIECES = re.compile(r"(<(?:script|style|textarea)\b[^<]*+</(?:script|style|textarea)>|<[^<>]*+>)")
-"""Tags, and elements whose content is no text. None reaches over another raw `<`: the search stays linear.
+"""A tag, or an element whose content is no text. No match reaches over another raw `<`: the search stays linear.
 
 Pages escape each `<` in such an element: with a raw one, its content would be masked as text of the page.
 """
 LOOK_AHEAD = 1_000
-"""Characters after a cut that are searched, with those before it, for a secret across the cut."""
+"""Number of characters on each side of a cut that are searched for a secret across the cut."""
 _SEAM = "\n\x00\n"
 """Separator of pieces of text, over which no pattern should reach."""
 
@@ -72,7 +72,7 @@ def is_unmasked() -> bool:
 
 
 def mask_text(text: str) -> str:
-    """Return the text with what looks like a secret, and values behind names of secrets, masked."""
+    """Return the text with masks for values behind names of secrets, and for texts that look like secrets."""
     if _is_unmasked.get():
         return text
     for pattern in conf().masked_patterns:
@@ -116,13 +116,13 @@ def mask_keys(value: Any) -> Any:
 
 
 def mask_json(text: str) -> str:
-    """Return JSON text, which may end anywhere, masked as `mask` does. Nothing else is changed, no digit."""
-    # JSON has names before values, as other texts have: one pass over the text tells whether to mask anything.
+    """Return JSON text, which may end anywhere, masked as `mask` does. Nothing else changes, not even a digit."""
+    # `mask_text` finds names before values in JSON, too: a text that it does not change has no secret.
     return text if mask_text(text) == text else "".join(_masked_lexemes(_LEXEME.findall(text)))
 
 
 def mask_member(key: str, text: str) -> str:
-    """Return the JSON text of the value under a key masked."""
+    """Return the JSON text of the value under a key, masked."""
     hides = not _is_unmasked.get() and _names_secret(key, conf().masked_keys)
     return MASK if hides and text not in _EMPTY else mask_json(text)
 
@@ -172,7 +172,7 @@ def _may_name_secrets(text: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _words(keys: tuple[str, ...]) -> list[re.Pattern[str]]:
-    """Return the longest word of each key, with its end when the key ends with it."""
+    """Return a pattern of the longest word of each key. Unless the key ends with `*`, the word must end there, too."""
     found = []
     for key in keys:
         word = max(_normalized(key).split("*"), key=len)
@@ -192,7 +192,7 @@ def _glob(pattern: str) -> str:
 
 
 def _normalized(key: str) -> str:
-    """Return a key as keys are compared: `api_key`, `apiKey` and `API-Key` are one."""
+    """Return a key in the form in which keys are compared: `api_key`, `apiKey` and `API-Key` are equal."""
     return key.replace("_", "").replace("-", "").lower()
 
 
@@ -243,7 +243,7 @@ def _mask_cards(found: re.Match[str]) -> str:
 
 
 def _cards(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each run of whole groups that is the number of a card: other digits may be beside it."""
+    """Yield start and end of each run of whole groups that is a card number. Other groups may be beside it."""
     groups = list(_GROUP.finditer(text))
     for first, start in enumerate(groups):
         digits = ""

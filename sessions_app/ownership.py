@@ -1,4 +1,4 @@
-"""Access to a session: only its owner has any, for pages, downloads and frames alike."""
+"""Access to a session for pages, downloads and frames: only its owner has access."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def own_session(user: User, session_id: UUID) -> Session:
 
 @dataclass(frozen=True)
 class OwnSession:
-    """A session of its owner, as far as a run needs it."""
+    """The columns of a person's session that a run needs."""
 
     pk: UUID
     user_id: Any
@@ -43,7 +43,11 @@ class OwnSession:
 
 
 async def find_own_session(user: AbstractBaseUser, app_name: str, key: str) -> OwnSession:
-    """Return the same session as `own_session_by_key`, without a thread: every run of the ADK API asks for it."""
+    """Find the same session as `own_session_by_key`, without a thread, because every run of the ADK API needs it.
+
+    Raises:
+        NotFoundError: there is no such session, or it belongs to someone else.
+    """
     found = None
     if is_storable(key) and is_storable(app_name):
         found = await find_session((app_name, user.pk, key))
@@ -53,7 +57,7 @@ async def find_own_session(user: AbstractBaseUser, app_name: str, key: str) -> O
 
 
 async def own_session_by_key(user: User, app_name: str, key: str) -> Session:
-    """Return the user's session with an app by its key, the session id of the ADK API.
+    """Return the user's session with an app by its key, which is the session id of the ADK API.
 
     Raises:
         NotFoundError: there is no such session, or it belongs to someone else.
@@ -68,7 +72,7 @@ async def own_session_by_key(user: User, app_name: str, key: str) -> Session:
 
 
 async def may_create_session(app_name: str, session_id: UUID) -> bool:
-    """True when the site has the app and no session, of anybody, has the id."""
+    """True when the site has the app, and nobody's session has the id."""
     return app_name in agent_registry.apps() and not await in_thread(
         Session.objects.filter(pk=session_id).exists
     )

@@ -29,7 +29,7 @@ def count_invocation(outcome: str) -> None:
 
 
 def count_take_over() -> None:
-    """Count an invocation that goes on after the process that had begun it died."""
+    """Count an invocation that this process takes over from one that has died."""
     if IS_AVAILABLE:
         _take_overs.inc()
 
@@ -41,7 +41,7 @@ def observe_first_word(seconds: float) -> None:
 
 
 def add_connections(number: int) -> None:
-    """Count a socket or event stream that opens, or closes with a negative number."""
+    """Add opened sockets and event streams. A negative number stands for closed ones."""
     if IS_AVAILABLE:
         _connections.inc(number)
 
@@ -53,7 +53,11 @@ def note_sweep() -> None:
 
 
 def drop_dead_processes(folder: str) -> None:
-    """Delete from the directory of all processes' counts the open connections of processes that have ended."""
+    """Delete the counts of open connections of processes that have ended.
+
+    Args:
+        folder: directory in which all processes keep their counts.
+    """
     for path in Path(folder).glob("gauge_live*_*.db"):
         pid = path.stem.rpartition("_")[2]
         if pid.isdecimal() and not _is_alive(int(pid)):

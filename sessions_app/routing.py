@@ -23,7 +23,7 @@ websocket_application = with_backpressure(from_own_pages(with_sign_in(URLRouter(
 
 
 def with_caller(stream: ApiStream) -> Application:
-    """Wrap a stream: a request without a key has the person of its cookie in the scope."""
+    """Wrap a stream: the scope of a request without a key gets the person of its cookie."""
     in_browser = with_sign_in(stream)
 
     async def handle(scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -41,7 +41,7 @@ STREAMS |= {AGENT_ROUTE: agent, CARD_ROUTE: agent_card}
 
 
 def http_application(pages: Application) -> Application:
-    """Wrap the application that serves the pages: it serves the event streams, too."""
+    """Wrap the application that serves the pages, so that the event streams are served beside it."""
     return with_event_streams(pages, {route: with_backpressure(stream) for route, stream in STREAMS.items()})
 
 

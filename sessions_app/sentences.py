@@ -1,4 +1,4 @@
-"""Sentences for people that are made far from their readers: errors, and outcomes that are stored.
+"""Sentences for people that are made before their reader is known: errors, and stored outcomes.
 
 Sentences are English in the code that makes them, in the log and in the database. For a reader, `in_language` finds the
 translation of the sentence itself, or of the pattern that it was made from, such as "The frame is larger than {0}
@@ -41,11 +41,11 @@ OF_THE_RUNTIME = (
 """Sentences of `runtime/models/` and `runtime/a2a/`, which know no catalogues."""
 SENTENCE_ENDS = (".", "!", "?", "…")
 MAX_SENTENCE_LENGTH = 1_000
-"""Longer texts are of agents and their tools: no pattern is tried on them."""
+"""No pattern is tried on longer texts: they come from agents and tools."""
 
 
 def in_language(sentence: str) -> str:
-    """Return the sentence in the active language; a text without a translation as it is."""
+    """Return the sentence in the active language. A text without a translation is returned as it is."""
     language = get_language() or "en"
     if not sentence or language.partition("-")[0] == "en":
         return sentence
@@ -65,7 +65,7 @@ def _value_in_language(value: str) -> str:
 
 @cache
 def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
-    """Return the msgids with placeholders in the order that tries longer ones first, with their regular expressions."""
+    """Return the msgids with placeholders and their regular expressions, the longest msgid first."""
     messages = catalogues.translation("django", LOCALE, [language], fallback=True)
     msgids = [
         msgid for msgid in getattr(messages, "_catalog", {}) if isinstance(msgid, str) and "{0}" in msgid

@@ -18,7 +18,7 @@ def active_link(session: Session) -> ShareLink | None:
 
 
 def make_link(session: Session, by: Actor) -> ShareLink:
-    """Return the session's link; a new one when there is none."""
+    """Return the session's link, or make one and record the act."""
     with transaction.atomic():
         link, is_new = ShareLink.objects.get_or_create(session=session, revoked_at=None)
         if is_new:

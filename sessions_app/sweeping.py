@@ -1,4 +1,4 @@
-"""Sweep over overdue rows of several kinds, each within its share of the time of one sweep."""
+"""Sweep over overdue rows of several kinds. Each kind gets a share of the sweep's time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ class OverdueRows(Generic[M]):
 
 
 def sweep_over(repairs: Sequence[Repair]) -> None:
-    """Repair everything that is overdue, or what fits in `sweep_seconds`. Each kind gets an equal share of them."""
+    """Run the repairs in turns, until no row is overdue or `sweep_seconds` are over.
+
+    Each repair gets an equal share of these seconds in a turn.
+    """
     seconds = conf().sweep_seconds
     end = time.monotonic() + seconds
     remaining = list(repairs)
@@ -69,7 +72,7 @@ def _repair_some(repair: Repair, seconds: float) -> bool:
 def resend_pause() -> Func:
     """Return the time, by the column `sends`, after which a row that was sent to the broker is sent again.
 
-    It doubles with each send: the row may just as well wait in a long queue, which sending makes longer.
+    The time doubles with each send: the row may wait in a long queue, which each send makes longer.
     """
     return Func(
         F("sends"),

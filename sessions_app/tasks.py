@@ -1,4 +1,4 @@
-"""Celery tasks: run queued invocations and cases, tell webhooks, sweep, keep house. Job tools register a task each."""
+"""Celery tasks: run invocations and cases, deliver to webhooks, sweep, keep house. Job tools register their own."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ def evaluate_case(case_id: int) -> None:
 
 @shared_task(name=DELIVER_WEBHOOKS, ignore_result=True)
 def deliver_webhooks() -> None:
-    """Start to deliver what is due to webhooks."""
+    """Start a round of due deliveries to webhooks."""
     threads.run(start_round(_push_of))
 
 
 async def _push_of(delivery: WebhookDelivery) -> Push | None:
-    from sessions_app.a2a.push import push_of  # It needs the SDK, an optional package.
+    from sessions_app.a2a.push import push_of  # Needs the A2A SDK, an optional package.
 
     return await push_of(delivery)
 
 
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
-    """Recover what dead processes left; start due tasks; delete what is due for deletion; count figures."""
+    """Take up the work that crashes left, send due work, erase deleted sessions, and count figures."""
     sweep_over(
         [
             _take_back_expired,
@@ -124,7 +124,7 @@ def _delete_expired_credentials(seconds: float) -> bool:
 
 
 def _offer_abandoned_queues(seconds: float) -> bool:
-    """Offer one batch to workers: a worker that has room later takes another queued session by itself."""
+    """Offer one batch of sessions to workers. A worker that has room later takes further ones by itself."""
     for session_id in threads.run(leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)):
         send_run_session(session_id)
     return False
@@ -132,7 +132,7 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def keep_house() -> None:
-    """Erase what has expired or is left over: sessions, files, texts, logins, credentials, records, figures."""
+    """Delete expired and left-over rows and files: sessions, texts, logins, credentials, records, figures."""
     steps: tuple[Callable[[], object], ...] = (
         erase_expired_sessions,
         delete_orphaned_files,

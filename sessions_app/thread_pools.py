@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class ThreadPool:
-    """Threads for one kind of blocking call; more calls at once wait for a thread.
+    """Threads for one kind of blocking call. Calls wait while all threads are busy.
 
     Args:
         name: name of the threads.

@@ -1,4 +1,4 @@
-"""Use of toolsets by an event loop: those of replaced agents are closed when no invocation or job uses them any more.
+"""Use of toolsets by an event loop: toolsets of replaced agents are closed when nothing uses them any more.
 
 A toolset holds connections of its own for each event loop, so each loop closes its own.
 """
@@ -25,7 +25,8 @@ class _Uses:
     """Apps that one event loop has used, as long as their toolsets may be open.
 
     Attributes:
-        counts: numbers of invocations and jobs that use an app now, by the id of the app.
+        apps: the apps by `id()`.
+        counts: numbers of invocations and jobs that use an app now, by `id()` of the app.
         closings: tasks that close toolsets.
     """
 
@@ -62,7 +63,7 @@ _uses = LoopLocal(_Uses)
 
 @contextmanager
 def using(app: App) -> Iterator[None]:
-    """Keep the toolsets of the app open on the running loop, also when a newer version replaces the app meanwhile."""
+    """Keep the toolsets of the app open on the running loop, even if a newer version replaces the app meanwhile."""
     uses = _uses.get()
     uses.apps[id(app)] = app
     uses.counts[id(app)] += 1
