@@ -61,7 +61,7 @@ class AnswerLimit:
 
     Attributes:
         mail_seconds: time after which the members of `mail_group`, a group of users, get a mail.
-        reject_seconds: time after which the site says no to a confirmation, in the place of everybody.
+        reject_seconds: time after which the site says no in the place of everybody, where a no is an answer.
     """
 
     mail_seconds: float = Field(default=0.0, ge=0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import ceil, log2
 
 STEPS = 4
-"""Buckets for each doubling of a duration. With four a percentile is at most a fifth too high."""
+"""Buckets for each doubling of a duration. With four, a percentile is at most a fifth too high."""
 MIN_SECONDS, MAX_SECONDS = 2**-6, 2**14
 
 

@@ -25,7 +25,7 @@ def add_amounts(amounts: BatchAmounts) -> None:
 
 
 def delete_old_days() -> None:
-    """Delete amounts and active days that are older than the pages show."""
+    """Delete amounts that are older than `DAYS_KEPT`, and active days that are older than `ACTIVE_DAYS_KEPT`."""
     today = local_day()
     ActiveDay.objects.filter(day__lt=today - timedelta(days=ACTIVE_DAYS_KEPT)).delete()
     DayFigure.objects.filter(day__lt=today - timedelta(days=DAYS_KEPT)).delete()

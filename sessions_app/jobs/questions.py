@@ -1,4 +1,4 @@
-"""Questions of jobs to the person. The first answer is accepted, and queues the job again."""
+"""Questions of jobs to the person. Only the first answer is accepted; it queues the job again."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
 def _call_function(
     run: Callable[[dict[str, Any]], Any], soft_limit: SoftLimit, job: ToolJob
 ) -> JobOutcome | JobQuestion:
-    """Call the function and return its outcome, or the question that it asks. Exceptions of the function propagate."""
+    """Call the function and return its outcome, or the question that it asks. Other exceptions propagate."""
     try:
         with soft_limit.interrupts():
             result = run(job.args)

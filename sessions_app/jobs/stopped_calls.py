@@ -14,7 +14,7 @@ from sessions_app.models import Invocation, ToolJob
 
 
 async def end_jobs_of_calls(claim: Claim, call_ids: Collection[str]) -> None:
-    """Cancel the open jobs of the calls, and mark them as delivered so that they answer no more.
+    """Cancel the open jobs of the calls, and mark them as delivered so that no function response is queued.
 
     Call this before the calls are answered.
 

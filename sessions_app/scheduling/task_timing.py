@@ -48,10 +48,10 @@ def parse_task_timing(
 
     Args:
         now: current time in the time zone of the recurrence, a `ZoneInfo`.
-        run_at: see `schedule_task`, as for the other arguments.
-        every: interval or crontab.
-        ends_at: end of the task.
-        most_runs: maximum number of runs.
+        run_at: see `schedule_task`.
+        every: see `schedule_task`.
+        ends_at: see `schedule_task`.
+        most_runs: see `schedule_task`.
 
     Raises:
         InvalidInputError: An argument is invalid; the message names the remedy.

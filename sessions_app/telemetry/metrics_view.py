@@ -1,4 +1,4 @@
-"""View of the metrics for Prometheus. It needs the token of Prometheus, or staff who may view invocations."""
+"""View of the metrics for Prometheus. A request needs `metrics_token`, or staff who may view invocations."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Push:
 
     Attributes:
         headers: the id of the delivery, and the authentication that the program has asked for.
-        is_last: True when the task changes no more, so that no other notification follows.
+        is_last: True when the task has ended, so that no other notification follows.
     """
 
     body: bytes
