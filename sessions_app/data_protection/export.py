@@ -33,8 +33,8 @@ from sessions_app.models import (
 logger = logging.getLogger(__name__)
 ROWS_PER_QUERY = 200
 SESSION_FIELDS = (
-    "id", "app_name", "key", "title", "initial_state", "is_pinned", "archived_at", "deleted_at", "created_at",
-    "updated_at",
+    "id", "app_name", "key", "title", "title_source", "initial_state", "is_pinned", "archived_at", "deleted_at",
+    "created_at", "updated_at",
 )  # fmt: skip
 FIELDS: dict[str, tuple[str, ...]] = {
     "invocations": (

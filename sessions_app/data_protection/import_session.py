@@ -11,7 +11,7 @@ from uuid import UUID
 from zipfile import BadZipFile, ZipFile
 
 from django.core.files import File
-from django.db import connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 
 from runtime.sessions.deltas import ScopedState
 from sessions_app.actors import SITE, Act, ActionKind
@@ -53,7 +53,11 @@ def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False
         with ZipFile(source) as archive:
             _check_manifest(archive)
             return _store(archive, user_pk, allow_unverified)
-    except (BadZipFile, KeyError, TypeError, ValueError, OSError) as error:
+    except IntegrityError as error:
+        raise ConflictError(
+            f"The session of '{source.name}' was stored by another import meanwhile."
+        ) from error
+    except (BadZipFile, KeyError, TypeError, ValueError, OSError, DataError) as error:
         raise InvalidInputError(f"'{source.name}' is no archive of a session: {error}") from error
 
 
@@ -93,8 +97,8 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         raise ConflictError(f"There is a session '{row['key']}' already: erase it before its import.")
     state = ScopedState.split(document["state"])
     with transaction.atomic():
-        own = {"state": state.session, "initial_state": row["initial_state"], "title": row["title"]}
-        session = Session.objects.create(pk=UUID(row["id"]), **key, **own)
+        own = {name: row[name] for name in ("initial_state", "title", "title_source")}
+        session = Session.objects.create(pk=UUID(row["id"]), **key, **own, state=state.session)
         befores = {line["seq"]: line for line in _json(archive, "before.json")}
         for number, body in enumerate(document["events"], start=1):
             _insert_event(session.pk, body, befores[number]["before"] if number in befores else None)

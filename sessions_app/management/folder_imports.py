@@ -33,7 +33,8 @@ def flaws_of(folder: Path) -> Iterator[ImportFlaw]:
         try:
             tree = ast.parse(file.read_bytes(), str(file))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            yield ImportFlaw(file, getattr(error, "lineno", None) or 1, f"not Python: {error.args[0]}")
+            reason = error.args[0] if error.args else "the parser ran out of memory"
+            yield ImportFlaw(file, getattr(error, "lineno", None) or 1, f"not Python: {reason}")
             continue
         for node in _required(tree):
             yield from (

@@ -139,7 +139,7 @@ def _number(text: str) -> float | None:
     for kind in (int, float):
         try:
             number = kind(text)
-        except ValueError:
+            return number if isfinite(number) else None
+        except (ValueError, OverflowError):  # OverflowError: an integer that no float can be
             continue
-        return number if isfinite(number) else None
     return None

@@ -23,6 +23,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.history.integrity import flaw_in
 from sessions_app.models import Artifact, Event, Session, SessionAct, UserState
+from sessions_app.models.session import TitleSource
 from sessions_app.services import DjangoSessionService
 from tests.fakes import text_content
 from tests.integration.admin.audit_rows import make_artifact
@@ -66,7 +67,7 @@ def contents(session_pk: Any) -> Any:
     ]
     for event in events:
         event["hash"] = bytes(event["hash"] or b"")
-    names = (row.app_name, row.key, row.title, row.created_at, row.updated_at)
+    names = (row.app_name, row.key, row.title, row.title_source, row.created_at, row.updated_at)
     return names, row.state, row.initial_state, bytes(row.log_hash), row.last_seq, events, files
 
 
@@ -98,6 +99,7 @@ def test_16_an_imported_session_equals_the_exported_one(
     session: Session, person: User, tmp_path: Path
 ) -> None:
     make_artifact(session, f"{ODD}.txt", b"\x00\xff" * 1000)
+    Session.objects.update(title=ODD, title_source=TitleSource.PERSON)
     before = contents(session.pk)
     source = exported(session, tmp_path)
     erase_session(session.pk, ErasureOrder(reason="To be imported again"))
@@ -193,12 +195,16 @@ def test_what_was_changed_is_refused_with_the_place(session: Session, person: Us
     def break_json(files: dict[str, bytes]) -> None:
         files["sessions.json"] = b'[{"id": 5}]'
 
+    def lengthen(files: dict[str, bytes]) -> None:
+        files["sessions.json"] = files["sessions.json"].replace(b'"title": "', b'"title": "' + b"x" * 300)
+
     for change, with_manifest, words in (
         (forge, False, f"'{name}' does not have the size"),
         (forge, True, "masked or changed"),
         (add, False, "differ: '../evil'"),
         (drop, False, "no manifest.json"),
         (break_json, True, "is no archive of a session"),
+        (lengthen, True, "is no archive of a session: value too long"),
     ):
         with pytest.raises((InvalidInputError, ConflictError), match=words):
             import_session(changed(source, change, with_manifest=with_manifest), person.pk)
