@@ -27,6 +27,7 @@ CHROMIUM_OPTIONS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",
 ]
 EXPECT_MILLISECONDS = 15_000
 PERSON, STAFF = "demo", "admin"
