@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from runtime import types
 from runtime.examples.example import Example
@@ -37,8 +38,12 @@ def _format_part(part: types.Part, speaker: str) -> str:
     if part.text:
         return f"{speaker}: {part.text}"
     if part.function_call:
-        return f"You call {part.function_call.name} with {json.dumps(part.function_call.args or {})}"
+        return f"You call {part.function_call.name} with {_as_json(part.function_call.args)}"
     if part.function_response:
-        response = json.dumps(part.function_response.response or {})
-        return f"{part.function_response.name} returns {response}"
+        return f"{part.function_response.name} returns {_as_json(part.function_response.response)}"
     return ""
+
+
+def _as_json(values: dict[str, Any] | None) -> str:
+    """Return the JSON that a model reads: letters stay as they are, and a value that is no JSON is its text."""
+    return json.dumps(values or {}, ensure_ascii=False, default=str)

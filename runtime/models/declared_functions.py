@@ -59,7 +59,11 @@ def response_text(response: types.FunctionResponse) -> str:
 
 
 def system_text(config: types.GenerateContentConfig) -> str:
-    """Return the system instruction as one text."""
+    """Return the system instruction as one text.
+
+    Raises:
+        ConfigurationError: it has a part that is no text.
+    """
     given = config.system_instruction
     if given is None:
         return ""
@@ -71,11 +75,14 @@ def _text_of(piece: object) -> str:
     match piece:
         case str():
             return piece
-        case types.Part():
-            return piece.text or ""
+        case types.Part(text=str() as text):
+            return text
         case types.Content():
-            return "\n\n".join(part.text for part in piece.parts or [] if part.text)
-    raise ConfigurationError("A system instruction must be text; an instruction has a file or an image.")
+            return "\n\n".join(filter(None, map(_text_of, piece.parts or [])))
+    raise ConfigurationError(
+        "This model takes a system instruction of text only, and the instruction has a file or an image: "
+        "send it in a message."
+    )
 
 
 def _declared(declaration: types.FunctionDeclaration) -> DeclaredFunction:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from runtime import types
+from runtime.errors import ConfigurationError
 from runtime.models import LlmRequest
+from runtime.models.declared_functions import system_text
 from runtime.tools.base_tool import BaseTool
 from tests.fakes import text_content
 
@@ -55,6 +61,23 @@ def test_m1_instructions_are_appended_to_a_list() -> None:
     request = LlmRequest(config=types.GenerateContentConfig(system_instruction=["First."]))
     request.append_instructions(["Second."])
     assert request.config.system_instruction == ["First.", "Second."]
+
+
+IMAGE = types.Part(inline_data=types.Blob(data=b"x", mime_type="image/png"))
+
+
+@pytest.mark.parametrize("given", [IMAGE, [IMAGE], types.Content(parts=[types.Part(text="See:"), IMAGE])])
+def test_m1_an_image_in_an_instruction_is_refused_for_models_that_take_text(given: Any) -> None:
+    with pytest.raises(ConfigurationError, match="send it in a message"):
+        system_text(types.GenerateContentConfig(system_instruction=given))
+
+
+PARTS = [types.Part(text="One."), types.Part(text=""), types.Part(text="Two.")]
+
+
+@pytest.mark.parametrize("given", [["One.", "", PARTS[-1]], PARTS, types.Content(parts=PARTS)])
+def test_m1_an_instruction_of_parts_is_one_text(given: Any) -> None:
+    assert system_text(types.GenerateContentConfig(system_instruction=given)) == "One.\n\nTwo."
 
 
 def test_q13_all_declarations_share_one_tool_and_built_in_tools_stay_separate() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -248,6 +249,17 @@ async def test_examples_are_written_into_the_instruction_with_their_calls(contex
         'find returns {"state": "sent"}\n'
         "You: It was sent."
     )
+
+
+async def test_values_of_an_example_are_written_as_they_are_also_when_they_are_no_json(
+    context: Context,
+) -> None:
+    args = {"city": "Köln", "day": date(2026, 11, 27)}
+    call = types.Part(function_call=types.FunctionCall(name="find", args=args))
+    context.invocation.user_content = content("When?")
+    one = Example(input=content("When?"), output=[types.Content(role="model", parts=[call])])
+    text = instruction(await processed(ExampleTool([one]), context))
+    assert text.endswith('You call find with {"city": "Köln", "day": "2026-11-27"}')
 
 
 async def test_a_provider_selects_examples_for_the_message(context: Context) -> None:
