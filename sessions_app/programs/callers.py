@@ -41,7 +41,7 @@ class Caller:
 
     @property
     def is_service(self) -> bool:
-        """True for the key of a service, which staff have made: it acts for the people of a group."""
+        """True for a key that acts for the people of a group: staff have made it for a service, or such a key has."""
         return self.key is not None and self.key.people_id is not None
 
     def require(self, scope: Scope) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import psycopg
 from django.core.files.base import ContentFile, File
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q, QuerySet
@@ -108,6 +109,7 @@ def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
 
     Raises:
         LimitExceededError: the user's artifacts would be too large together.
+        SessionNotFoundError: the session was deleted meanwhile.
     """
     if stored := _stored_before(artifact):
         return stored
@@ -153,7 +155,9 @@ def _insert(artifact: Artifact) -> Artifact:
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 artifact.save(force_insert=True)
                 check_size(artifact.user_id, 0)
-        except IntegrityError:
+        except IntegrityError as error:
+            if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
+                raise SessionNotFoundError("The session was deleted while a file was saved in it.") from error
             continue  # a concurrent save took this version number
         return artifact
     raise ConflictError(f"Artifact {artifact.filename!r} has too many concurrent writers. Try again.")

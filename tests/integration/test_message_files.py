@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.db.models.signals import pre_save
 from pytest_django import Settings
 
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.errors import SessionNotFoundError
 from sessions_app import agent_registry, use_cases
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.invocations.worker import worker
@@ -136,3 +140,21 @@ async def test_an_edit_with_a_missing_file_changes_nothing(person: User, model: 
         "two",
         "The file 'a.txt':\ntext",
     ]
+
+
+async def test_a_session_that_is_deleted_while_a_file_is_saved_is_named_and_no_bytes_stay(
+    person: User, model: ScriptedModel, tmp_path: Path
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+
+    def delete_session(**_: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM sessions_app_session WHERE id = %s", [session.pk])
+
+    pre_save.connect(delete_session, sender=Artifact)
+    try:
+        with pytest.raises(SessionNotFoundError, match="was deleted while a file was saved"):
+            await upload(person, session, "cat.png", PNG)
+    finally:
+        pre_save.disconnect(delete_session, sender=Artifact)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
