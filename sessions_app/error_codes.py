@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from runtime.errors import AdkError
+from runtime.errors import AdkError, SessionNotFoundError
 from sessions_app.errors import (
     ConflictError,
     InvalidInputError,
@@ -17,6 +17,7 @@ from sessions_app.errors import (
 
 CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
     (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
+    (SessionNotFoundError, "not_found", HTTPStatus.NOT_FOUND),
     (PermissionDeniedError, "forbidden", HTTPStatus.FORBIDDEN),
     (TooLargeError, "too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),

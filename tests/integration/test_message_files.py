@@ -18,6 +18,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.errors import SessionNotFoundError
 from sessions_app import agent_registry, use_cases
+from sessions_app.error_codes import error_code
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Event, Invocation, Session
@@ -153,8 +154,9 @@ async def test_a_session_that_is_deleted_while_a_file_is_saved_is_named_and_no_b
 
     pre_save.connect(delete_session, sender=Artifact)
     try:
-        with pytest.raises(SessionNotFoundError, match="was deleted while a file was saved"):
+        with pytest.raises(SessionNotFoundError, match="was deleted while a file was saved") as refusal:
             await upload(person, session, "cat.png", PNG)
     finally:
         pre_save.disconnect(delete_session, sender=Artifact)
+    assert error_code(refusal.value) == "not_found"
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
