@@ -1,7 +1,7 @@
 """Audit pages in the Django admin: read-only, except for remits and for actions with permissions of their own.
 
-Staff may stop running work, answer what waits, set a legal hold, lift a legal hold, revoke a share link or an API key,
-and make the key of a service.
+Staff with these permissions stop work, answer requests, annotate and erase sessions, correct state, set and lift legal
+holds, revoke share links and API keys, and make the keys of services.
 """
 
 from sessions_app.admin.account_acts import AccountActAdmin

@@ -1,4 +1,4 @@
-"""Admin of acts on API keys and webhooks: who made, changed or revoked which, when and from where."""
+"""Admin of acts on API keys and webhooks: who made, changed or revoked a key or webhook, when and from where."""
 
 from __future__ import annotations
 

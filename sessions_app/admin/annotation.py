@@ -118,7 +118,7 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
         return ("of_session", "event", "label", "note", "by_name", "created_at")
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Offer the sessions of the remits of the user."""
+        """Accept only sessions within the remits of the user."""
         if db_field.name == "session":
             kwargs["queryset"] = within_remits(request, Session.objects.all(), OWN)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
@@ -130,8 +130,8 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
     def response_add(
         self, request: HttpRequest, obj: Annotation, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Return to the session, at the event."""
-        super().response_add(request, obj, post_url_continue)  # tells that it was added
+        """Redirect to the session, at the event that the annotation is about."""
+        super().response_add(request, obj, post_url_continue)  # adds the message
         return HttpResponseRedirect(session_url(obj.session_id, seq=obj.seq))
 
     def changelist_view(
@@ -142,7 +142,12 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
         return super().changelist_view(request, context)
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the sessions with a label as an eval set."""
+        """Return the sessions with the label in the query string as an eval set.
+
+        Raises:
+            BadRequest: the query string names no label.
+            PermissionDenied: the user lacks a permission, or the request could write.
+        """
         self.require_reading(request)
         require(request, Right.EXPORT)
         label = request.GET.get("label", "")

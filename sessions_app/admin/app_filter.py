@@ -1,4 +1,4 @@
-"""Filter of lists by app or tool, whose choices an index gives: DISTINCT would read the whole table."""
+"""Filters of lists by app and by tool. An index gives the choices: DISTINCT would read the whole table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ MAX_CHOICES = 200
 
 
 def distinct_values(model: type[Model], column: str) -> list[str]:
-    """Return the values of a column that an index begins with, with one look-up in the index for each value."""
+    """Return the values of a column in order, `MAX_CHOICES` at most, with one look-up in an index for each.
+
+    The column must be the first of an index.
+    """
     table, name = connection.ops.quote_name(model._meta.db_table), connection.ops.quote_name(column)
     smallest = f"SELECT min({name}) FROM {table}"  # noqa: S608 (names of a model)
     with connection.cursor() as cursor:

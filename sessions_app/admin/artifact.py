@@ -25,7 +25,7 @@ from sessions_app.rendering.audit_values import NOTHING
 
 @admin.register(Artifact)
 class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
-    """Artifacts, newest first. The permission to view artifacts includes the download."""
+    """Artifacts, newest first. Staff who may open an artifact may download its file."""
 
     is_text = True
     remit_paths = (OWN,)
@@ -51,7 +51,12 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         return [download, *super().get_urls()]
 
     def download_view(self, request: HttpRequest, artifact_id: int) -> HttpResponseBase:
-        """Return the file as an attachment of a type that browsers do not render."""
+        """Return the file as a download of a type that browsers do not render.
+
+        Raises:
+            Http404: there is no such artifact within the remits of the user, or its file is missing.
+            PermissionDenied: the user may not see artifacts, or the request could write.
+        """
         require_read_request(request)
         artifact = self.get_object(request, str(artifact_id))
         if not self.has_view_permission(request, artifact):
@@ -77,7 +82,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Saved by"))
     def saved_by(self, artifact: Artifact) -> str:
-        """Link to the event whose call saved the file, or to the job: its files are in no event."""
+        """Link to the event whose call saved the file, or to the job that did: no event has the files of a job."""
         if artifact.session is None:
             return NOTHING
         saved = {artifact.filename: artifact.version}

@@ -41,7 +41,7 @@ FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
 ERROR_DETAILS = ("error_detail", "earlier_details")
 CallRow = ScheduledTask | ToolJob
 OF_SESSION_IN_WORDS = {"of_session": "of_session_key"}
-"""The column of a row's session has the title, which is words of the conversation."""
+"""Staff without the right to read texts see the key of a row's session in place of its title."""
 
 
 def require_read_request(request: HttpRequest) -> None:
@@ -55,13 +55,13 @@ def require_read_request(request: HttpRequest) -> None:
 
 
 class ReadOnlyAdmin(GuardedViewsMixin):
-    """Admin without adding, changing or deleting, for superusers too. Attempts are answered with 403.
+    """Admin without adding, changing or deleting, for superusers too: such requests are answered with 403.
 
     Attributes:
-        remit_paths: ways from a row to its app and its user; empty for rows that no remit narrows.
-        is_text: True when the rows are the words of conversations, so that seeing them needs that right.
-        text_columns: columns and fields with words of conversations, each with the name of the one that staff without
-            that right get in its place; None for nothing.
+        remit_paths: look-ups from a row to its app and its user; empty for rows that no remit narrows.
+        is_text: True when the rows are words of conversations. Staff then need the right to read texts to see them.
+        text_columns: columns and fields with words of conversations. Each has the name of the column that staff
+            without the right to read texts get in its place; None leaves the column out.
     """
 
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = ()
@@ -70,7 +70,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     actions = None
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Allow the look-ups of the filters that the list shows; Django would allow all columns of the model."""
+        """Allow only look-ups of filters that the list offers; Django would allow all columns of the model."""
         path, _, last = lookup.rpartition("__")
         offered = {name for filter_ in self.get_list_filter(request) for name in _parameters(filter_)}
         return lookup in offered or (path in offered and last in FILTER_LOOKUPS)
@@ -109,7 +109,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return [shown for name in names if (shown := self.text_columns.get(name, name)) is not None]
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Never:
-        """Answer alike for a row that does not exist and one outside of the remits of the user.
+        """Answer alike for a row that does not exist and for a row outside of the remits of the user.
 
         Raises:
             Http404: always.
@@ -117,7 +117,11 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         raise Http404(f"There is no {opts.verbose_name} {object_id}.")
 
     def require_reading(self, request: HttpRequest) -> None:
-        """Raise a PermissionDenied for a request that could write, and for one of a user who may not see the rows."""
+        """Refuse a request that may not read the rows.
+
+        Raises:
+            PermissionDenied: the user may not see the rows, or the request could write.
+        """
         require_read_request(request)
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -169,7 +173,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
 
 
 def _parameters(list_filter: Any) -> tuple[str, ...]:
-    """Return the names of a list filter in the query string, without its look-up."""
+    """Return the parameters of a list filter in the query string, without their look-ups."""
     if isinstance(list_filter, type):
         single = getattr(list_filter, "parameter_name", None)
         return (str(single),) if single else list_filter.parameter_names  # type: ignore[attr-defined]
@@ -189,7 +193,10 @@ class SessionRowAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows by their own columns, and those of sessions that the term names: a join would read all sessions."""
+        """Find rows by their own columns, and the rows of sessions that the term names.
+
+        The sessions are looked up first, because a join would read all of them.
+        """
         term = cleaned(search_term)
         own, has_duplicates = super().get_search_results(request, queryset, term)
         if term and self.get_search_fields(request):

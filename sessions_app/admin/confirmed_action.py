@@ -38,11 +38,11 @@ class Wording:
     """Texts of an action.
 
     Attributes:
-        link: the link on the row's page to the page on which staff confirm.
-        title: the heading of that page.
-        confirm: the button that does it.
-        refrain: the link back.
-        done: message afterwards.
+        link: link on the row's page to the page on which staff confirm.
+        title: heading of that page.
+        confirm: button on that page that does the action.
+        refrain: link on that page that leads back.
+        done: message after the action.
     """
 
     link: Words
@@ -63,7 +63,8 @@ class ConfirmedActionAdmin(RecordedActsMixin):
     """Admin with an action for some of its rows.
 
     Attributes:
-        action: the action as it is recorded, and as its URL has it.
+        action: kind of the recorded act, and last segment of the action's URL.
+        wording: texts of the action.
         reason_form: form with a field `reason`.
     """
 
@@ -78,7 +79,7 @@ class ConfirmedActionAdmin(RecordedActsMixin):
 
     @abstractmethod
     def why_not(self, row: Any) -> str:
-        """Return why the action has no effect on the row any more; empty while it has one."""
+        """Return why the action can no longer be done to the row; empty while it can."""
 
     @abstractmethod
     def describe(self, row: Any) -> SafeString:
@@ -109,7 +110,12 @@ class ConfirmedActionAdmin(RecordedActsMixin):
         return super().change_view(request, object_id, form_url, context)
 
     def confirm_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for a reason, do the action and return to the page with the link."""
+        """Ask for a reason, do the action, and redirect to the page from which staff came.
+
+        Raises:
+            Http404: there is no such row within the remits of the user.
+            PermissionDenied: the user may not do the action.
+        """
         if not self.has_action_permission(request):
             raise PermissionDenied
         row = self.get_object(request, object_id)
@@ -138,7 +144,7 @@ class ConfirmedActionAdmin(RecordedActsMixin):
         return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
 
     def _return_url(self, request: HttpRequest, object_id: str) -> str:
-        """Return the page of this site with the link; the row's page when it is unknown or on another site."""
+        """Return the page from which staff came; the row's page when that is unknown or on another site."""
         referring_page = request.POST.get("next") or request.GET.get("next") or ""
         if url_has_allowed_host_and_scheme(referring_page, {request.get_host()}, request.is_secure()):
             return referring_page

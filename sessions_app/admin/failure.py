@@ -26,7 +26,7 @@ from sessions_app.rendering.plots import stacked_bars
 
 DAYS = 30
 MAX_GROUPED = 20_000
-"""Failures that are grouped: the newest."""
+"""Largest number of failures that are grouped: the newest ones."""
 MAX_GROUPS = 25
 MAX_SERIES = 5
 Cause = tuple[str, str]
@@ -34,7 +34,7 @@ Cause = tuple[str, str]
 
 
 class CauseFilter(admin.SimpleListFilter):
-    """Filter by a cause, which the links of the groups choose."""
+    """Filter by a cause. The links of the groups set it: the list offers no causes to choose from."""
 
     title = _("cause")
     parameter_name = "cause"
@@ -49,7 +49,7 @@ class CauseFilter(admin.SimpleListFilter):
 
 @admin.register(Failure)
 class FailureAdmin(KeysetAdmin, SessionRowAdmin):
-    """Failures, newest first. A cause is a text, which needs that right."""
+    """Failures, newest first. Staff need the right to read texts, because a cause may quote a conversation."""
 
     is_text = True
     list_display = ("event", "day", "tool", "short_cause", "of_session", "app")

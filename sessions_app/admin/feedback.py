@@ -1,4 +1,4 @@
-"""Admin of feedback: what people think of answers."""
+"""Admin of feedback: ratings of answers and comments on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_ANSWER_LENGTH = 1_000
 
 @admin.register(Feedback)
 class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
-    """Opinions of people, newest first."""
+    """Feedback, newest first."""
 
     text_columns = {**OF_SESSION_IN_WORDS, "short_comment": None, "comment": None, "answer_text": None}
     list_display = (

@@ -39,7 +39,7 @@ class FigureLabelFilter(admin.SimpleListFilter):
 
 
 def recent_names(request: HttpRequest, metric: DayMetric) -> list[tuple[str, str]]:
-    """Return the names of a metric as choices."""
+    """Return the names of a metric within `RECENT` as choices, from the apps within the remits of the user."""
     days = within_remits(request, DayFigure.objects.all(), OF_APP)
     recent = days.filter(metric=metric, day__gte=local_day() - RECENT)
     names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
@@ -71,7 +71,10 @@ class FailedToolFilter(admin.SimpleListFilter):
 
 
 class OutcomeFilter(admin.SimpleListFilter):
-    """Filter of sessions by the status of their invocations: open ones by their rows, ended ones by the figures."""
+    """Filter of sessions by the status of their invocations.
+
+    Rows tell of open invocations, and the figures of a session tell of ended ones.
+    """
 
     title = _("invocations")
     parameter_name = "status"
@@ -125,7 +128,7 @@ def _at(day: date, hour: time) -> datetime:
 
 
 class SessionFormFilter(admin.ListFilter):
-    """The form beside the list. All its values are in the URL."""
+    """Filter of sessions by the form beside the list. The query string has the values of the form."""
 
     title = _("person, dates, tokens, cost and errors")
     template = "admin/sessions_app/form_filter.html"
@@ -150,7 +153,7 @@ class SessionFormFilter(admin.ListFilter):
         return self.form.apply(queryset)
 
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
-        """Yield the form and the other parameters of the list, which it keeps."""
+        """Yield the form, and the parameters of other filters, which the form sends along."""
         own = self.expected_parameters()
         kept = [(key, value) for key, value in changelist.params.items() if key not in own]
         yield {"form": self.form, "kept": kept}

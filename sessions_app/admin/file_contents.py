@@ -1,4 +1,4 @@
-"""Contents of a file on its page: the beginning of a text, and what changed since the version before."""
+"""Contents of a file on its page: the beginning of its text, and the changes since the version before."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _BLOCK = '<pre class="audit-block" dir="auto" tabindex="0">{}</pre>'
 
 
 def file_text(artifact: Artifact) -> SafeString | str:
-    """Return the beginning of a text, masked; a sentence for a file of another type, which staff download."""
+    """Return the beginning of a text file, masked; for any other file a sentence that says to download it."""
     text = _text_of(artifact)
     return _("No text: download the file.") if text is None else format_html(_BLOCK, text)
 
 
 def file_changes(artifact: Artifact) -> SafeString | None:
-    """Return the lines that differ from the version before; None without such a version or without texts."""
+    """Return the lines that differ from the version before; None unless both versions are texts."""
     of_file = Artifact.objects.filter(
         app_name=artifact.app_name,
         user=artifact.user_id,
@@ -36,7 +36,7 @@ def file_changes(artifact: Artifact) -> SafeString | None:
 
 
 def _text_of(artifact: Artifact) -> str | None:
-    """Return the beginning of the file as text; None when it is no text, or gone."""
+    """Return the beginning of the file as text, masked; None when the file is no text or is missing."""
     try:
         with artifact.file.open("rb") as file:
             beginning = file.read(MAX_BYTES)

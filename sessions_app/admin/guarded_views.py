@@ -1,4 +1,7 @@
-"""Guard of the audit pages: a reading request ends in time, secrets are masked, hidden characters are shown."""
+"""Guard of the audit pages.
+
+Statements of a reading request have a time limit. In each page secrets are masked and hidden characters are shown.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ View = Callable[..., HttpResponseBase]
 
 
 class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Admin all of whose views are guarded, those of subclasses too. Its list is not counted."""
+    """Admin whose views are guarded, those that subclasses add included. The rows of its list are not counted."""
 
     change_list_template = "admin/sessions_app/uncounted_list.html"
-    # A search would otherwise count the whole table.
+    # Without this, a search would count the whole table.
     show_full_result_count = False
-    # Counts of the filters would do so for each of their choices.
+    # Counts beside the choices of filters would read the table once for each choice.
     show_facets = admin.ShowFacets.NEVER
 
     class Media:
@@ -71,24 +74,27 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 _SETTINGS = "SELECT set_config('statement_timeout', %s, true), set_config('random_page_cost', '1.1', true)"
-"""The rows of a page are few among many: with PostgreSQL's guess for spinning disks it reads whole tables for them."""
+"""Time limit of a page's statements, and cost of reading a page of a table out of order.
+
+PostgreSQL's default cost is that of spinning disks, with which it would read whole tables for the few rows of a page.
+"""
 
 
 def _respond_in_time(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-    """Return the rendered response. The time of each statement of a reading request is limited."""
+    """Return the response, rendered for a reading request, whose statements have a time limit."""
     if request.method not in ("GET", "HEAD"):
         return view(request, *args, **kwargs)
     milliseconds = round(conf().audit_statement_seconds * 1000)
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # For this transaction only: a connection pooler may give the connection to another process.
+            # Set for this transaction only, because a connection pooler may give the connection to another process.
             cursor.execute(_SETTINGS, [str(milliseconds)])
         response = view(request, *args, **kwargs)
         return response.render() if isinstance(response, TemplateResponse) else response
 
 
 def _safe_to_show(response: HttpResponseBase) -> HttpResponseBase:
-    """Return the rendered page without secrets and hidden characters, whatever its templates show."""
+    """Return the response. A page is rendered, its secrets are masked, and its hidden characters become visible."""
     if isinstance(response, TemplateResponse):
         page = response.render().content.decode()
         shown = show_hidden_characters(mask_html(page))

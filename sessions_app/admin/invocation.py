@@ -1,4 +1,4 @@
-"""Admin of invocations: one row for each run that a message started."""
+"""Admin of invocations: status, times, attempts, errors and acts; staff stop an invocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List of a large table: pages by the position of a row, in one fixed order, without counting.
+"""List of a large table in one fixed order. A page is named by the position of a row, and rows are not counted.
 
 Page 1,000 of such a list costs as much as page 1: each page begins after a row that an index finds.
 """
@@ -23,16 +23,16 @@ from sessions_app.timing import in_utc
 
 SEPARATOR = "~"
 RECENT_ROWS = 2_000
-"""Newest rows that are searched for matches of filters, before the indexes of the filters are used."""
+"""Number of the newest rows that are searched for matches before the indexes of the filters are used."""
 
 
 class KeysetChangeList(ChangeList):
-    """Page of a list in the order of `ModelAdmin.ordering`, all of whose fields descend, or all of whose ascend.
+    """Page of a list in the order of `ModelAdmin.ordering`: one or two fields, both descending or both ascending.
 
     Attributes:
         next_page: query string of the next page; empty on the last one.
         first_page: query string of the first page; empty on the first page itself.
-        estimated_rows: number of rows in the table as PostgreSQL last counted them; None for a part of the table.
+        estimated_rows: number of rows in the table by PostgreSQL's last estimate; None for a filtered list.
     """
 
     model_admin: KeysetAdmin
@@ -41,7 +41,11 @@ class KeysetChangeList(ChangeList):
         return [str(name) for name in self.model_admin.ordering or ()]
 
     def get_results(self, request: HttpRequest) -> None:
-        """Load the rows after the position in the query string."""
+        """Load the rows after the position in the query string.
+
+        Raises:
+            IncorrectLookupParameters: the query string has no valid position.
+        """
         position = request.GET.get(PAGE_VAR, "")
         rows = self.rows_after(position, self.list_per_page + 1)
         shown = rows[: self.list_per_page]
@@ -57,7 +61,11 @@ class KeysetChangeList(ChangeList):
         self.model_admin.complete_rows(request, shown, self.query)
 
     def rows_after(self, position: str, count: int) -> list[Any]:
-        """Return the first rows of the list after a position; an empty one is before all rows."""
+        """Return the first `count` rows of the list after a position; an empty position is before the first row.
+
+        Raises:
+            IncorrectLookupParameters: the position is invalid.
+        """
         after = self._after(position) if position else Q()
         rows = self.queryset.filter(after).defer(*self.model_admin.large_fields)
         if not self.model_admin.has_rare_filters or not self.has_active_filters:
@@ -65,10 +73,10 @@ class KeysetChangeList(ChangeList):
         return self._filtered(rows, self.root_queryset.filter(after), count)
 
     def _filtered(self, rows: QuerySet[Model], unfiltered: QuerySet[Model], count: int) -> list[Any]:
-        """Return the first rows that match filters; PostgreSQL cannot tell whether these are common or rare.
+        """Return the first rows that match the filters. PostgreSQL cannot tell whether many or few rows match.
 
-        The newest rows have enough matches of common filters. Matches of rare filters are found by the indexes of the
-        filters: in the order of the list PostgreSQL would search the whole table.
+        If many match, the newest rows are enough. Otherwise the indexes of the filters find the matches, because
+        PostgreSQL would search the whole table in the order of the list.
         """
         first, *rest = [str(name) for name in self.model_admin.ordering or ()]
         field = first.removeprefix("-")
@@ -97,7 +105,7 @@ class KeysetChangeList(ChangeList):
         return in_utc(value) if isinstance(value, datetime) else value
 
     def _after(self, position: str) -> Q:
-        """Return a filter for the rows after a position; its first part is the range that the index reads."""
+        """Return a filter for the rows after a position. Its first condition is the range that the index reads."""
         try:
             texts = dict(zip(self._fields, position.split(SEPARATOR), strict=True))
             values = {name: self._value(name, text) for name, text in texts.items()}
@@ -117,8 +125,8 @@ class KeysetAdmin(ReadOnlyAdmin):
 
     Attributes:
         large_fields: columns that the list does not load.
-        has_rare_filters: True when filters that match few rows have indexes, but not in the order of the list, which
-            begins with a time.
+        has_rare_filters: True when filters may match few rows, and their indexes are not in the order of the list.
+            The first field of `ordering` must then be a time.
     """
 
     large_fields: ClassVar[tuple[str, ...]] = ()
@@ -138,14 +146,14 @@ class KeysetAdmin(ReadOnlyAdmin):
         return tuple(self._column(name) for name in super().get_list_display(request))
 
     def _column(self, name: Any) -> Any:
-        """Return the column with its times short, so that a row has one line."""
+        """Return the column; a time in its short form, so that it takes one line."""
         fields = {field.name: field for field in self.opts.fields}
         field = fields.get(name)
         is_time = isinstance(getattr(field, "output_field", field), DateTimeField)
         return time_column(field) if field and is_time else name
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
-        """Give the rows of a page more to show, such as the place in the text that a search has found."""
+        """Add to the rows of a page what its columns need, such as the excerpt with the hit of a search."""
 
 
 def _estimated_rows(model: type[Model]) -> int:

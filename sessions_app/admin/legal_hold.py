@@ -1,4 +1,4 @@
-"""Admin of legal holds: staff set and lift a hold, with a permission for each; nothing else changes a hold."""
+"""Admin of legal holds: staff set and lift a hold, with a permission for each, and cannot change it otherwise."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         )  # fmt: skip
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Take the sessions and people within the remits of the user only."""
+        """Accept only sessions and people within the remits of the user."""
         field = super().formfield_for_foreignkey(db_field, request, **kwargs)
         paths = {"session": OWN, "user": OF_PERSON}.get(db_field.name)
         if field is not None and field.queryset is not None and paths:

@@ -63,7 +63,11 @@ def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | s
 
 
 def row_links(links: Sequence[tuple[str, str | Promise]]) -> RowLinks:
-    """Return a column of a list with links to pages of the row, by the names of their URLs."""
+    """Return a column of a list with links to pages of the row.
+
+    Args:
+        links: name of the URL and text of each link; the URL takes the row's primary key.
+    """
 
     @admin.display(description=_("Data"))
     def data(row: Any) -> SafeString:

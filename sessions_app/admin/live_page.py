@@ -1,4 +1,4 @@
-"""Live refresh: the list and the pages of rows that change show them as they are, while staff press "Follow"."""
+"""Live refresh of a list, and of the page of a row, while the button "Follow changes" is pressed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from sessions_app.admin.stoppable import StoppableAdmin
 
 
 class LivePageAdmin(StoppableAdmin, KeysetAdmin):
-    """Admin with a "Follow" button on the list, and on the page of each row that has not ended.
+    """Admin with a button "Follow changes" on the list, and on the page of each row that can be stopped.
 
-    A page asks for the live fields only, and for itself when `version` has changed. Refreshes of the live fields are
-    not recorded as accesses, because they have no words of a conversation. Loading the page again is recorded.
+    A followed page loads the live fields again and again, and itself when `version` has changed. Loads of the live
+    fields are not recorded as accesses, because these fields have no words of a conversation. Loads of the page are
+    recorded.
 
     Attributes:
-        live_fields: lines of `fields` that change while the row is open. None has words of a conversation.
+        live_fields: lines of `fields` that change while the row is open. No line has words of a conversation.
     """
 
     change_list_template = "admin/sessions_app/live/change_list.html"
@@ -32,7 +33,7 @@ class LivePageAdmin(StoppableAdmin, KeysetAdmin):
 
     @abstractmethod
     def version(self, row: Any) -> str:
-        """Return a text that changes with the fields that are not live."""
+        """Return a text that changes when the page must be loaded again, because fields that are not live change."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.live_view)
@@ -57,7 +58,7 @@ class LivePageAdmin(StoppableAdmin, KeysetAdmin):
 
         Raises:
             PermissionDenied: the user may not see the rows, or the request could write.
-            Http404: there is no such row within the remit of the user.
+            Http404: there is no such row within the remits of the user.
         """
         self.require_reading(request)
         row = self.get_object(request, object_id)

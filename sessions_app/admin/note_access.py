@@ -1,4 +1,4 @@
-"""Record of what staff read: opened transcripts and files, searches, exports, unmaskings."""
+"""Record of accesses of staff: opened pages and files, searches, exports, unmaskings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_DETAIL_LENGTH = 300
 def note_access(
     request: HttpRequest, kind: AccessKind, subject: tuple[str, object], detail: str = "", reason: str = ""
 ) -> None:
-    """Store an access before its content is sent: without a record nothing is shown.
+    """Store an access. Call this before the content is sent, so that nothing is shown without a record.
 
     Args:
         subject: name of the model and primary key of what is read; an empty key for a list.

@@ -1,7 +1,7 @@
-"""Permissions of staff, and the part of the rows that they open: the only place in the admin that asks for either.
+"""Permissions and remits of staff. All other modules of the admin ask for both by these functions.
 
-`view_<model>` opens lists and pages without the words of conversations; each right below is a permission of its own.
-A remit narrows all of them to some apps and people.
+`view_<model>` opens lists and pages without the words of conversations. Each right below is a permission of its own.
+Remits narrow all permissions to some apps and people.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def require(request: HttpRequest, *rights: str) -> None:
     """Refuse a request whose user lacks one of the permissions.
 
     Raises:
-        PermissionDenied: the user lacks it.
+        PermissionDenied: the user lacks a permission.
     """
     if not all(may(request, right) for right in rights):
         raise PermissionDenied
 
 
 class RemitPaths(NamedTuple):
-    """Look-ups from a row to the name of its app and to its user; an empty one for a row that has none."""
+    """Look-ups from a row to the name of its app and to its user; empty for a row without an app or a user."""
 
     app: str
     user: str
@@ -77,18 +77,21 @@ def remits_of(request: HttpRequest) -> list[Remit]:
 
 
 def within_remits(request: HttpRequest, rows: QuerySet[Row], *several: RemitPaths) -> QuerySet[Row]:
-    """Return the rows that the remits of the user cover, by any of the paths."""
+    """Return the rows that the remits of the user cover by one of the paths; all rows without a remit."""
     return covered_rows(rows, remits_of(request), several)
 
 
 def has_whole_app(request: HttpRequest, name: str) -> bool:
-    """True when the remits of the user cover the sessions of everybody in an app: then its `app:` state is theirs."""
+    """True when the remits of the user cover the sessions of all people in an app.
+
+    Only such staff may correct the `app:` state, which all these sessions share.
+    """
     remits = remits_of(request)
     return not remits or any(remit.app_name in ("", name) and remit.people_id is None for remit in remits)
 
 
 def apps_within_remits(request: HttpRequest, names: Iterable[str]) -> list[str]:
-    """Return the names of apps that a remit of the user has."""
+    """Return those of the names of apps that the remits of the user cover; all without a remit."""
     remits = remits_of(request)
     seen = {remit.app_name for remit in remits}
     return [name for name in names if not remits or "" in seen or name in seen]

@@ -1,4 +1,4 @@
-"""Admin of remits: which sessions the groups of staff see. The only rows of this app that staff add and change."""
+"""Admin of remits: the sessions that a group of staff sees. No other rows of this app have a form for changes."""
 
 from __future__ import annotations
 

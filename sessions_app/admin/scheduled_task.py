@@ -45,7 +45,7 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         return format_html("<b>{}</b>, <bdi>{}</bdi>", row.pk, row.session.user)
 
     def act(self, row: ScheduledTask, by: Actor, reason: str) -> None:
-        """Stop the task; an invocation that it has begun goes on. Open tabs show it immediately."""
+        """Stop the task. An invocation that it has begun goes on. Open tabs show the stop immediately."""
         task = cancel_task(row.session_id, row.pk, by, reason)
         publish_notice_from_thread(task.session_id, schedule_notice(task))
 

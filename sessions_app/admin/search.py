@@ -1,4 +1,4 @@
-"""Search over all sessions: every look-up reads an index, and texts are found by whole words."""
+"""Search over all sessions. Texts are found by whole words, and look-ups read indexes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 
 MAX_FOUND = 1_000
-"""Rows that each look-up returns: the newest."""
+"""Largest number of rows that each look-up returns: the newest ones."""
 NEWEST_EVENTS, RECENT_EVENTS = 2_000, 10_000
-"""Events that are searched before all others: the newest without an index, then the recent ones with it."""
+"""Numbers of events that are searched before all others: the newest without the index, then the recent with it."""
 COMMON = 100
-"""Matches among recent events that make a word common."""
+"""Number of matches among these events from which on a word is common, so that older events are not searched."""
 MAX_TERM_LENGTH = 200
 _START, _STOP = "\ue000", "\ue001"
-"""Marks of a hit in a headline, from a private area of Unicode."""
+"""Marks around a hit in an excerpt, from the private area of Unicode."""
 _MARKED = re.compile(f"{_START}(.*?){_STOP}", re.DOTALL)
 
 
@@ -48,14 +48,14 @@ class FoundSessions:
     """Sessions that a search has found.
 
     Attributes:
-        newest_texts: the newest event with the words in its text, of each session that has one.
+        newest_texts: primary key of the newest event with the words in its text, by session.
     """
 
     ids: set[UUID]
     newest_texts: dict[UUID, int]
 
     def hits_in(self, sessions: Iterable[Session], term: str) -> dict[UUID, SafeString]:
-        """Return the place in the newest matching text of each of these sessions."""
+        """Return the excerpt with the hit from the newest matching text of each of these sessions that has one."""
         shown = {pk: session.pk for session in sessions if (pk := self.newest_texts.get(session.pk))}
         return {shown[pk]: hit for pk, hit in hits_in(shown, term).items()}
 
@@ -90,7 +90,7 @@ def find_events(term: str) -> set[int]:
 
 
 def find_invocations(term: str) -> set[int]:
-    """Return the invocations that match by their id, by the id of their session, or by the words of their error."""
+    """Return the invocations that the term names, those of sessions that it names, and those with it in their error."""
     errors = Invocation.objects.exclude(error_message="").annotate(words=_vector("error_message"))
     parts = [
         Invocation.objects.filter(invocation_id=term).values_list("pk"),
@@ -102,7 +102,7 @@ def find_invocations(term: str) -> set[int]:
 
 
 def find_jobs(term: str) -> set[UUID]:
-    """Return the jobs that an id or a tool names, those of such a session, and those with the words in their error."""
+    """Return the jobs of a call, invocation, tool or session that the term names, and those with it in their error."""
     errors = ToolJob.objects.exclude(error="").annotate(words=_vector("error"))
     jobs = [
         ToolJob.objects.filter(call_id=term),
@@ -115,7 +115,7 @@ def find_jobs(term: str) -> set[UUID]:
 
 
 def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:
-    """Return the place in the text of each of these events, with the words marked."""
+    """Return an excerpt from the text of each of these events, with the words of the term marked."""
     headline = SearchHeadline(
         Left("text", SEARCHED_CHARACTERS),
         words_of(term),
@@ -131,7 +131,7 @@ def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:
 
 def _mark_hit(headline: str) -> SafeString:
     if (masked := mask_text(plain := _MARKED.sub(r"\1", headline))) != plain:
-        return conditional_escape(masked)  # The hit may be the secret.
+        return conditional_escape(masked)  # without marks: the hit may be the secret
     pieces = _MARKED.split(headline)
     return format_html_join(
         "",
@@ -144,10 +144,10 @@ def _mark_hit(headline: str) -> SafeString:
 
 
 def _events_with(term: str) -> list[tuple[UUID, int]]:
-    """Return session and key of the newest events with the words.
+    """Return session and primary key of the newest events with the words.
 
-    The newest events are searched first: they hold enough hits for a common word, and searching all events for one
-    takes seconds. For a very common word even reading the entries of the index takes too long.
+    Recent events are searched first. They have enough matches of a common word, for which a search of all events takes
+    seconds. The newest of them are searched without the index, in which a very common word has too many entries.
     """
     newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     without_index = SearchVector(Left("text", SEARCHED_CHARACTERS), Value(""), config=CONFIG)
@@ -178,7 +178,7 @@ def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:
 
 
 def sessions_named(term: str) -> list[UUID]:
-    """Return the sessions with the words in their title, and those that an id or key names."""
+    """Return the sessions with the term in their title, and those that an id or a key names."""
     return [pk for (pk,) in _union(_named_sessions(term))]
 
 

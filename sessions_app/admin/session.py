@@ -126,7 +126,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
             session.hit = hits.get(session.pk)
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
-        """Show the place in the text in the list of a search."""
+        """Return the columns; those of a search have the excerpt with the hit."""
         is_search = bool(request.GET.get(SEARCH_VAR))
         first, *others = SEARCH_COLUMNS if is_search else super().get_list_display(request)
         # The links to the tools come early, because the last columns of a wide list are out of sight.
@@ -153,7 +153,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return TemplateResponse(request, "admin/sessions_app/session/change_form.html", context)
 
     def raw_event_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
-        """Return the stored JSON of an event as a download; masked values are the only change."""
+        """Return the stored JSON of an event as a download, unchanged except for masked values."""
         require_read_request(request)
         session = self._open_session(request, session_id)
         stored = Event.objects.filter(session=session, seq=seq).annotate(raw=Cast("body", TextField()))
@@ -163,7 +163,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return json_download(f"{session.pk}-event-{seq}.json", mask_json(raw))
 
     def integrity_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
-        """Return the HTML of the log's badge, which the page loads later: the check takes longer than the page."""
+        """Return the HTML of the log's badge. The page loads it later, because the check takes longer than the page."""
         require_read_request(request)
         context = integrity_badge(self.get_session(request, session_id))
         return TemplateResponse(request, "admin/sessions_app/session/_integrity.html", context)
@@ -171,12 +171,15 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
     def news_view(self, request: HttpRequest, session_id: UUID) -> JsonResponse:
         """Return the last `seq` and the status of the open invocation, for a page that follows the session."""
         require_read_request(request)
-        # No access is recorded: a page that follows asks again and again.
+        # Not recorded as an access: a page that follows the session asks every few seconds, and gets no words.
         session = self.get_session(request, session_id)
         return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
 
     def model_request_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
-        """Return a whole model request as a download: the event's, or one of an agent that ran as a tool."""
+        """Return a whole model request as a download.
+
+        `child` in the query string asks for the request of an agent that ran as a tool, whose answer is in the event.
+        """
         require_read_request(request)
         session = self._open_session(request, session_id)
         event = Event.objects.filter(session=session, seq=seq).only("model_call", "invocation_id").first()
@@ -254,7 +257,12 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         return session
 
     def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
-        """Return the session for a response without words of the conversation."""
+        """Return the session for a response without words of the conversation.
+
+        Raises:
+            Http404: there is no such session within the remits of the user.
+            PermissionDenied: the user lacks the permission to view sessions or the right to read texts.
+        """
         if not self.has_view_permission(request):
             raise PermissionDenied
         require(request, Right.VIEW_TEXT)

@@ -1,4 +1,4 @@
-"""Admin of acts on sessions: who stopped, retried, rewound, answered, shared or deleted what, when and from where."""
+"""Admin of acts on sessions, such as stops, retries, rewinds, answers and deletions: actor, time and address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_SHOWN_ACTS = 20
 
 
 def actor_in_words(row: ActorColumns) -> SafeString:
-    """Return kind, name and address of an actor; a row that is older than these columns has none."""
+    """Return kind, name and address of a row's actor. A row that is older than these columns has no actor."""
     if not row.actor_kind:
         return SafeString(NOTHING)
     # The name tells the kind: "ada by the key Laptop".

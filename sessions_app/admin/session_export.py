@@ -1,4 +1,4 @@
-"""Export of the list of sessions, as filtered: CSV or JSON Lines, streamed page by page in constant memory."""
+"""Export of the filtered list of sessions as CSV or JSON Lines, streamed page by page in constant memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """Form of a file: its type, its first line, and the writer of some records."""
+    """Format of an exported file: content type, first line, and a function that returns records as lines."""
 
     content_type: str
     head: str
@@ -51,7 +51,7 @@ def figures_of(session: Session) -> SessionFigures:
 
 
 class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Admin whose list can be exported, by staff with a permission of its own."""
+    """Admin whose list staff with the permission to export can download as a file."""
 
     change_list_template = "admin/sessions_app/session/change_list.html"
 
@@ -70,7 +70,16 @@ class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().changelist_view(request, context)
 
     def export_view(self, request: HttpRequest, ending: str) -> HttpResponseBase:
-        """Return the sessions that the query string asks the list for, from the newest to the oldest."""
+        """Return the sessions of the list that the query string asks for, the newest first.
+
+        Args:
+            request: the request.
+            ending: key of `FORMS`.
+
+        Raises:
+            BadRequest: the list has no such filter.
+            PermissionDenied: the user lacks a permission, or the request could write.
+        """
         require_read_request(request)
         require(request, Right.EXPORT, *([Right.VIEW_TEXT] if SEARCH_VAR in request.GET else []))
         if not self.has_view_permission(request):
@@ -99,7 +108,10 @@ async def _stream(changelist: KeysetChangeList, form: ExportFormat, *, with_text
 
 
 def _record(session: Session, with_text: bool) -> Record:
-    """Return a session as it is exported; the title is a text, and what the sweep has not counted yet is 0."""
+    """Return the exported values of a session. Figures that no sweep has counted yet are 0.
+
+    Without `with_text` the title is empty, because it is words of the conversation.
+    """
     figures = figures_of(session)
     return {
         "id": str(session.pk),
@@ -130,7 +142,7 @@ def _as_csv(records: Iterable[Record]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return a value as a cell that no spreadsheet takes for a formula."""
+    """Return a value as a cell that no spreadsheet reads as a formula."""
     text = "; ".join(value) if isinstance(value, list) else str(value)
     return f"'{text}" if text.startswith(_BEGINS_FORMULA) else text
 
@@ -143,4 +155,4 @@ FORMS = {
     "csv": ExportFormat("text/csv; charset=utf-8", f"{','.join(COLUMNS)}\r\n", _as_csv),
     "jsonl": ExportFormat("application/jsonl", "", _as_json_lines),
 }
-"""Forms by the ending of the file's name."""
+"""Formats by the ending of the file's name."""

@@ -1,6 +1,6 @@
-"""Tools of staff for one session as a whole: export, unmasking, erasure. Each demands a reason.
+"""Tools of staff for a whole session: export, unmasking, erasure. Each asks for a reason.
 
-The list offers export and erasure beside each session, too.
+The list of sessions also offers export and erasure beside each session.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ARCHIVE, RECORD = "archive", "record"
 
 
 class ExportForm(ReasonForm):
-    """Form of the file, and the reason."""
+    """Form of the exported file, and the reason."""
 
     form = forms.ChoiceField(
         label=gettext_lazy("Form"),
@@ -100,7 +100,12 @@ class SessionToolsMixin(RecordedActsMixin):
     """Admin of sessions with the tools. `get_session` returns a session that the user may read, or refuses."""
 
     def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
-        """Return the session, or refuse the request."""
+        """Return the session.
+
+        Raises:
+            Http404: there is no such session within the remits of the user.
+            PermissionDenied: the user may not read the session.
+        """
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -121,7 +126,7 @@ class SessionToolsMixin(RecordedActsMixin):
         return [*found, mask, *super().get_urls()]
 
     def tool_links(self, request: HttpRequest, session: Session) -> list[tuple[str, Words]]:
-        """Return address and text of the tools that the user may use."""
+        """Return URL and text of each tool that the user may use."""
         return [
             (reverse(f"admin:sessions_app_session_{tool.name}", args=[session.pk]), tool.link)
             for tool in TOOLS
@@ -129,7 +134,7 @@ class SessionToolsMixin(RecordedActsMixin):
         ]
 
     def tool_columns(self, request: HttpRequest) -> list[RowLinks]:
-        """Return the columns of the list with tools, which the user may use."""
+        """Return a column with links to the tools that the user may use; no column when there are none."""
         tools = [
             tool for tool in (EXPORT, ERASE) if may(request, tool.right) and may(request, Right.VIEW_TEXT)
         ]
@@ -140,7 +145,7 @@ class SessionToolsMixin(RecordedActsMixin):
         )
 
     def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-        """Return the session as a file; its hash is recorded."""
+        """Ask for a form and a reason, then return the session as a file. The access has the hash of a record."""
         session, form = self._prepare(request, session_id, EXPORT)
         if not form.is_valid():
             return self._ask(request, session, EXPORT, form, _counts(session))
@@ -157,7 +162,7 @@ class SessionToolsMixin(RecordedActsMixin):
             return as_download(target)
 
     def unmask_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-        """Show the masked values of the session for a while."""
+        """Ask for a reason, then show the masked values of the session for `unmask_seconds`."""
         session, form = self._prepare(request, session_id, UNMASK)
         if not form.is_valid():
             return self._ask(request, session, UNMASK, form, SafeString())
@@ -166,14 +171,18 @@ class SessionToolsMixin(RecordedActsMixin):
         return HttpResponseRedirect(session_url(session.pk))
 
     def mask_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-        """Mask the values again."""
+        """Mask the values of the session again.
+
+        Raises:
+            PermissionDenied: the request is no POST.
+        """
         if request.method != "POST":
             raise PermissionDenied
         end_unmasking(request, self.get_session(request, session_id).pk)
         return HttpResponseRedirect(session_url(session_id))
 
     def erase_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-        """Erase the session, after its counts were shown."""
+        """Show the numbers of rows and ask for a reason, then erase the session, unless it is under legal hold."""
         session, form = self._prepare(request, session_id, ERASE)
         held = LegalHold.objects.of_session(session.pk, session.user_id).first()
         if held is None and form.is_valid():
@@ -181,7 +190,7 @@ class SessionToolsMixin(RecordedActsMixin):
             self.log_act(request, ActionKind.DELETE, session, reason)
             try:
                 tombstone = erase_session(session.pk, ErasureOrder.of_staff(staff_of(request), reason))
-            except LegalHoldError as error:  # set meanwhile
+            except LegalHoldError as error:  # The hold was set after the check above.
                 messages.error(request, str(error))
                 return HttpResponseRedirect(session_url(session.pk))
             erased = as_text(tombstone.counts)

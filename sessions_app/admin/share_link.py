@@ -1,4 +1,4 @@
-"""Admin of share links: the sessions that are shared, by whom and since when; staff revoke a link."""
+"""Admin of share links: session, owner and times of each link; staff revoke a link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sessions_app.sharing import revoke_links
 
 @admin.register(ShareLink)
 class ShareLinkAdmin(ConfirmedActionAdmin, KeysetAdmin, SessionRowAdmin):
-    """Links, newest first. Their tokens are not shown: staff read sessions here."""
+    """Share links, newest first. Their tokens are not shown: staff read a session on its page in the admin."""
 
     action = ActionKind.REVOKE
     wording = revoke_wording(

@@ -15,7 +15,7 @@ from sessions_app.rendering.audit_values import json_block
 
 
 class SharedStateAdmin(ReadOnlyAdmin):
-    """Columns for a row of shared state. Keys are shown without their scope prefix."""
+    """Admin of rows of shared state. Keys are shown without the prefix of their scope."""
 
     is_text = True
 

@@ -1,4 +1,4 @@
-"""Admin of what staff read. Nobody can change it."""
+"""Admin of the recorded accesses of staff. Nobody can change them."""
 
 from __future__ import annotations
 

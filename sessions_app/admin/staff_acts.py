@@ -1,4 +1,7 @@
-"""Record of what staff do in the admin, beside Django's own log, which is deleted with the account of its actor."""
+"""Record of the acts of staff in the admin.
+
+Django's own log is written as well, but is deleted with the account of its actor.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from sessions_app.models import ActionKind, StaffAct
 
 
 def staff_of(request: HttpRequest) -> actors.Actor:
-    """Return the member of staff who sent the request."""
+    """Return the actor of the request: the member of staff who sent it, with the client address."""
     return actors.staff(request.user, client_address(request))
 
 
 def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str = "") -> None:
-    """Store the act: actor, time, address, subject and reason."""
+    """Store an act of the user of the request on the row, with time, address and reason."""
     StaffAct.objects.create(
         **staff_of(request).columns(),
         action=action,
@@ -33,7 +36,7 @@ def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str
 
 
 class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Admin whose acts are recorded: all that Django logs, and actions of the site's own."""
+    """Admin whose acts are recorded: those that Django logs, and those of the site's own actions."""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
         record_act(request, ActionKind.ADD, obj)
@@ -49,7 +52,7 @@ class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().log_deletions(request, queryset)  # type: ignore[arg-type]
 
     def reason_for_deletion(self, request: HttpRequest) -> str:
-        """Return why the request deletes; empty when its page asks for no reason."""
+        """Return the reason for the deletion that the request asks for; empty when its page asks for no reason."""
         return ""
 
     def log_act(self, request: HttpRequest, action: ActionKind, row: Any, reason: str) -> None:

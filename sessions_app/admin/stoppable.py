@@ -45,7 +45,7 @@ def stop_wording(title: Words, done: Words) -> Wording:
 
 
 def badge_of(row: Any) -> SafeString:
-    """Return the status of a row as a badge, with one more while it has been asked to stop."""
+    """Return the status of a row as a badge, with a second badge while a stop is requested."""
     asked = status_badge("stop requested") if row.is_stop_requested else ""
     return format_html("{} {}", status_badge(row.status), asked)
 
@@ -64,7 +64,7 @@ class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
         return may_see and may(request, f"{self.opts.app_label}.cancel_{self.opts.model_name}")
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
-        """Offer the stop in the list, too, beside the status: a runaway row is stopped without opening it."""
+        """Return the columns with a stop link beside the status, so that staff stop a row without opening it."""
         first, second, *others = super().get_list_display(request)
         stop = [self._stop_column(request)] if self.has_action_permission(request) else []
         return (first, second, *stop, *others)

@@ -45,7 +45,12 @@ class AuditEvent:
 
     @classmethod
     def of(cls, event: Event) -> Self:
-        """Return the JSON of an event that `with_stored` annotated."""
+        """Return the JSON of an event that `with_stored` annotated.
+
+        Raises:
+            ValueError: Python cannot parse the JSON, such as a number of too many digits.
+            RecursionError: the JSON is too deep.
+        """
         text: str | None = event.stored and mask_json(event.stored)  # type: ignore[attr-defined]
         before: str | None = event.stored_before and mask_json(event.stored_before)  # type: ignore[attr-defined]
         known = {"text": text, "line": mask_text(event.line or ""), "size": event.stored_size}  # type: ignore[attr-defined]
@@ -56,7 +61,12 @@ class AuditEvent:
 
 
 def with_stored(events: EventQuerySet, opened: int | None = None) -> EventQuerySet:
-    """Annotate the events for `AuditEvent.of`. `opened` is the seq of the event that is open, within a session."""
+    """Annotate the events for `AuditEvent.of`.
+
+    Args:
+        events: events; those of one session when `opened` is given.
+        opened: `seq` of the event that staff have opened; None for none.
+    """
     size = _stored_size("body") + Coalesce(_stored_size("before"), 0)
     is_small = Q(stored_size__lte=MAX_INLINE_BYTES)
     is_opened = Q(seq=opened) if opened is not None else Q(pk__in=())

@@ -15,7 +15,7 @@ from sessions_app.rendering.audit_values import NOTHING
 
 
 def time_column(field: Field[Any, Any]) -> Callable[[Any], str | None]:
-    """Return a column with the field's name and heading."""
+    """Return a column of a list with the time in a field, under the field's name and heading."""
 
     @admin.display(description=field.verbose_name)
     def column(row: Any) -> str | None:
@@ -26,7 +26,7 @@ def time_column(field: Field[Any, Any]) -> Callable[[Any], str | None]:
 
 
 def exact_time_field(field: Field[Any, Any]) -> Callable[[Any], str]:
-    """Return a field of a row's page with the field's name and label."""
+    """Return a line of a row's page with the time in a field, under the field's name and label."""
 
     @admin.display(description=field.verbose_name)
     def exact(row: Any) -> str:
@@ -37,12 +37,12 @@ def exact_time_field(field: Field[Any, Any]) -> Callable[[Any], str]:
 
 
 def exact_time(moment: datetime | None) -> str:
-    """Return a time to the second, with its zone; order and distance of acts are evidence."""
+    """Return a time to the second, with its zone: the order of acts and the time between them are evidence."""
     return NOTHING if moment is None else date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
 
 
 def short_time(moment: datetime | None) -> str | None:
-    """Return day, month, hour and minute, with the year only when it is not this year."""
+    """Return day, month, hour and minute of a time, and the year unless it is this one; None without a time."""
     if moment is None:
         return None
     local = timezone.localtime(moment)

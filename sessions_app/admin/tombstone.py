@@ -12,7 +12,7 @@ from sessions_app.models import Tombstone
 
 @admin.register(Tombstone)
 class TombstoneAdmin(KeysetAdmin):
-    """Erasures, newest first. One without an end was interrupted, or goes on."""
+    """Tombstones, newest first. The erasure of a tombstone without `finished_at` runs, or was interrupted."""
 
     list_display = ("kind", "subject_id", "user_id", "erased", "started_at", "finished_at", "by_name")
     list_filter = ("kind", "started_at")

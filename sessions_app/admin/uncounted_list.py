@@ -1,4 +1,4 @@
-"""List of the admin in any order, whose rows are not counted: one row more tells that a page follows."""
+"""List of the admin in any order, whose rows are not counted. One row more tells whether a page follows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_PAGES = 1_000_000
 
 
 class UncountedChangeList(ChangeList):
-    """Page of a list that Django would count. An action takes rows of this page: those of all pages cannot be chosen.
+    """Page of a list whose rows are not counted. Actions apply to rows of this page only.
 
     Attributes:
         next_page: query string of the next page; empty on the last one.

@@ -14,11 +14,11 @@ from sessions_app.conf import conf
 from sessions_app.masking import unmask
 
 KEY = "adk_unmasked"
-"""Key of the login session with the end of each grant, in seconds since the epoch, by session."""
+"""Key in the session of a sign-in for the end of each grant, in seconds since the epoch, by id of the session."""
 
 
 def grant_unmasking(request: HttpRequest, session_id: UUID) -> None:
-    """Show the masked values of a session for `unmask_seconds`; forget grants that have ended."""
+    """Let the user see the masked values of a session for `unmask_seconds`. Grants that have ended are dropped."""
     grants = {key: until for key, until in request.session.get(KEY, {}).items() if until > time.time()}
     request.session[KEY] = {**grants, str(session_id): time.time() + conf().unmask_seconds}
 
@@ -31,7 +31,7 @@ def end_unmasking(request: HttpRequest, session_id: UUID) -> None:
 
 
 def unmask_if_granted(request: HttpRequest, session_id: UUID | None) -> datetime | None:
-    """Unmask this response if it is about a session with a grant; return the grant's end, None without one."""
+    """Unmask the response if the user has a grant for its session; return the end of the grant, None without one."""
     until = request.session.get(KEY, {}).get(str(session_id), 0)
     if until <= time.time() or not may(request, Right.UNMASK):
         return None

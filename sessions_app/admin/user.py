@@ -1,4 +1,7 @@
-"""Admin of users and groups: export of a person's data, and its erasure with the account, refused under legal hold."""
+"""Admin of users and groups.
+
+Staff export the data of a person, and erase them with the account, unless a legal hold forbids it.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +50,9 @@ EXPORT = Wording(
 
 
 class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
-    """The site's admin of users, with a deletion that erases.
+    """The project's admin of users, with an export, and with a deletion that erases all data of the person.
 
-    Staff whose remits name apps see no users: an account belongs to no app.
+    A remit with an app covers no users, because an account belongs to no app.
     """
 
     delete_confirmation_template = "admin/sessions_app/user/delete.html"
@@ -75,7 +78,12 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         return {name: action for name, action in actions.items() if name != "delete_selected"}
 
     def export_view(self, request: HttpRequest, id: str) -> HttpResponseBase:
-        """Return all that is stored of the person as a file, after its counts were shown and a reason was given."""
+        """Show the numbers of rows and ask for a reason, then return the data of the person as a file.
+
+        Raises:
+            Http404: there is no such user within the remits of the user of the request.
+            PermissionDenied: the user of the request lacks a permission.
+        """
         if not self._may_export(request):
             raise PermissionDenied
         person = self.get_object(request, id)
@@ -111,7 +119,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
     def get_deleted_objects(
         self, objs: Iterable[Any], request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """Return the user with the numbers of the rows, and the holds that forbid the deletion.
+        """Return the user, the numbers of rows, the missing permissions, and the holds that forbid the deletion.
 
         The rows are counted, not listed: a person may have many. The permission to delete users is enough.
         """
@@ -128,7 +136,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the counts and ask for a reason, then erase."""
+        """Show the numbers of rows and ask for a reason, then erase the person."""
         form = ReasonForm(request.POST if request.method == "POST" else None)
         if not form.is_valid():
             request.POST = QueryDict()  # Without data Django shows the page again.
@@ -146,10 +154,10 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
 
 
 class RecordedGroupAdmin(RecordedActsMixin, GuardedViewsMixin, GroupAdmin):
-    """Django's admin of groups: a group grants permissions, so that changes are recorded."""
+    """Django's admin of groups. Changes are recorded, because a group grants permissions."""
 
 
 for model, model_admin in ((Group, RecordedGroupAdmin), (USER_MODEL, ErasingUserAdmin)):
-    if admin.site.is_registered(model):  # A project may have none, or registers its own later.
+    if admin.site.is_registered(model):  # Otherwise the project has no such admin, or registers it later.
         admin.site.unregister(model)
         admin.site.register(model, model_admin)

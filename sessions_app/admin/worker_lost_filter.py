@@ -1,4 +1,4 @@
-"""Filter of the jobs during which a worker died."""
+"""Filter of jobs that have lost a worker."""
 
 from __future__ import annotations
 
