@@ -30,7 +30,7 @@ from sessions_app.models import ActionKind, ApiKey
 
 
 class InForceFilter(admin.SimpleListFilter):
-    """Keys that are in force, and those that have ended."""
+    """Filter of keys that are in force, or that are not."""
 
     title = gettext_lazy("in force")
     parameter_name = "in_force"
@@ -92,7 +92,11 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Make the key of a service; show it once."""
+        """Make the key of a service, and show it this once.
+
+        Raises:
+            PermissionDenied: the user may not make keys.
+        """
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = ServiceKeyForm(request, request.POST if request.method == "POST" else None)
@@ -111,7 +115,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         return TemplateResponse(request, "admin/sessions_app/apikey/add.html", context)
 
     def _shown_once(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-        """Return the page with the key, which is not masked on it."""
+        """Return the page with the key. It is rendered here, so that the guard of the views does not mask the key."""
         page = TemplateResponse(request, "admin/sessions_app/apikey/made.html", context).render()
         return HttpResponse(page.content, headers={"Cache-Control": "no-store"})
 

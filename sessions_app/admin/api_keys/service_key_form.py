@@ -1,4 +1,4 @@
-"""Form for the key of a service: whose it is, for whom it acts as well, and what it may do."""
+"""Form for the key of a service: its account, the group that it acts for as well, its scopes and limits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ServiceKeyForm(forms.Form):
     def __init__(self, request: HttpRequest, data: Any = None) -> None:
         super().__init__(data)
         accounts = get_user_model()._default_manager.filter(is_active=True)
-        if not request.user.is_superuser:  # Nobody makes a key that may do more than its maker.
+        if not request.user.is_superuser:  # Nobody makes a key with more rights than its maker has.
             accounts = accounts.filter(is_staff=False, is_superuser=False)
         self.fields["user"].queryset = within_remits(request, accounts, OF_PERSON)  # type: ignore[attr-defined]
         remits = remits_of(request)

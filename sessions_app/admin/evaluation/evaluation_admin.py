@@ -32,7 +32,10 @@ from sessions_app.rendering.audit_values import elapsed_time, excerpt, status_ba
 
 @admin.register(Evaluation)
 class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
-    """Evaluations, newest first. Scores are no words of conversations; the words on the page need the right."""
+    """Evaluations, newest first.
+
+    Scores are no words of conversations. Messages, calls and answers on the page need the right to read texts.
+    """
 
     action = ActionKind.STOP
     reason_form: ClassVar[type[forms.Form]] = StopForm

@@ -1,4 +1,4 @@
-"""Data of an evaluation's page: its criteria, and its cases with what was expected and what came."""
+"""Data of an evaluation's page: its criteria, and its cases with the expected and the actual calls and answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES_PER_PAGE = 20
 
 @dataclass(frozen=True)
 class Judgement:
-    """Score of one invocation by one metric, with the reasons of a judge."""
+    """Score of one message of a case by one metric, with the reasons of a judge."""
 
     metric: str
     score: float | None
@@ -33,11 +33,12 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One message of a case with the calls and answers that were expected and that came.
+    """One message of a case with the expected and the actual calls and answers.
 
     Attributes:
-        is_missing: True when the message was not answered so far.
-        judgements: scores that the table of the case does not tell, because it has other messages or reasons.
+        is_missing: True when the message has no answer, or none yet.
+        judgements: scores of this message. Of a case with one message, only those with reasons: the table of the case
+            has the others.
     """
 
     message: str
@@ -54,7 +55,7 @@ class CaseView:
     """A case as the page shows it.
 
     Attributes:
-        exchanges: the messages; empty without the right to read texts.
+        exchanges: one for each message; empty without the right to read texts.
         error_detail: empty without the right to see details of errors.
         session_url: page of the conversation that the case was made of.
     """
@@ -84,7 +85,15 @@ def load_page(
     shows_text: bool,
     shows_detail: bool,
 ) -> EvaluationPage:
-    """Load the page that the query string asks for. Cases that did not pass come first."""
+    """Load the page that the query string asks for. Cases that did not pass come first.
+
+    Args:
+        evaluation: the evaluation.
+        cases: those of its cases that the user may see.
+        query: query string; `p` is the number of the page.
+        shows_text: load the words of the messages.
+        shows_detail: load the details of errors.
+    """
     without_words = cases.defer(*LARGE_COLUMNS)
     reports = reports_of(evaluation, without_words)
     hidden = set() if shows_text else {"case", "actual"}

@@ -1,1 +1,1 @@
-"""Approvals inbox: calls and questions of jobs that wait for somebody, over all sessions."""
+"""Approvals inbox: calls and questions of jobs that wait for an answer, in all sessions."""

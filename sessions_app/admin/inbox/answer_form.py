@@ -21,7 +21,7 @@ class AnswerForm(ReasonForm):
     """Answer to a request.
 
     Attributes:
-        buttons: values and labels of the buttons, when each of them is an answer.
+        buttons: values and labels of the buttons, when the answer is yes or no; otherwise empty.
     """
 
     buttons: Sequence[tuple[str, Any]] = ()
@@ -62,6 +62,6 @@ class AnswerForm(ReasonForm):
 
     @property
     def answer(self) -> JobAnswer:
-        """The valid answer."""
+        """The answer, of a valid form: True or False for yes or no, otherwise an option or a text."""
         answer: str = self.cleaned_data["answer"]
         return answer == "yes" if self.buttons else answer

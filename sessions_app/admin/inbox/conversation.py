@@ -1,4 +1,4 @@
-"""The last events of a conversation before a call, as its person has read them, in bounds for one page."""
+"""Last events of a conversation up to a call, as its person has read them. Their number and length are bounded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ PIECE_CHARACTERS = 2_000
 
 
 def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:
-    """Return what the person saw of the last events up to `seq`, oldest first; five queries at most."""
+    """Return the last effective events up to `seq` as the person saw them, oldest first, in five queries at most.
+
+    Args:
+        session: the session.
+        seq: number of the last event; None for the end of the log.
+    """
     events = Event.objects.filter(session=session)
     if seq is not None:
         events = events.filter(seq__lte=seq)

@@ -1,4 +1,4 @@
-"""Admin of the approvals inbox: the list of what waits, and the page on which staff decide on one request."""
+"""Admin of the approvals inbox: the list of requests that wait, and the page on which staff answer a request."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DONE = {
 
 
 class MayAnswerFilter(admin.SimpleListFilter):
-    """Filter of requests by the permissions of the reader."""
+    """Filter of requests that the user may answer."""
 
     title = _("who may answer")
     parameter_name = "mine"
@@ -102,7 +102,11 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return self._page(request, row) if row else self._report_gone(request)
 
     def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Give the posted answer, and return to the inbox."""
+        """Give the posted answer, and redirect to the inbox.
+
+        Raises:
+            PermissionDenied: the user may not see or answer the request.
+        """
         row: AnswerRequest | None = self.get_object(request, str(object_id))
         if not self.has_view_permission(request) or (row and _why_not(request, row)):
             raise PermissionDenied
@@ -114,7 +118,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         if not form.is_valid():
             return self._page(request, row, form)
         answer, reason = form.answer, form.cleaned_data["reason"]
-        # The invocation needs connections of its own; all could wait for this one.
+        # The invocation needs further connections. If all requests kept theirs meanwhile, none would be left.
         connection.close()
         try:
             threads.run(answer_request(row, answer, by=staff_of(request), reason=reason, user=request.user))
@@ -143,7 +147,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return TemplateResponse(request, "admin/sessions_app/answerrequest/change_form.html", context)
 
     def _report_gone(self, request: HttpRequest) -> HttpResponse:
-        """Say who has answered, as far as the form of the page names the call, and return to the inbox."""
+        """Redirect to the inbox, with a message that says who has answered if the posted form names the call."""
         session_id = parse_uuid(request.POST.get("session", ""))
         sessions = within_remits(request, Session.objects.all(), OWN)
         session = sessions.filter(pk=session_id).first() if session_id else None
@@ -185,7 +189,7 @@ def _permits(request: HttpRequest, row: AnswerRequest) -> bool:
 
 
 def _why_not(request: HttpRequest, row: AnswerRequest) -> str:
-    """Return the reason why the reader may not answer; empty for a reader who may."""
+    """Return why the user may not answer; empty for a user who may."""
     if row.kind == RequestKind.CREDENTIAL:
         return str(_("Only the person can give a credential."))
     if row.answered_by == SITE:

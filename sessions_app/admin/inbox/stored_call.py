@@ -20,10 +20,10 @@ class StoredCall:
     """The stored call of a request.
 
     Attributes:
-        seq: None when the event of the call is not found.
-        args: its arguments, with secrets masked; empty when the event is too large for the page.
-        shown: names and values that staff read, as JSON.
-        hint: the question of the tool; empty for a tool that asks none of its own.
+        seq: number of the event with the call; None when the log has no such event.
+        args: arguments of the call, with secrets masked; empty when the event is too large for the page.
+        shown: names and values that staff read, the values as JSON.
+        hint: question that the tool asks; empty for a tool without a question of its own.
     """
 
     def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Table of the sessions that have cost most, by an index."""
+"""Rows of the sessions that have cost most, in the order of an index."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_SESSIONS = 10
 
 
 def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return rows of the sessions within the remits of the user, the most expensive first; one query.
+    """Return rows of sessions within the remits of the user, the most expensive first, in one query.
 
-    Titles are words of conversations: staff without that right read keys.
+    Staff without the right to read texts get keys in place of titles, which are words of conversations.
     """
     figures = SessionFigures.objects.filter(cost__gt=0, session__deleted_at=None)
     found = within_remits(request, figures, OF_SESSION).select_related("session__user").order_by("-cost")

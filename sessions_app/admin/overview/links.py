@@ -21,7 +21,7 @@ def sessions_of(first: date, last: date, **query: str) -> str:
 
 
 def invocations_of(day: date, **query: str) -> str:
-    """Return the URL of the invocations that began on a day."""
+    """Return the URL of the invocations that were created on a day of the site's time zone."""
     start = timezone.make_aware(datetime.combine(day, time()), timezone.get_default_timezone())
     times = {"created_at__gte": str(start), "created_at__lt": str(start + timedelta(days=1))}
     return list_url("invocation", **query, **times)

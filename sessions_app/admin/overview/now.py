@@ -1,4 +1,4 @@
-"""Work at this moment: what waits, what runs, and since when. Each number is read from an index and bounded."""
+"""Open work: how much waits and runs now, and for how long. Each number is read from an index and bounded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tile:
     """A number with its link.
 
     Attributes:
-        note: what is said below the number.
+        note: text below the number.
     """
 
     title: str | Promise
@@ -59,7 +59,7 @@ def load_tiles(request: HttpRequest) -> list[Tile]:
 
 
 def _count_and_age(rows: QuerySet[Any], column: str, url: str) -> tuple[str, str, str]:
-    """Return the number of the oldest rows, a link to them, and the age of the oldest one."""
+    """Return the number of rows as text, `MAX_COUNTED` at most; their URL; and the age of the oldest as a sentence."""
     times: list[datetime] = list(rows.order_by("id").values_list(column, flat=True)[: MAX_COUNTED + 1])
     number = f"{len(times):,}" if len(times) <= MAX_COUNTED else f"{MAX_COUNTED:,}+"
     if not times:

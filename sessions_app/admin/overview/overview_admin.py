@@ -1,4 +1,4 @@
-"""Admin of figures of days: its list is the overview."""
+"""Admin of the figures of days: the overview takes the place of their list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Context of the overview: tiles, tables and plots, all from figures of days and from indexes of what is open."""
+"""Context of the overview: tiles, tables and plots, from figures of days and sessions and from open work."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def load_overview(request: HttpRequest) -> Overview:
 
 
 def _tiles_of(today: DayAmounts, day: date, *, with_people: bool) -> list[Tile]:
-    """Return the tiles of a day. The number of people is one for all apps, so staff who see some apps do not get it."""
+    """Return the tiles of a day.
+
+    The number of people is a sum over all apps, so that staff with remits do not get it.
+    """
     url = sessions_of(day, day)
     people = Tile(_("Active people"), _number(today.total(DayMetric.PEOPLE)), url)
     return [
@@ -127,7 +130,7 @@ def _cost_or_why_not(cost: float, model: str) -> str:
 
 
 def _people(request: HttpRequest, day: date) -> list[dict[str, Any]]:
-    """Return the people who have used most of their budget of today; empty when there is no budget."""
+    """Return the people who have used most today, with the share of their budget; empty when there is no budget."""
     budgets = conf()
     order = "-cost" if budgets.cost_per_person else "-tokens"
     if not (budgets.tokens_per_person or budgets.cost_per_person):
@@ -169,7 +172,10 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
 
 
 def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]:
-    """Return the largest series of a metric by name, and the sum of the others; errors without a tool have no name."""
+    """Return the largest series of a metric by name, and the sum of the others as one more.
+
+    Amounts without a name, such as errors without a tool, are left out.
+    """
     by_day = [Counter({name: n for name, n in one.by_name(metric).items() if name}) for one in days]
     largest = [name for name, _amount in DayAmounts.sum(days).by_name(metric).most_common(MAX_SERIES) if name]
     series: dict[str, list[float]] = {name: [one[name] for one in by_day] for name in largest}

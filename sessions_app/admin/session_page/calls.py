@@ -1,4 +1,4 @@
-"""Function calls of a session's page: the call, the question to the person, and the result as one thing."""
+"""Function calls of a session's page: each with the request to confirm it, the answers, and its outcome."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class CallView:
     Attributes:
         title: the call as Python would write it.
         answers: responses to the call, oldest first.
-        approvals: the answers to the confirmation request; None when nobody was asked.
-        approver: the row with the actor of the last of them; None when the page does not show its event.
+        approvals: the answers to the confirmation request, oldest first; None when nobody was asked.
+        approver: the row with the actor of the last approval; None when the page does not show its event.
     """
 
     title: str
@@ -102,7 +102,7 @@ def call_ids(body: object, key: PartName) -> list[str]:
 
 
 def confirmation_requests(body: object) -> dict[str, str]:
-    """Return the ids of the calls that the event asks a person to confirm, by the id of the request."""
+    """Return the ids of the calls that the event asks somebody to confirm, by the id of the confirmation request."""
     requests = (json_object(part.get("functionCall")) for part in parts_of(body))
     asked = {
         request.get("id"): asking_call_id(request)
@@ -143,7 +143,7 @@ def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]
 def _on_one_line(response: object) -> str:
     try:
         return excerpt(one_line_json(response))
-    except RecursionError:  # PostgreSQL stores what is too deep for Python.
+    except RecursionError:  # PostgreSQL stores JSON that is too deep for Python.
         return "…"
 
 

@@ -16,7 +16,7 @@ COLUMNS = ("actor_kind", "actor_id", "actor_name", "address", "reason")
 def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, ActorColumns]:
     """Return the rows with the actors of events, by seq, in two queries.
 
-    An event of an agent has none: its author did it.
+    Events of agents are left out: their author is the actor.
     """
     asked = {
         seq: invocation_of(body) for seq, body in bodies.items() if json_object(body).get("author") == "user"
@@ -34,7 +34,10 @@ def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, 
 
 
 def invocation_of(body: Any) -> str | None:
-    """Return the id of the event's invocation; an event of an answer may have the id of the call's."""
+    """Return the id of the invocation that stored the event.
+
+    The mark of an answer names it, because the `invocationId` of the event may be that of the call.
+    """
     answer = json_object(json_object(json_object(body).get("customMetadata")).get(ANSWER))
     found = answer.get("invocation") or json_object(body).get("invocationId")
     return found if isinstance(found, str) else None

@@ -1,4 +1,4 @@
-"""Lookup of the pages that show why an event reports a failure: the exception of a tool, or that of an invocation."""
+"""Lookup of the pages with the exceptions behind failures that events report: of a tool, or of an invocation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Causes = dict[int, dict[str, str]]
 
 
 def load_causes(session: Session, bodies: Mapping[int, Any]) -> Causes:
-    """Return the pages of staff with the permission to see details of errors, in two queries at most."""
+    """Return the addresses of the pages with the exceptions, in two queries at most.
+
+    These pages need the permission to see details of errors.
+    """
     causes: Causes = {}
     for error in CallError.objects.filter(session=session, seq__in=list(bodies)).only("seq", "call_id"):
         url = reverse("admin:sessions_app_callerror_change", args=[error.pk])

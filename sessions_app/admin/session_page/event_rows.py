@@ -39,7 +39,7 @@ class PartView:
     """One part of an event's content.
 
     Attributes:
-        call: answers and outcome, for a call of the agent.
+        call: answers and outcome of a call; None for a confirmation request and for all other parts.
         partners: the `seq` of each response to this call, or of the call of this response.
         is_failed: True for a response that reports a failure.
         cause: address of the page with the exception behind it; empty without one.
@@ -108,7 +108,7 @@ class Row:
 
     @property
     def said(self) -> str:
-        """Beginning of the text that comes with the calls; empty without one."""
+        """Beginning of the texts in the event; empty without a text."""
         return excerpt(" · ".join(part.content for part in self.parts if part.kind == "text"))
 
     @property
@@ -229,7 +229,7 @@ def _summarize(
     changes: list[StateChange],
     artifacts: list[ArtifactView],
 ) -> str:
-    """Return one line about the first of these that the event has: error, content, state delta, artifact delta."""
+    """Return one line about the error of the event, else its content, else the keys and files that it changes."""
     if body.get("errorCode"):
         return excerpt(f"{body['errorCode']}: {body.get('errorMessage') or ''}")
     content = " · ".join(_summarize_part(part) for part in parts if part.kind != "thought")

@@ -1,4 +1,4 @@
-"""Names in the events of a session by which its page filters, and the events that saved its files."""
+"""Tools and branches in the events of a session, by which its page filters, and the events that saved its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import connection
 from sessions_app.models import Session
 
 MAX_BYTES = 100_000
-"""Stored size of the largest event that is looked into: a session may have many large events."""
+"""Stored size of the largest event that is read: a session may have many large events."""
 MAX_NAMES = 300
 
 
@@ -28,7 +28,7 @@ class Facets:
 
     @classmethod
     def of(cls, session: Session) -> Self:
-        """Look for the names in one query."""
+        """Load the names and the files of a session in one query."""
         facets = cls()
         parameters: dict[str, Any] = {"session": session.pk, "bytes": MAX_BYTES, "names": MAX_NAMES}
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Badge of a session's log: as it was written, or where it is not."""
+"""Badge that says whether the log of a session is as it was written, and otherwise names the first broken event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS: dict[str, str | Promise] = {
 
 
 def integrity_badge(session: Session) -> dict[str, object]:
-    """Return the context of the badge, by a check of the whole log."""
+    """Check the whole log, and return the context of the badge."""
     flaw = flaw_in(session.pk)
     words = str(WORDS[flaw.problem]) % {"seq": flaw.seq} if flaw else ""
     return {"session": session, "flaw": flaw, "words": words}

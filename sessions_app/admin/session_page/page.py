@@ -62,7 +62,7 @@ class SessionPage:
 
     @property
     def filters(self) -> str:
-        """The view and the filters as the start of a query string, for links that preserve them."""
+        """The view and the filters as the start of a query string, for links that keep them."""
         view = {"view": self.query.shown_view} if self.query.shown_view else {}
         kept = urlencode({**view, **self.query.filters})
         return f"{kept}&" if kept else ""

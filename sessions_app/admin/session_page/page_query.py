@@ -1,4 +1,4 @@
-"""Query string of a session's audit page: view, filters, page number, event that is looked at."""
+"""Query string of a session's audit page: view, filters, number of the page, opened event."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SessionPageQuery(forms.Form):
 
     @property
     def shown_view(self) -> str:
-        """The view: empty for the events."""
+        """The name of the view; empty for the view of events."""
         return self.cleaned_data.get("view") or ""
 
     @property

@@ -26,7 +26,7 @@ class SeenEvent:
     """An event that the person saw.
 
     Attributes:
-        entry: what it said; None when it cannot be shown here.
+        entry: entry of the transcript; None when the event cannot be shown here.
     """
 
     event: Event
@@ -34,7 +34,7 @@ class SeenEvent:
 
 
 def load_seen_events(session: Session, events: Sequence[Event]) -> list[SeenEvent]:
-    """Return what the person saw of the events, without those that showed nothing. Three queries at most."""
+    """Return the events as the person saw them, without those that showed nothing, in three queries at most."""
     bodies = {event.seq: stored.body for event in events if (stored := read_stored_or_none(event))}
     calls = {call_id for body in bodies.values() for call_id in call_ids(body, "functionCall")}
     answers = [answer for event in events for answer in answers_in(event, bodies.get(event.seq))]
@@ -62,7 +62,7 @@ def _answered_after(session: Session, seq: int, calls: set[str]) -> set[str]:
 
 
 def _seen(event: Event, body: object, context: EntryContext) -> SeenEvent | None:
-    """Return what the person saw of the event; None when that is nothing."""
+    """Return the event as the person saw it; None when it showed nothing."""
     if body is None:  # too large for a page, or not readable
         return SeenEvent(event, None)
     try:

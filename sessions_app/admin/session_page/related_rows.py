@@ -1,4 +1,4 @@
-"""Rows that belong to a session, beside its events: the newest invocations, jobs, tasks, opinions and files."""
+"""Newest rows of a session beside its events: invocations, jobs, scheduled tasks, feedback and files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sessions_app.models import Artifact, Feedback, Invocation, ScheduledTask, S
 T = TypeVar("T")
 MAX_SHOWN_ROWS = 50
 RESULT_CHARACTERS = 1_001
-"""Characters of a job's result, one more than the page shows."""
+"""Characters of a job's result that are loaded: one more than the page shows."""
 LARGE_COLUMNS = ("message", "credentials", "error_detail", "past_attempts")
 """Columns of an invocation that the page does not show."""
 
 
 @dataclass(frozen=True)
 class FileView:
-    """The newest version of a file, and the `seq` of the event that saved it, if one did."""
+    """The newest version of a file, and the `seq` of the event that saved it; None without such an event."""
 
     artifact: Artifact
     seq: int | None

@@ -1,7 +1,7 @@
-"""Shared keys of the state as of an event: other sessions set `app:` and `user:` keys, too.
+"""Shared keys of the state as of an event. Other sessions set `app:` and `user:` keys, too.
 
-The value of a key after an event is the one before the first later write of any session, which that write recorded,
-and the current one without a later write.
+Each event records the values that it replaced. So the value of a key after an event is the value that the first later
+write of any session replaced. Without a later write it is the current value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SharedKeys:
     Attributes:
         values: the beginning of each value as JSON, with the length of the whole.
         left_out: number of keys that were not loaded.
-        is_exact: False when there are more later writes than are looked at.
+        is_exact: False when there are more later writes than `MAX_WRITES`.
     """
 
     values: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -34,7 +34,14 @@ class SharedKeys:
 
 
 def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters: int) -> SharedKeys:
-    """Return the `app:` and `user:` keys as they were after an event of the session, in one query."""
+    """Return the `app:` and `user:` keys as they were after an event of the session, in one query.
+
+    Args:
+        session: the session.
+        seq: number of the event; 0 for the beginning of the session.
+        most_keys: largest number of keys that are loaded.
+        most_characters: characters of each value that are loaded.
+    """
     parameters: dict[str, Any] = {
         "session": str(session.pk),
         "seq": seq,

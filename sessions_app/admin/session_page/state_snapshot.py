@@ -23,7 +23,7 @@ class StateLine:
     """A key with its scope, the value as JSON, and the event that set it.
 
     Attributes:
-        seq: 0 is the beginning of the session; None is an event of another session, or not known.
+        seq: number of the event; 0 for the initial state, None for an event that is unknown or of another session.
     """
 
     key: str
@@ -38,7 +38,7 @@ class StateSnapshot:
 
     Attributes:
         seq: 0 is the initial state of the session, None the current state.
-        lines: the keys by scope.
+        lines: the keys, ordered by scope and name.
         left_out: number of keys that are not shown.
         equals_live: at the last event, True when the replay equals the stored state; None at earlier events.
         is_exact: False when shared keys may have later values: see `shared_keys`.

@@ -1,4 +1,4 @@
-"""Timeline of a session's page: events of one call as one entry, and entries of one invocation as a group."""
+"""Timeline of a session's page: a call and its answers are one entry, entries of one invocation a group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TimelineEntry:
 
     @property
     def whole(self) -> list[TimelineEntry]:
-        """The entry's own event and the ones that answer it."""
+        """The entry itself and the entries that answer its calls."""
         return [self, *self.answers]
 
     @property
@@ -75,7 +75,7 @@ class InvocationGroup:
 def group_by_invocation(
     entries: Sequence[TimelineEntry], views: dict[str, InvocationView]
 ) -> list[InvocationGroup]:
-    """Return the entries of a page by invocation, in order."""
+    """Return the entries of a page in groups of consecutive entries of one invocation, in order."""
     groups: list[InvocationGroup] = []
     top = entries[0].event.seq if entries else 0
     seen = {name for name, view in views.items() if view.totals.first_seq and view.totals.first_seq < top}

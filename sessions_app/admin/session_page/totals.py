@@ -48,13 +48,13 @@ class InvocationView:
 
     @property
     def begun_by(self) -> str:
-        """Beginning of the invocation in words; empty for a message of the person."""
+        """The reason for the invocation in words, such as "a retry"; empty for a message of the person."""
         prefix = self.invocation.client_id.partition(":")[0] + ":"
         return str(BEGINNINGS.get(prefix, ""))
 
     @property
     def runtime(self) -> str | None:
-        """Time from start to finish, or until now."""
+        """Time from the start to the end, or until now; None before the start."""
         return elapsed_time(self.invocation.started_at, self.invocation.finished_at)
 
 

@@ -1,4 +1,7 @@
-"""Form for new values of some keys. It carries what staff have seen, so that a concurrent change is a conflict."""
+"""Form for new values of some keys.
+
+It carries digests of the values that staff have seen, so that a concurrent change is found as a conflict.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class CorrectionForm(ReasonForm):
 
     Attributes:
         changes: the new values of the keys that are to change; None for a deleted one. Set by validation.
-        seen: digests of the values that staff have seen, of these keys.
+        seen: digests of the values that staff have seen, by key. Set by validation for the keys in `changes`.
     """
 
     def __init__(
@@ -35,7 +38,9 @@ class CorrectionForm(ReasonForm):
         """Make the form for the keys of the values.
 
         Args:
-            proposed: values to begin with, in place of the stored ones.
+            values: the stored values.
+            data: the posted fields; None for an empty form.
+            proposed: values to begin with by key, in place of the stored ones.
         """
         super().__init__(data)
         self.values = values
@@ -62,12 +67,16 @@ class CorrectionForm(ReasonForm):
         self.order_fields([name for name in self.fields if name != "reason"])
 
     def rows(self) -> Iterator[tuple[str, forms.BoundField, forms.BoundField, forms.BoundField]]:
-        """Yield each key with its fields: value, deletion, what was seen."""
+        """Yield each key with its fields: value, deletion, digest."""
         for number, value in enumerate(self.values):
             yield value.key, self[f"value-{number}"], self[f"delete-{number}"], self[f"seen-{number}"]
 
     def clean(self) -> dict[str, Any]:
-        """Read the values, and leave out those that are equal to the stored ones."""
+        """Read the values, and leave out those that are equal to the stored ones.
+
+        Raises:
+            ValidationError: no value is changed.
+        """
         given: dict[str, Any] = super().clean() or {}
         for number, stored in enumerate(self.values):
             name = f"value-{number}"

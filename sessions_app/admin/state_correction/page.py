@@ -49,7 +49,12 @@ class StateCorrectionMixin(RecordedActsMixin):
         ]
 
     def correction_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
-        """Show the keys, then the form for the chosen ones; append the correction that is posted."""
+        """Show the keys, then the form for the chosen keys; append the correction that is posted.
+
+        Raises:
+            Http404: there is no such session within the remits of the user.
+            PermissionDenied: the user lacks a permission.
+        """
         if not self.has_view_permission(request):
             raise PermissionDenied
         require(request, Right.VIEW_TEXT, Right.CORRECT_STATE)
@@ -75,7 +80,8 @@ class StateCorrectionMixin(RecordedActsMixin):
 
     def _correct(self, request: HttpRequest, session: Session, form: CorrectionForm) -> HttpResponse:
         reason = form.cleaned_data["reason"]
-        connection.close()  # The coroutine needs connections of its own; all could wait for this one.
+        # The coroutine needs further connections. If all requests kept theirs meanwhile, none would be left.
+        connection.close()
         try:
             correction = correct_state(session, form.changes, form.seen, by=staff_of(request), reason=reason)
             seq = threads.run(correction)
@@ -123,7 +129,10 @@ def _proposes_secret(key: str, proposed: Mapping[str, Any] | None) -> bool:
 
 
 def _before(session: Session, seq: str) -> Mapping[str, Any] | None:
-    """Return the values of the changed keys before an event, None for a key that was absent; None without a number."""
+    """Return the values that the keys of an event's state delta had before it, None for a key that was absent.
+
+    Returns None when `seq` is not the number of an event with a state delta.
+    """
     if not seq.isdecimal() or len(seq) > 18:
         return None
     event = Event.objects.filter(session=session, seq=int(seq)).first()

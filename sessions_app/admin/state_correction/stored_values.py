@@ -1,4 +1,4 @@
-"""Values of a session's state in all scopes, each with a digest by which a concurrent change is found."""
+"""Values of a session's state in all scopes, each with a digest that reveals a concurrent change."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ MAX_SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class StoredValue:
-    """A key with its scope and value.
+    """A key and its value.
 
     Attributes:
+        key: the key, with the prefix of its scope.
         text: the value as JSON, or its beginning.
         length: characters of the whole value.
         digest: MD5 of the value as PostgreSQL writes it; empty for a key without a value.
@@ -51,7 +52,13 @@ class StoredValue:
 def read_values(
     session_id: UUID, keys: Sequence[str] | None = None, characters: int = MAX_SHOWN_CHARACTERS + LOOK_AHEAD
 ) -> list[StoredValue]:
-    """Return the values of the keys, absent ones included; without keys, the first ones of all. One query."""
+    """Return values of the state in one query.
+
+    Args:
+        session_id: the session.
+        keys: the keys, absent ones included; None for the first `MAX_KEYS` of all keys.
+        characters: characters of each value that are read.
+    """
     parameters: dict[str, Any] = {
         "session": session_id,
         "keys": keys,

@@ -15,9 +15,9 @@ IDLE_SHARE = 0.05
 
 
 class Axis:
-    """Positions of times: in proportion, but a time in which nothing works takes at most a small part of the axis.
+    """Positions of times, in proportion. A time in which nothing works takes at most a small part of the axis.
 
-    A person answers after a day, a model after a second: on a plain axis nothing but the wait could be seen.
+    A person answers after a day, a model after a second: on a proportional axis only the wait could be seen.
     """
 
     def __init__(self, spans: Iterable[Span]) -> None:
@@ -42,7 +42,7 @@ class Axis:
             self._places.append(self._places[-1] + shown)
 
     def position(self, time: float) -> float:
-        """Return the place of a time, from 0 to `WIDTH`."""
+        """Return the place of a time, in seconds since the epoch: a number from 0 to `WIDTH`."""
         at = min(max(bisect_right(self._times, time) - 1, 0), len(self._times) - 2)
         if at < 0 or not self._places[-1]:
             return 0.0

@@ -40,7 +40,11 @@ LABELS: dict[SpanKind, Any] = {
 
 @dataclass(frozen=True)
 class Bar:
-    """Drawing of a span: its place on the axis, and in a model call the part before the first word."""
+    """Drawing of a span, in units of the axis.
+
+    Attributes:
+        before_first_word: part of the width before the first word of a model call; 0 for all other spans.
+    """
 
     left: float
     width: float
@@ -52,7 +56,7 @@ class SpanRow:
     """One line of the waterfall.
 
     Attributes:
-        anchor: target of links to the span of an event; empty but for the first span of each event.
+        anchor: target of links to the span of an event; empty except for the first span of each event.
     """
 
     span: Span
@@ -164,7 +168,10 @@ def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
 def _step(
     session: Session, entries: Sequence[TraceEntry], steps: Sequence[int], query: QueryDict
 ) -> StepView | None:
-    """Load the model call that the query names; without a choice, compare it with the agent's one before."""
+    """Load the model call that the query string names; None when there is none.
+
+    It is compared with the step that the query string chooses, or else with the step before of the same agent.
+    """
     seq, chosen = number_in(query.get("step", "")), number_in(query.get("compare", ""))
     if "child" in query:
         is_shown = any(entry.seq == seq and entry.child_calls for entry in entries)
@@ -240,7 +247,7 @@ def _total(spans: Sequence[Span], settings: Conf) -> Total:
 
 
 def _first_word(spans: Sequence[Span], begin: float) -> str:
-    """Return the time from the message to the first output of a model, a call too, where it was recorded."""
+    """Return the time from the message to the first text or call of a model; empty when it was not recorded."""
     words = [
         span.start + span.first_word for span in spans if span.first_word is not None and span.child is None
     ]

@@ -20,7 +20,7 @@ from sessions_app.rendering.audit_values import TRUNCATE_AT, format_beginning, f
 from sessions_app.rendering.compared_lines import changes_block
 
 BOUNDS = Bounds(events=300, bytes=300_000)
-"""Part of the log that the page reads for the contents; the download has all of them."""
+"""Part of the log that the page reads for the contents of a request; the download has all contents."""
 MAX_SHOWN_CONTENTS = 30
 MAX_SHOWN_TOOLS = 100
 
@@ -107,7 +107,7 @@ def _view(seq: int, request: RebuiltRequest, response: str) -> StepView:
 
 
 def number_in(text: str, otherwise: int = 0) -> int:
-    """Return a value of a query string as a number; `otherwise` for a text that is none."""
+    """Return a value of a query string as a number; `otherwise` for any other text."""
     return int(text) if text.isdecimal() and len(text) < 10 else otherwise
 
 
@@ -135,7 +135,7 @@ def _changes(other: Event, request: RebuiltRequest) -> SafeString | None:
 
 
 def _instruction_text(instruction: Any) -> str:
-    """Return the system instruction as text; other forms than a text as JSON."""
+    """Return the system instruction as text; one that is not a text becomes JSON."""
     if instruction is None:
         return ""
     return (
