@@ -26,25 +26,25 @@ FOLDER = "admin/sessions_app/session"
 
 @register.filter
 def masked(value: object) -> str:
-    """Return the value as masked text. Apply it before a text is cut: half of a secret is not recognised."""
+    """Return the value as masked text. Apply this filter before a text is cut: half of a secret is not recognised."""
     return mask_text(str(value))
 
 
 @register.filter
 def pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Return names and values. A template takes a key `items` for the method of that name."""
+    """Return names and values. A template would read `values.items` as the value of a key `items`."""
     return list(values.items())
 
 
 @register.filter
 def audit_json(value: object) -> str:
-    """Return the value as indented JSON, truncated when it is very long; unescaped plain text."""
+    """Return the value as indented JSON, cut when it is very long. The text is not escaped."""
     return format_json(value)
 
 
 @register.filter
 def indented_json(text: str) -> str:
-    """Return JSON text, which may end anywhere, indented; unescaped plain text."""
+    """Return a JSON text, which may end anywhere, with indentation. The text is not escaped."""
     return format_beginning(text, len(text))
 
 
@@ -52,9 +52,13 @@ def indented_json(text: str) -> str:
 def audit_row(
     context: Context, entry: TimelineEntry, template_name: str, is_part: bool = False
 ) -> SafeString:
-    """Render an event of the timeline; an event that cannot be shown becomes a row that says so.
+    """Render an event of the timeline. An event that cannot be shown becomes a row that says so.
 
-    `is_part` is true within the entry of a call.
+    Args:
+        context: context of the page.
+        entry: entry of the event.
+        template_name: name of a template in `FOLDER`, without its ending.
+        is_part: True for an event within the entry of a call.
     """
     values = {"event": entry.event, "row": entry.row, "entry": entry, "is_part": is_part}
     if entry.row is not None:

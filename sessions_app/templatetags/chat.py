@@ -66,7 +66,7 @@ def in_language(sentence: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def root_attributes(context: Context) -> SafeString:
-    """Return language, direction and theme of the page as attributes of its root element."""
+    """Return language, text direction and theme of the page as attributes of its root element."""
     code = languages.shown_language()
     direction = "rtl" if get_language_info(code)["bidi"] else "ltr"
     return format_html('lang="{}" dir="{}" data-theme="{}"', code, direction, chosen_theme(context))
@@ -81,7 +81,7 @@ def color_scheme(context: Context) -> str:
 
 @register.simple_tag(takes_context=True)
 def chosen_theme(context: Context) -> str:
-    """Return the chosen theme; that of the system on pages without a request, such as that of an internal error."""
+    """Return the chosen theme; `system` on a page without a request, such as that of an internal error."""
     request = context.get("request")
     return languages.chosen_theme(request.COOKIES if request else {})
 
