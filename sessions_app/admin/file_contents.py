@@ -16,8 +16,11 @@ _BLOCK = '<pre class="audit-block" dir="auto" tabindex="0">{}</pre>'
 
 
 def file_text(artifact: Artifact) -> SafeString | str:
-    """Return the beginning of a text file, masked; for any other file a sentence that says to download it."""
-    text = _text_of(artifact)
+    """Return the beginning of a text file, masked; for any other file a sentence that says what to do."""
+    try:
+        text = _text_of(artifact)
+    except FileNotFoundError:
+        return _("The storage of the site does not have this file: somebody has deleted it there.")
     return _("No text: download the file.") if text is None else format_html(_BLOCK, text)
 
 
@@ -31,17 +34,21 @@ def file_changes(artifact: Artifact) -> SafeString | None:
         version__lt=artifact.version,
     )
     before = of_file.order_by("-version").first()
-    old, new = _text_of(before) if before else None, _text_of(artifact)
+    try:
+        old, new = _text_of(before) if before else None, _text_of(artifact)
+    except FileNotFoundError:
+        return None
     return None if old is None or new is None else changes_block(old, new)
 
 
 def _text_of(artifact: Artifact) -> str | None:
-    """Return the beginning of the file as text, masked; None when the file is no text or is missing."""
-    try:
-        with artifact.file.open("rb") as file:
-            beginning = file.read(MAX_BYTES)
-    except FileNotFoundError:
-        return None
+    """Return the beginning of the file as text, masked; None when the file is no text.
+
+    Raises:
+        FileNotFoundError: the storage does not have the file.
+    """
+    with artifact.file.open("rb") as file:
+        beginning = file.read(MAX_BYTES)
     is_text = preview_of(artifact.mime_type, artifact.size, beginning).kind not in ("image", "none")
     if not is_text:
         return None

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from django.db.models import F, FloatField, Value
+from django.db.models.functions import Greatest
 from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.safestring import SafeString
@@ -41,6 +43,7 @@ class Overview:
     sessions: list[dict[str, Any]]
     people: list[dict[str, Any]]
     plots: list[tuple[str, SafeString]]
+    counts_people: bool
     days: list[dict[str, Any]]
 
 
@@ -50,8 +53,9 @@ def load_overview(request: HttpRequest) -> Overview:
     last = local_day()
     days = load_days(figures, last, DAYS)
     today, all_days = days[last], DayAmounts.sum(days.values())
+    counts_people = not remits_of(request)  # The number of people is a sum over all apps.
     return Overview(
-        tiles=_tiles_of(today, last, with_people=not remits_of(request)),
+        tiles=_tiles_of(today, last, counts_people=counts_people),
         outcomes=_outcomes_of(today, last),
         open_work=load_tiles(request),
         tools=_tools(today, all_days, last),
@@ -59,19 +63,16 @@ def load_overview(request: HttpRequest) -> Overview:
         sessions=load_costly_sessions(request),
         people=_people(request, last),
         plots=_plots(days),
+        counts_people=counts_people,
         days=[_day_row(day, amounts) for day, amounts in reversed(days.items())],
     )
 
 
-def _tiles_of(today: DayAmounts, day: date, *, with_people: bool) -> list[Tile]:
-    """Return the tiles of a day.
-
-    The number of people is a sum over all apps, so that staff with remits do not get it.
-    """
+def _tiles_of(today: DayAmounts, day: date, *, counts_people: bool) -> list[Tile]:
     url = sessions_of(day, day)
     people = Tile(_("Active people"), _number(today.total(DayMetric.PEOPLE)), url)
     return [
-        *([people] if with_people else []),
+        *([people] if counts_people else []),
         Tile(
             _("Time to first word"), _first_word(today, 0.5), invocations_of(day),
             _("95%%: %s") % _first_word(today, 0.95),
@@ -130,25 +131,21 @@ def _cost_or_why_not(cost: float, model: str) -> str:
 
 
 def _people(request: HttpRequest, day: date) -> list[dict[str, Any]]:
-    """Return the people who have used most today, with the share of their budget; empty when there is no budget."""
-    budgets = conf()
-    order = "-cost" if budgets.cost_per_person else "-tokens"
-    if not (budgets.tokens_per_person or budgets.cost_per_person):
+    """Return the people who have used the largest shares of their budgets today; empty when there is no budget."""
+    budgets = {"tokens": conf().tokens_per_person, "cost": conf().cost_per_person}
+    shares = [F(name) * Value(1 / budget, FloatField()) for name, budget in budgets.items() if budget]
+    if not shares:
         return []
+    largest = Greatest(*shares, Value(0.0), output_field=FloatField())
     used = within_remits(request, PersonUsage.objects.filter(day=day), OF_USER)
     return [
         {
             "name": row.user.get_username(), "tokens": _number(row.tokens), "cost": format_cost(row.cost),
-            "share": _share(row, budgets.tokens_per_person, budgets.cost_per_person),
+            "share": round(100 * row.share),
             "url": sessions_of(day, day, user=row.user.get_username()),
         }
-        for row in used.select_related("user").order_by(order)[:MAX_SERIES]
+        for row in used.annotate(share=largest).select_related("user").order_by("-share")[:MAX_SERIES]
     ]  # fmt: skip
-
-
-def _share(row: PersonUsage, tokens: int, cost: float) -> int:
-    shares = [row.tokens / tokens if tokens else 0, row.cost / cost if cost else 0]
-    return round(100 * max(shares))
 
 
 def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:

@@ -35,7 +35,8 @@ from sessions_app.invocations.correct_state import correct_state
 from sessions_app.masking import mask
 from sessions_app.models import AccessKind, ActionKind, Event, Session
 
-MAX_CORRECTED = 20
+MAX_CORRECTED = 100
+"""Most keys that one event corrects."""
 
 
 class StateCorrectionMixin(RecordedActsMixin):
@@ -64,12 +65,15 @@ class StateCorrectionMixin(RecordedActsMixin):
         unmask_if_granted(request, session.pk)
         proposed = _before(session, request.GET.get("undo", ""))
         query = request.POST if request.method == "POST" else request.GET
-        keys = list(query.getlist("key") if proposed is None else proposed)[:MAX_CORRECTED]
-        if new := query.get("new", "").strip():
-            keys.append(new)
+        chosen = query.getlist("key") if proposed is None else proposed
+        keys = list(dict.fromkeys(filter(None, [*chosen, query.get("new", "").strip()])))
         if not keys:
             return self._correction_page(request, session, values=read_values(session.pk))
-        values = read_values(session.pk, list(dict.fromkeys(keys)), MAX_VALUE_LENGTH)
+        if len(keys) > MAX_CORRECTED:
+            text = _("At most %s keys can be corrected at once: choose fewer.") % MAX_CORRECTED
+            messages.error(request, text)
+            return HttpResponseRedirect(request.path)
+        values = read_values(session.pk, keys, MAX_VALUE_LENGTH)
         if refusal := _why_not(request, session, values, proposed):
             messages.error(request, refusal)
             return HttpResponseRedirect(request.path)

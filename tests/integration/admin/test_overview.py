@@ -140,6 +140,17 @@ def test_people_near_their_budget_are_listed(staff: Client, person: User, settin
     assert "Budgets of people today" not in read(staff, list_url("dayfigure"))
 
 
+def test_people_are_ordered_by_the_larger_share_of_their_budgets(staff: Client, settings: Any) -> None:
+    settings.ADK = {**settings.ADK, "tokens_per_person": 1000, "cost_per_person": 10.0}
+    used = {"talker": (990, 0.0), "spender": (0, 9.8), **{f"other{n}": (20, 0.2 + n / 100) for n in range(6)}}
+    for name, (tokens, cost) in used.items():
+        user = User.objects.create_user(name)
+        PersonUsage.objects.create(user=user, day=TODAY(), tokens=tokens, cost=cost)
+    html = read(staff, list_url("dayfigure"))
+    shares = re.findall(r"user=(\w+).*?(\d+)%", html.split("Budgets of people today")[1], re.DOTALL)
+    assert shares[:3] == [("talker", "99"), ("spender", "98"), ("other5", "2")]
+
+
 def test_the_overview_has_the_apps_of_the_remit_only(staff: Client, person: User) -> None:
     group = Group.objects.create(name="Shop")
     User.objects.get(username="staff").groups.add(group)
@@ -148,7 +159,9 @@ def test_the_overview_has_the_apps_of_the_remit_only(staff: Client, person: User
     add(DayMetric.TOKENS, 1000, "pilot", app="travel")
     add(DayMetric.PEOPLE, 5, app="")
     html = read(staff, list_url("dayfigure"))
-    assert tile(html, "Tokens")[0] == "7" and "pilot" not in html and "Active people" not in html
+    assert tile(html, "Tokens")[0] == "7" and "pilot" not in html
+    assert "Active people" not in html and "<th>People</th>" not in html
+    assert "<td>5</td>" not in html
 
 
 def test_names_of_agents_and_tools_are_inert_in_tables_and_plots(staff: Client) -> None:

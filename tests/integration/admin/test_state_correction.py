@@ -170,6 +170,19 @@ def test_a_correction_is_undone_by_another_one(client: Client, staff: User, sess
     assert Event.objects.filter(session=session).latest("seq").seq == seq + 1
 
 
+def test_a_correction_of_many_keys_is_whole_and_of_too_many_is_refused(
+    client: Client, staff: User, session: Session
+) -> None:
+    many = [f"k{number}" for number in range(100)]
+    Session.objects.filter(pk=session.pk).update(state=dict.fromkeys(many, 1))
+    form = form_of(client, url_of(session, *many)) | {f"value-{number}": "2" for number in range(100)}
+    client.post(url_of(session, *many), form)
+    event = Event.objects.filter(session=session).latest("seq")
+    assert event.body["actions"]["stateDelta"] == dict.fromkeys(many, 2)
+    refused = client.get(url_of(session, *many, new="one"), follow=True)
+    assert "At most 100 keys" in told(refused)
+
+
 @pytest.mark.parametrize(
     "value",
     ["", "red", "NaN", "[1,", '"\\u0000"', '"\\ud800"', "[" * 20_000, "9" * 5_000],
