@@ -1,4 +1,4 @@
-"""Addresses under an answer: its text to copy, and the person's opinion of it."""
+"""Views behind the buttons under an answer: the text to copy, and the person's feedback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT = "text/plain; charset=utf-8"
 @require_GET
 @login_required
 async def answer_text(request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
-    """Return the text of an event as it was written, without thoughts."""
+    """Return the text of an event before any rendering, without thoughts."""
     session = await own_session_or_404(await request.auser(), session_id)
     row = await in_thread(session.events.filter(seq=seq).first)
     if row is None:
@@ -35,7 +35,7 @@ async def answer_text(request: HttpRequest, session_id: UUID, seq: int) -> HttpR
 @require_POST
 @login_required
 async def feedback(request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
-    """Store `rating` and `comment` of the person about an event; without a rating, withdraw them."""
+    """Store the person's `rating` and `comment` on an event. Without a rating, withdraw the feedback."""
     person = await request.auser()
     rating, comment = request.POST.get("rating", ""), request.POST.get("comment", "")
     try:

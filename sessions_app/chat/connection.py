@@ -27,7 +27,7 @@ from sessions_app.services.shared_state import remember_time_zone
 class Connection:
     """Lets the owner of a session in, within the limits, until the sign-in ends. The viewer sends the frames.
 
-    It is made in the task of its socket or stream, whose language, time zone and address it sets.
+    The constructor runs in the task of the socket or stream, and sets the language, time zone and address of that task.
 
     Args:
         scope: ASGI scope with the person, and with the session's id from the address.
@@ -52,7 +52,11 @@ class Connection:
         self._socket_id = ""
 
     async def open(self) -> None:
-        """Let the session's owner in. Everyone else gets a close code and nothing more."""
+        """Let the session's owner in.
+
+        Anyone else gets a close code and nothing more. The owner gets an `error` frame before the close code when too
+        many connections are open.
+        """
         if not self.user.is_authenticated:
             await self.viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
             return
@@ -73,7 +77,7 @@ class Connection:
             await self._remember_time_zone(session_status.app_name)
 
     def leave(self) -> None:
-        """Stop watching and give the place back. Running invocations go on."""
+        """Stop watching, and count the connection as closed. Running invocations go on."""
         if self.user.is_authenticated:
             self._sign_ins.unwatch(self._sign_in, self.viewer.on_signed_out)
             open_sockets().close(self._socket_id)
@@ -86,7 +90,7 @@ class Connection:
         return self.query("new")
 
     def query(self, name: str) -> str:
-        """Return a value of the address's query; empty without one."""
+        """Return the first value of a parameter of the query; empty without one."""
         values = parse_qs(self._scope.get("query_string", b"").decode("ascii", "replace"))
         return str(values.get(name, [""])[0])
 
@@ -100,7 +104,7 @@ class Connection:
             await in_thread(remember_time_zone, app_name, self.user.pk, zone)
 
     async def _count_open_socket(self) -> bool:
-        """Count this socket among the open ones. Closes the socket and returns False when too many are open."""
+        """Count this connection among the open ones. Close it and return False when too many are open."""
         opened = await open_sockets().open(quotas.open_sockets(self.user.pk, self.network))
         if isinstance(opened, str):
             self._socket_id = opened

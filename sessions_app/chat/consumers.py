@@ -23,13 +23,13 @@ from sessions_app.serving.asgi import AsgiScope, Receive, Send
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no type hints
-    """Handles the frames of the browser. A viewer sends the frames to the browser."""
+    """Handles the frames from the browser. The connection's viewer sends the frames to the browser."""
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Handle the socket's messages, one after the other.
 
-        Channels waits for messages of a channel layer as well, in tasks that take 3 KB for each socket. Here the hub
-        brings the news.
+        The method of Channels also waits for messages of a channel layer, in tasks that take 3 KB for each socket.
+        This consumer needs none of them, because the hub brings the news.
         """
         self.scope, self.base_send = scope, send
         with suppress(StopConsumer):
@@ -38,7 +38,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await asyncio.sleep(0)  # Other sockets have their turn between two frames of this one.
 
     async def connect(self) -> None:
-        """Accept the session's owner. Everyone else gets a close code and nothing more."""
+        """Accept the socket, then let the session's owner in. For anyone else the socket is closed."""
         self._connection = Connection(self.scope, send=self._send_frame, close=self.close)
         self._viewer = self._connection.viewer
         await self.accept()
@@ -61,9 +61,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             await self._viewer.fail(error)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Handle a frame. A frame that is bad or fails is answered with an `error` frame; the socket stays open.
+        """Handle a frame. A frame that is refused or fails is answered with an `error` frame; the socket stays open.
 
-        A `hello` that fails closes the socket, because the browser waits for `ready`.
+        The socket is closed after a frame that exceeds a limit, after a `hello` that fails, because the browser waits
+        for `ready`, and while PostgreSQL is away.
         """
         if self._viewer.has_ended or not await self._count_frame(text_data or ""):
             return

@@ -1,4 +1,4 @@
-"""Pages of a chat in a frame of another page of the site: what the template tag `adk_chat` shows."""
+"""Pages of a chat that the template tag `adk_chat` shows in a frame of another page of the site."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ async def new_session(request: HttpRequest, app_name: str) -> HttpResponseBase:
 
 @require_GET
 async def session_page(request: HttpRequest, app_name: str, session_id: UUID) -> HttpResponseBase:
-    """Return the page of the person's session with the app; redirect to a new session from any other.
+    """Return the page of a session that the person has with the app, or that does not exist yet.
 
-    The session need not exist yet: its first message creates it.
+    For any other session, redirect to a new one. The first message creates a session that does not exist.
     """
     if page := await _page_without_chat(request, app_name):
         return page

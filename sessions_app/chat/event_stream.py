@@ -1,7 +1,7 @@
 """Event stream: the frames to one browser tab as server-sent events, where a proxy blocks websockets.
 
-The browser sends its frames by HTTP, to `chat/frames.py`. `data:` of each event is a frame; the last event is `close`,
-with the code with which a socket would be closed.
+The browser sends its frames by HTTP, to `chat/frames.py`. The `data:` of each event is a frame. The last event is named
+`close`, and its `data:` is the close code that a websocket would have.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ HEARTBEAT_SECONDS = 5.0
 
 
 async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
-    """Serve the stream of a session, an ASGI application, until the browser leaves or the viewer closes the stream.
+    """Serve the stream of a session until the browser leaves or the viewer closes the stream. An ASGI application.
 
-    The address says what a `hello` frame says: `?after=<seq>`, and `list=1` for a page with the list of sessions.
+    The query has the fields of a `hello` frame: `?after=<seq>`, and `list=1` for a page with the list of sessions.
     """
     end = asyncio.Event()
 
     async def send_frame(frame: str) -> None:
-        # Sending nothing waits until the browser has room. A frame that waits is one text for all viewers of the
-        # session; encoded before the wait, each viewer would hold a copy.
+        # The empty body waits until the browser has room. Viewers that wait share the text of the frame. If it were
+        # encoded before the wait, each viewer would hold a copy.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         await send(
             {"type": "http.response.body", "body": b"data: %s\n\n" % frame.encode(), "more_body": True}

@@ -52,7 +52,7 @@ async def printable(request: HttpRequest, session_id: UUID) -> StreamingHttpResp
 
 
 def file_name(title: str, ending: str) -> str:
-    """Return a safe file name for a title, which may hold anything."""
+    """Return a file name for a title: control characters become spaces, reserved ones `_`, and the end is cut off."""
     visible = "".join(
         " " if unicodedata.category(character) in _INVISIBLE else character for character in title
     )
@@ -62,7 +62,7 @@ def file_name(title: str, ending: str) -> str:
 
 
 async def _own_session(request: HttpRequest, session_id: UUID) -> tuple[Session, SessionView]:
-    """Return the person's session with its user, and as the person sees it."""
+    """Return the session with the person as its `user`, and the view that the person has of it."""
     person = await request.auser()
     session = await own_session_or_404(person, session_id)
     session.user = person  # type: ignore[assignment]  # a signed-in user

@@ -28,13 +28,13 @@ from sessions_app.serving.artifact_files import find_artifact
 from sessions_app.thread_pools import download_threads
 
 MAX_LISTED_FILES = 200
-"""Versions of files that the list has: the newest."""
+"""Number of versions of files in the list, which has the newest."""
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 async def files(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-    """List the files of a session as a part of the page (GET), or store the file `file` in it (POST).
+    """Return the list of a session's files as a part of the page (GET), or store the upload `file` (POST).
 
     With `?new=<app>` the file creates the session if it does not exist yet.
     """
@@ -44,7 +44,7 @@ async def files(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
 @require_POST
 @login_required
 async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Delete the upload with `name` and `version`, which no message refers to yet."""
+    """Delete the upload with `name` and `version`, unless a message refers to it."""
     version = request.POST.get("version", "")
     number = int(version) if version.isdecimal() and len(version) < 10 else -1
     try:

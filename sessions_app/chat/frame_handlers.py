@@ -30,7 +30,7 @@ from sessions_app.rendering.questions import CHOICE_TOOL
 
 
 async def begin_session(first: Message, user: User, session_id: UUID, app_name: str, network: str) -> None:
-    """Create the session of a new chat for its first message, which is handled next. Idempotent.
+    """Create the session of a new chat, before its first message is handled. Idempotent.
 
     Raises:
         AdkError: the message cannot be sent, or begins no session.

@@ -31,14 +31,15 @@ BYTES_PER_CHARACTER = 4
 @require_POST
 @login_required
 async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Handle a frame, the body of the request; answer with a frame in reply and the status of its error, or 204.
+    """Handle the frame in the body of the request.
 
-    With `?new=<app>` a message creates the session if it does not exist yet.
+    The response is the frame in reply (200), nothing (204), an `error` frame with the status of the error, or 503
+    while PostgreSQL is away. With `?new=<app>` a message creates the session if it does not exist yet.
     """
     person, network, new_app = await request.auser(), client_network(request), request.GET.get("new", "")
     if not new_app:
         await own_session_or_404(person, session_id)
-    # Read up to the limit: a header may tell another length, or none.
+    # Read no further than the limit, whatever `Content-Length` says.
     body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
     if exceeded := exceeded_limit(body.decode(errors="replace"), person, network):
         return _reply(protocol.error_frame(exceeded.error), http_status(exceeded.error))

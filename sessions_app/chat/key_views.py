@@ -1,4 +1,4 @@
-"""Page of a person's API keys: make one, which is shown once, and revoke one."""
+"""Page of a person's API keys, where the person makes and revokes keys. A new key is shown once."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ LIFETIMES = {
     "365": gettext_lazy("1 year"),
     "": gettext_lazy("No end"),
 }
-"""Lifetimes that the page offers, by days."""
+"""Lifetimes that the page offers, by the number of days; the empty text is for a key that never expires."""
 RIGHTS = {
     Scope.READ.value: gettext_lazy("Read chats, files and jobs"),
     Scope.RUN.value: gettext_lazy("Send messages and files, stop and retry"),
     Scope.ANSWER.value: gettext_lazy("Answer questions and approvals"),
     Scope.MANAGE.value: gettext_lazy("Create, change and delete chats, schedules, keys and webhooks"),
 }
-"""Words for people, by scope."""
+"""Scopes of a key, as the page describes them."""
 PROPOSED = {"scopes": ["read", "run"], "days": "90"}
 """Choices that the page proposes for a new key."""
 
@@ -55,7 +55,7 @@ class KeyForm(forms.Form):
     days = forms.ChoiceField(choices=tuple(LIFETIMES.items()), required=False)
 
     def properties(self) -> KeyProperties:
-        """Return what the valid form asks for."""
+        """Return the properties of the key that the valid form describes."""
         days = self.cleaned_data["days"]
         return KeyProperties(
             name=self.cleaned_data["name"],

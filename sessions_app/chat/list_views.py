@@ -1,4 +1,4 @@
-"""Views of a person's sessions: the list, a search and the activity as parts of HTML, and changes by the person."""
+"""Views of a person's sessions: the list, a search and the activity as parts of a page, and changes by the person."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sessions_app.session_list.search import search_sessions
 @require_GET
 @login_required
 async def session_list(request: HttpRequest) -> HttpResponse:
-    """Return a page of the person's list, `?before=<cursor>`, `?archived`, `?rows=`; or a search's, `?q=<words>`."""
+    """Return the part of the person's list that the query asks for, see `list_page_of`; 400 for a bad query."""
     person = await request.auser()
     try:
         page = await list_page_of(person, request)
@@ -37,7 +37,10 @@ async def session_list(request: HttpRequest) -> HttpResponse:
 
 
 async def list_page_of(person: User, request: HttpRequest) -> SessionListPage:
-    """Return the part of the person's list that the address asks for.
+    """Return the part of the person's list that the query asks for.
+
+    `?q=<words>` asks for the sessions that a search finds. Otherwise `?archived` chooses the archive,
+    `?before=<cursor>` a further page, and `?rows=<number>` a longer one.
 
     Raises:
         InvalidInputError: the cursor or the number of rows cannot be read.

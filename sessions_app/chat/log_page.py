@@ -41,8 +41,8 @@ class LogPage:
             event on the page also has the message's `text` and its time `at` (seconds since the epoch).
         feedback: the owner's opinions of these events, by `seq`.
         has_jobs: True when an event shows the card of a job.
-        forks: where the whole log has alternatives; of the newest page only.
-        was_rewound: True when the log has a rewind; of the newest page only.
+        forks: forks of the whole log. Only the newest page has them.
+        was_rewound: True when the whole log has a rewind. Only the newest page knows.
     """
 
     articles: list[SafeString]
@@ -77,7 +77,7 @@ EMPTY_PAGE = LogPage([], 0, False, [], {}, has_jobs=False)
 
 
 async def newest_page(session: Session, reader: User) -> LogPage:
-    """Return the end of the log up to `session.last_seq`, and also the invocations without events."""
+    """Return the newest events up to `session.last_seq`, with the open and the recent invocations without events."""
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     events = await _last_events(session, session.last_seq, rewinds)
     oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None
@@ -89,21 +89,21 @@ async def newest_page(session: Session, reader: User) -> LogPage:
 
 
 async def older_page(session: Session, reader: User, before: int) -> LogPage:
-    """Return the page before the event with `seq` `before`."""
+    """Return the page with the events before the `seq` `before`."""
     rewinds = await in_thread(find_rewinds, session.pk)
     events = await _last_events(session, before - 1, rewinds)
     return await _log_page(session, reader, events, Q(pk__in=()))
 
 
 async def _last_events(session: Session, until: int, rewinds: Rewinds) -> list[Event]:
-    """Return the events of a page, newest first, and one more if there is one."""
+    """Return the events of a page, newest first, and one more if the log has older ones."""
     events = without_rewound(session.events.filter(seq__lte=until), rewinds).order_by("-seq")
     wanted = events.only("seq", "body", "invocation_id", "happened_at", "session_id")
     return await fetch_rows(wanted[: PAGE_EVENTS + 1])
 
 
 def _is_rewound(session: Session, rewinds: Rewinds) -> Q:
-    """Return a filter for rewound invocations, those without events included."""
+    """Return a filter for rewound invocations, with and without events."""
     rewound: list[Q] = []
     for part in rewinds.ranges:
         if part.at is None:
@@ -116,7 +116,11 @@ def _is_rewound(session: Session, rewinds: Rewinds) -> Q:
 
 
 async def _log_page(session: Session, reader: User, newest_first: list[Event], others: Q) -> LogPage:
-    """Return the page of some events, with their invocations and others."""
+    """Return the page of the events, with their invocations and those that the filter `others` finds.
+
+    Args:
+        newest_first: the events of the page, and possibly an older one, which only shows that the log goes on.
+    """
     view = SessionView.of(session, reader)
     events = newest_first[:PAGE_EVENTS][::-1]
     readable = [event_to_show(event.body) for event in events]

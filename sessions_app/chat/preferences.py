@@ -1,4 +1,4 @@
-"""Language and theme that a person has chosen. The browser keeps them in cookies, so that the sign-in page has them."""
+"""Language and theme that a person has chosen, kept in cookies: the sign-in page needs them, too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ A_YEAR = 365 * 86_400
 
 @require_POST
 def save_preferences(request: HttpRequest) -> HttpResponseBase:
-    """Keep `language` and `theme`, each if it is one of those offered; redirect to the page `next` of this site."""
+    """Set the cookies of `language` and `theme`, and redirect to the page `next` of this site.
+
+    A language or theme that the site does not offer is ignored.
+    """
     response = set_language(request)
     theme = request.POST.get("theme", "")
     if theme in THEMES:

@@ -18,7 +18,7 @@ from sessions_app.sentences import in_language
 PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
-"""Nobody is signed in, or the sign-in has ended: signed out, deactivated, another password."""
+"""Nobody is signed in, or the sign-in has ended by a sign-out, a deactivation or a new password."""
 CLOSE_NOT_FOUND = 4404
 CLOSE_TOO_SLOW = 4408
 CLOSE_TOO_LARGE = 4413
@@ -62,8 +62,8 @@ class Message(ClientFrame):
     Attributes:
         text: may be empty when there are files.
         files: uploads of the session. Their bytes came by HTTP.
-        replaces: id of the invocation whose message this one replaces. It and all invocations after it are rewound
-            (contract R3). Refused with `conflict` while an invocation runs or is queued.
+        replaces: id of the invocation whose message this one replaces. The session is rewound to before this invocation
+            (contract R3). The frame is refused with `conflict` while an invocation runs or is queued.
     """
 
     type: Literal["message"]
@@ -74,7 +74,7 @@ class Message(ClientFrame):
 
 
 class Switch(ClientFrame):
-    """Bring back the alternative of which the event `seq` is part: an earlier or later version of a message.
+    """Bring back the alternative that the event `seq` is part of.
 
     Refused with `conflict` while an invocation runs or is queued.
     """
@@ -132,8 +132,8 @@ class Confirm(ClientFrame):
 
     Attributes:
         payload: the whole payload of the answer.
-        changes: values of the question's payload that the person has changed, by name, in place of the whole payload
-            of a yes. The other values are the question's. A payload that is no object has the name "".
+        changes: with a yes, in place of `payload`: the values of the question's payload that the person has changed,
+            by name. The other values stay as in the question. A payload that is no object has the name "".
         for_session: True to allow the later calls of the tool in the session, too, if the question offers that.
     """
 
@@ -198,10 +198,10 @@ client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
 
 
 def parse(text: str | bytes | None) -> AnyClientFrame:
-    """Return the client frame of a text, or of the bytes of one; None stands for binary data.
+    """Return the client frame of a text, as characters or UTF-8; None stands for a binary message of a websocket.
 
     Raises:
-        InvalidInputError: the text is no frame.
+        InvalidInputError: the text is no frame, or the message is binary.
     """
     if text is None:
         raise InvalidInputError("Send frames as text with JSON, not as binary data.")
@@ -214,7 +214,7 @@ def parse(text: str | bytes | None) -> AnyClientFrame:
 
 
 def reply_id(frame: AnyClientFrame) -> str | None:
-    """Return the id that an error in reply to the frame names; only messages have one."""
+    """Return the id by which an `error` frame refers to this frame; None for a frame that is no message."""
     return frame.id if isinstance(frame, Message) else None
 
 

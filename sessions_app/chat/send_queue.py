@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 
 logger = logging.getLogger(__name__)
 MAX_QUEUED_CHARACTERS = 256 * 1024
-"""Characters queued for a socket that does not read. The last frame accepted may exceed it."""
+"""Limit on the characters queued for a socket that does not read. The last accepted frame may exceed the limit."""
 
 
 class SendQueue:
-    """Sends frames in order. It fills only on servers whose `send` waits for a slow reader, which ASGI allows.
+    """Sends frames in order. The queue fills only on servers whose `send` waits for a slow reader, as ASGI allows.
 
     Args:
         send: sends a frame, and returns when the socket has room for the next one.
@@ -42,7 +42,7 @@ class SendQueue:
         return True
 
     async def drained(self, seconds: float | None = None) -> bool:
-        """Wait until every frame is sent, at most so many seconds. Returns False when some are left."""
+        """Wait until every frame is sent, for at most `seconds`. Returns False when frames are left."""
         if self._sending is not None:
             await asyncio.wait([self._sending], timeout=seconds)
         return not self._frames and (self._sending is None or self._sending.done())

@@ -1,4 +1,4 @@
-"""Sharing of a session: the owner's dialog about its link, and the page that people of the site read by it."""
+"""Sharing of a session: the owner's dialog about the share link, and the page that the link leads to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sessions_app.transcripts.page import stream_page
 @require_http_methods(["GET", "POST"])
 @login_required
 async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Return the part of a page about the session's link (GET); make the link first (POST)."""
+    """Return the dialog about the session's link (GET); make the link first (POST)."""
     person = await request.auser()
     session = await _shareable_session(person, session_id)
     if request.method == "GET":
@@ -42,7 +42,7 @@ async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @require_POST
 @login_required
 async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Revoke the session's link; return the part of a page that says so."""
+    """Revoke the session's link; return the dialog without a link."""
     person = await request.auser()
     session = await _shareable_session(person, session_id)
     links = ShareLink.objects.filter(session=session)

@@ -42,7 +42,7 @@ class Viewer:
 
     An event that follows the last one sent (`_seq`) is passed on; across a gap the viewer reads PostgreSQL. When the
     browser does not read and the send queue is full, the viewer stops watching until the queue is drained, then
-    greets the browser again. It also does so when notices were lost.
+    greets the browser again. The viewer also greets again when notices were lost.
 
     Args:
         send: sends a frame, and returns when the socket has room for the next one.
@@ -65,7 +65,7 @@ class Viewer:
         self._user_id = user.pk
         self.encoder = BrowserEncoder(Reader.of(user))
         self._close = close
-        # Kept, because a socket may leave after the process has closed its hub; `live()` would start another one.
+        # A socket may leave after the process has closed its hub. `live()` would then start another hub.
         self._hub, self._list_news = live().hub, live().list_news
         self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
         self._is_paused = False
@@ -79,14 +79,14 @@ class Viewer:
         self._next_greeting_at = 0.0
         self._greeting: asyncio.Task[None] | None = None
         self._greeting_turn = asyncio.Lock()
-        # News before the first status would be of a session that may not be the person's.
+        # No news is sent before the first status shows that the session is the person's.
         self._is_greeted = False
         self._notices_meanwhile: list[tuple[Notice, str]] | None = None  # None except during a greeting.
 
     async def on_hello(self, after: int) -> None:
-        """Greet the browser, which has the events up to `after`; events that this socket has sent are not sent again.
+        """Greet the browser, which has the events up to `after`. Events that this socket has sent are not sent again.
 
-        Greetings that follow too closely are one later greeting, however many the browser asks for.
+        All greetings that the browser asks for within `GREETING_SECONDS` of the last one become one later greeting.
         """
         wait = self._next_greeting_at - time.monotonic()
         if wait <= 0:
@@ -128,7 +128,7 @@ class Viewer:
         if self.is_new:
             self._on_created()
             return
-        # Read after the status, so that these include the jobs that the status counts as active.
+        # Read after the status, so that the jobs include all that the status counts as active.
         jobs = [job_notice(job) for job in await open_and_recent_jobs(self._session_id)]
         schedules = [schedule_notice(task) for task in await tasks_of_session(self._session_id)]
         hub.drop_ended_text(self._session_id, streaming, session_status)
@@ -246,12 +246,12 @@ class Viewer:
             self._catching_up = self._create_task(self._catch_up())
 
     def on_text(self, chunk: TextChunk, frame: str) -> None:
-        """Send streamed text; the first greeting sends all of it at its end."""
+        """Send streamed text; nothing before the first greeting, which sends the whole text at its end."""
         if self._is_greeted:
             self.post(frame)
 
     def on_notice(self, notice: Notice, frame: str) -> None:
-        """Send a notice, during a greeting also at its end."""
+        """Send a notice. A notice that comes during a greeting is sent after the status, too."""
         if self._notices_meanwhile is not None:
             self._notices_meanwhile.append((notice, frame))
         if self._is_greeted:
@@ -259,7 +259,7 @@ class Viewer:
             self.post(frame)
 
     def on_status(self, session_status: event_log.SessionStatus) -> None:
-        """Catch up, and greet again when two ticks in a row disagree with the browser: notices were lost."""
+        """Catch up, and greet again when notices were lost: see `KnownWork.has_missed`."""
         self.on_log_position(session_status.last_seq)
         if self._known_work.has_missed(session_status):
             self._create_task(self.greet(self._seq))
@@ -323,7 +323,7 @@ class Viewer:
 
 
 def log_failure(session_id: UUID, error: Exception) -> str:
-    """Log an unexpected error; return the reference under which the log has it."""
+    """Log an unexpected error under a new reference, which is returned."""
     reference = uuid4().hex[:8]
     logger.error("Serving session %s failed (reference %s)", session_id, reference, exc_info=error)
     return reference

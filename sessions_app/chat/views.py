@@ -1,4 +1,4 @@
-"""Pages of the chat: home, one session, older events. Other people's sessions answer 404."""
+"""Pages of the chat: home, one session, older events. The session of another person is answered with 404."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def home(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 async def start(request: HttpRequest) -> HttpResponse:
-    """Redirect to where a person begins after signing in: a new chat if the site has one app, else the home page."""
+    """Redirect a person who has signed in: to a new chat if the site has one app, else to the home page."""
     apps = list(agent_registry.apps())
     return redirect("chat:new", apps[0]) if len(apps) == 1 else redirect("chat:home")
 
@@ -80,7 +80,7 @@ async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
 async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Return one session with its newest events, beside the list of the person's sessions.
 
-    With `?new=<app>` the session need not exist yet, or have more than files.
+    With `?new=<app>` the session need not exist yet. One that has files and no message is still a new chat.
     """
     person = await request.auser()
     new_app = request.GET.get("new", "")
@@ -142,7 +142,7 @@ async def context_of_session(person: User, session: Session, is_new: bool) -> di
 
 
 async def _audit_url(person: User, session: Session) -> str:
-    """Return the address of the session's page in the admin; empty for those who may not read it."""
+    """Return the address of the session's page in the admin; empty for a person who may not read the page."""
     is_staff = getattr(person, "is_staff", False)
     if not (
         is_staff and isinstance(person, PermissionsMixin) and await in_thread(person.has_perms, READ_AUDIT)
@@ -155,19 +155,22 @@ async def _audit_url(person: User, session: Session) -> str:
 
 
 async def _visible_state(session: Session) -> list[tuple[str, str]]:
-    """Return the session's and the person's state as pairs of words. The app's state is everybody's and left out."""
+    """Return the keys of the session's and the person's state with their values in one line each.
+
+    The state of the app is left out, because it belongs to everybody.
+    """
     items = sorted((await in_thread(state_of_person, session)).items())
     return [(key, one_line(value)) for key, value in items if value is not None]
 
 
 def _banner() -> str:
-    """Return the site's sentence for every page."""
+    """Return the sentence that the site shows on every page; empty without one."""
     banner: str = getattr(settings, "ADK_BANNER", "")
     return banner
 
 
 def _agent_problems(person: User) -> list[str]:
-    """Return a sentence for each agent that cannot be loaded, for staff, and for everybody in development."""
+    """Return a sentence for each agent that cannot be loaded, to staff and, in development, to everybody."""
     if conf().reload_agents or getattr(person, "is_staff", False):
         return list(agent_registry.registry().problems.values())
     return []
