@@ -1,4 +1,4 @@
-"""Signals of Django's accounts, passed to the sign-ins of all processes: signing out, a changed or deleted account,
+"""Signals of Django's accounts, passed on to the sign-ins of all processes: a sign-out, a changed or deleted account,
 a changed key.
 """
 
@@ -23,7 +23,7 @@ CHECKED_FIELDS = {"password", "is_active", "is_staff", "is_superuser"}
 
 
 def follow_accounts() -> None:
-    """Connect the signals; a process that serves sockets does so once."""
+    """Connect the signals. A process that serves sockets calls this once."""
     user_logged_out.connect(_on_sign_out)
     post_save.connect(_on_save, sender=get_user_model())
     post_delete.connect(_on_delete, sender=get_user_model())
@@ -56,13 +56,16 @@ def check_person(user_pk: Any) -> None:
 
 
 def _publish(publish: Callable[[str], Coroutine[Any, Any, None]], subject: str) -> None:
-    """Publish from a request's thread. A command has no event loop: the slow tick finds what it changes."""
+    """Publish from the thread of a request. A command has no event loop: the slow tick finds its changes."""
     if threads.calling_loop() is not None:
         threads.run(publish(subject))
 
 
 async def _end_session(session_digest: str) -> None:
-    """End the session's sign-in in all processes. Django deletes the session only after the signal."""
+    """End the session's sign-in in all processes.
+
+    A check would still find the session valid, because Django deletes it only after the signal.
+    """
     live().sign_ins.end_session(session_digest)
     live().relay.send_sign_out(session_digest)
 

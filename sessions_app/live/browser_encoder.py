@@ -14,21 +14,21 @@ from sessions_app.services.session_service import CommittedEvent
 
 @dataclass(frozen=True)
 class BrowserEncoder:
-    """Makes the websocket messages for a reader, with the HTML of events, text and cards."""
+    """Makes the frames for a reader, with the HTML of events, text and cards."""
 
     reader: Reader
     shows_blocks: ClassVar[bool] = True
 
     def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str | None:
-        """Return the message of an event; None when its HTML takes long to make."""
+        """Return the frame of an event; None when its HTML takes long to make."""
         view = SessionView(committed.session_id, committed.app_name, self.reader)
         html = html_now(view, committed.seq, committed.event, committed.body)
         return None if html is None else EventFrame(committed.seq, committed.body, html, rewound_from).json()
 
     def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
-        """Return the message of a piece of a growing text."""
+        """Return the frame of a piece of a growing text."""
         return PartialFrame.of_chunk(chunk, blocks).json()
 
     def notice_frame(self, notice: Notice) -> str:
-        """Return the message of a notice."""
+        """Return the frame of a notice."""
         return notice.json_for(self.reader)

@@ -13,12 +13,12 @@ M = TypeVar("M", bound=Model)
 
 
 def columns_of(row: Model, names: Iterable[str]) -> dict[str, Any]:
-    """Return the columns by name; times and UUIDs as texts."""
+    """Return the values of the columns by name, with times and UUIDs as texts."""
     return {name: _json_value(getattr(row, name)) for name in names}
 
 
 def row_of(model: type[M], columns: Mapping[str, Any]) -> M:
-    """Return a row that has these columns only."""
+    """Return a row with the values that `columns_of` has returned, and the defaults of all other columns."""
     fields = {field.attname: field for field in model._meta.concrete_fields}
     return model(**{name: fields[name].to_python(value) for name, value in columns.items()})
 

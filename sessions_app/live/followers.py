@@ -1,7 +1,7 @@
-"""Followers: topics that other processes follow, by which news goes only to processes that have a use for it.
+"""Followers: the topics that other processes follow. News of a topic goes only to its followers.
 
-A topic is a session or a person. Each process tells all others what it follows; a process that tells nothing for a
-while is forgotten.
+A topic is a session or a person. Each process tells all others which topics it follows. A process that has told nothing
+for `FORGET_SECONDS` is forgotten.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 FORGET_SECONDS = 90.0
-"""Silence after which a process is forgotten: three of the lists that it sends were lost."""
+"""Silence after which a process is forgotten: three lists of its topics in a row have not arrived."""
 
 
 def session_topic(session_id: UUID) -> str:
@@ -27,13 +27,13 @@ def person_topic(user_id: Any) -> str:
 
 
 def session_of(topic: str) -> UUID | None:
-    """Return the session of a topic; None for another topic."""
+    """Return the session of a topic; None for the topic of a person."""
     kind, _, name = topic.partition(":")
     return UUID(name) if kind == "session" else None
 
 
 class Followers:
-    """Other processes, by the address at which each receives news, and what each follows."""
+    """Other processes, by the channel at which each receives news, and the topics that each follows."""
 
     def __init__(self) -> None:
         self._topics: dict[str, set[str]] = {}
@@ -49,7 +49,7 @@ class Followers:
         return self._followers.get(topic, ())
 
     def add(self, process: str, topics: Iterable[str]) -> set[str]:
-        """Note that a process follows topics; return those that are new."""
+        """Note that a process follows topics; return the topics that it did not follow before."""
         known = self._topics.setdefault(process, set())
         self._heard_at[process] = time.monotonic()
         added = {*topics} - known
@@ -67,18 +67,18 @@ class Followers:
                 del self._followers[topic]
 
     def replace(self, process: str, topics: Collection[str]) -> set[str]:
-        """Note all topics that a process follows; return those that are new."""
+        """Note all topics that a process follows; return the topics that it did not follow before."""
         self.remove(process, self._topics.get(process, set()) - {*topics})
         return self.add(process, topics)
 
     def forget(self, process: str) -> None:
-        """Forget a process, which has ended."""
+        """Forget a process that has ended."""
         self.remove(process, self._topics.get(process, ()))
         self._topics.pop(process, None)
         self._heard_at.pop(process, None)
 
     def forget_silent(self) -> None:
-        """Forget the processes that have told nothing for a while."""
+        """Forget the processes that have told nothing for `FORGET_SECONDS`."""
         silent_since = time.monotonic() - FORGET_SECONDS
         for process in [process for process, at in self._heard_at.items() if at < silent_since]:
             self.forget(process)

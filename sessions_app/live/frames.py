@@ -1,4 +1,4 @@
-"""Server frames: the websocket messages to the browser, one dataclass for each type."""
+"""Server frames: the frames to the browser, one dataclass for each type."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ VERSION = 1
 
 
 class ServerFrame:
-    """Base of the server frames. Subclasses are dataclasses whose fields are the fields of the message."""
+    """Base of the server frames. Subclasses are dataclasses whose fields are the fields of the JSON."""
 
     type: ClassVar[str]
 
     def json(self) -> str:
-        """Return the websocket message, without the fields that are None."""
+        """Return the frame as JSON, without the fields that are None."""
         return _message(self.type, vars(self))
 
 
 class NoticeFrame(ServerFrame):
-    """Base of the frames that every process renders for the readers whom it serves."""
+    """Base of the frames that each process renders for its own readers."""
 
     def plain_fields(self) -> dict[str, Any]:
-        """Return the fields without `columns`, the values of the row from which cards are rendered."""
+        """Return the fields without `columns`, from which the card is rendered."""
         return {name: value for name, value in vars(self).items() if name != "columns"}
 
     def fields_for(self, reader: Reader) -> dict[str, Any]:
-        """Return the fields of the message in the language and the time zone of the reader."""
+        """Return the fields of the JSON in the language and the time zone of the reader."""
         return vars(self)
 
     def json_for(self, reader: Reader) -> str:
-        """Return the websocket message for the reader, without the fields that are None."""
+        """Return the frame as JSON for the reader, without the fields that are None."""
         return _message(self.type, self.fields_for(reader))
 
 
@@ -68,7 +68,7 @@ class EventFrame(ServerFrame):
     rewound_from: int | None = None
 
     def json(self) -> str:
-        """Return the websocket message, with the event as its person may have it."""
+        """Return the frame as JSON, with the event in the form that its person may have."""
         body = public_body(self.body)
         rewound = "" if self.rewound_from is None else f',"rewound_from":{self.rewound_from}'
         return (
@@ -79,13 +79,13 @@ class EventFrame(ServerFrame):
 
 @dataclass(frozen=True)
 class PartialFrame(ServerFrame):
-    """Text that an event will have, as far as it has been streamed.
+    """A piece of streamed text, which an event will have.
 
     Attributes:
         lease: fencing token of the lease that the text was streamed under.
-        offset: start of the text, in UTF-16 code units from the start of the event's text (or thoughts).
+        offset: start of the piece, in UTF-16 code units from the start of the event's text (or thoughts).
         thought: True for thoughts, None for text.
-        blocks: HTML of the text's Markdown blocks that have ended; None when no block has.
+        blocks: HTML of the Markdown blocks that have ended since the last frame; None without any.
     """
 
     type = "partial"
@@ -148,7 +148,7 @@ class JobFrame(NoticeFrame):
     """A job with its progress and its question.
 
     Attributes:
-        columns: what the card shows, as `columns_of` returns it. The message has the HTML of the card instead.
+        columns: columns of the job that its card shows, by `columns_of`. The JSON has the HTML of the card instead.
     """
 
     type = "job"
@@ -181,8 +181,8 @@ class ScheduleFrame(NoticeFrame):
     """A scheduled task.
 
     Attributes:
-        columns: what the card shows, as `columns_of` returns it. The message has the HTML of the card instead, and the
-            recurrence in words.
+        columns: columns of the task that its card shows, by `columns_of`. The JSON has the HTML of the card instead,
+            and the recurrence in words.
     """
 
     type = "schedule"
@@ -204,7 +204,7 @@ class ScheduleFrame(NoticeFrame):
 
 @dataclass(frozen=True)
 class CallFrame(NoticeFrame):
-    """The end of a call while other calls of its step still run. The event that answers them all follows.
+    """The end of a call, while other calls of its step still run. One event with all responses follows.
 
     Attributes:
         id: id of the call.
@@ -233,7 +233,7 @@ class ReadyFrame(ServerFrame):
     """The answer to `hello`: the session's status. The events after the browser's last one follow.
 
     Attributes:
-        reader: the person for whom the jobs and scheduled tasks are rendered.
+        reader: the reader for whom the jobs and scheduled tasks are rendered.
         invocation: id and status of the running or first queued invocation.
     """
 
@@ -247,7 +247,7 @@ class ReadyFrame(ServerFrame):
     reader: Reader = SITE_READER
 
     def json(self) -> str:
-        """Return the websocket message; fields that are None are null."""
+        """Return the frame as JSON. Unlike those of other frames, fields that are None become null."""
         invocation = self.invocation and {"id": self.invocation[0], "status": self.invocation[1]}
         fields = {
             "session": str(self.session),
@@ -261,11 +261,11 @@ class ReadyFrame(ServerFrame):
 
 @dataclass(frozen=True)
 class ErrorFrame(ServerFrame):
-    """A refused frame.
+    """An error: a refused client frame, or a failure.
 
     Attributes:
         message: a sentence for the person.
-        in_reply_to: client id of the refused message; None for other frames.
+        in_reply_to: client id of the message that was refused or failed; None for any other error.
     """
 
     type = "error"

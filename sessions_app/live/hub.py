@@ -34,7 +34,7 @@ class Encoder(Protocol):
         """True when the frames of text have the HTML of finished blocks."""
 
     def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str | None:
-        """Return the frame of an event; None when it takes long to make: the watchers read the event's row."""
+        """Return the frame of an event; None when it takes long to make, so that each watcher reads the event's row."""
 
     def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
         """Return the frame of a piece of a growing text."""
@@ -49,7 +49,7 @@ class Encoder(Protocol):
 class Watcher(Protocol):
     """Reader of one session's news: a tab, the stream of a program, or a terminal.
 
-    The hub calls the methods on its event loop, so that none may block. `frame` is what `encoder` has made of the news.
+    The hub calls the methods on its event loop, so none of them may block. `encoder` has made each `frame`.
     """
 
     @property
@@ -88,7 +88,7 @@ class Outbox(Protocol):
         """Send a change of an invocation, a job or a scheduled task."""
 
     def follow(self, session_id: UUID) -> None:
-        """Ask for the news of the session from now on, and for its text so far; called again, for the text again."""
+        """Ask for the news of the session from now on, and for its text so far. A repeated call asks for the text."""
 
     def unfollow(self, session_id: UUID) -> None:
         """Ask for no more news of the session."""
@@ -129,8 +129,8 @@ class Hub:
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
         """Remove a watcher.
 
-        With the last one the text of other processes goes, too: the slow tick checks watched sessions only, so
-        nothing would tell when that text ends.
+        With the last watcher the text of other processes is dropped, too. The slow tick checks watched sessions only,
+        so that nothing would tell when such a text has ended.
         """
         self._watchers[session_id].discard(watcher)
         if not self._watchers[session_id]:
@@ -145,7 +145,7 @@ class Hub:
     def expect(self, session_id: UUID, on_created: Callable[[], None]) -> None:
         """Call `on_created` once, at the first news of a session that does not exist yet.
 
-        Nobody owns the session yet, so the caller gets the fact only, and none of its news. Idempotent.
+        The news itself is not passed on, because the session may become another person's. Idempotent.
         """
         self._expecting[session_id].add(on_created)
         self._outbox.follow(session_id)
@@ -198,7 +198,7 @@ class Hub:
                     watcher.on_log_position(seq)
 
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
-        """Publish text of a partial event, with U+FFFD where no socket could send it.
+        """Publish text of a partial event. U+FFFD takes the place of characters that no socket can send.
 
         The first piece goes out immediately, the others at the next flush.
         """
@@ -215,7 +215,7 @@ class Hub:
             self._send_pending(session_id, growing)
         else:
             self._unflushed.add(session_id)
-        self._schedule_flush()  # also for a first piece: it bounds the memory
+        self._schedule_flush()  # After a first piece, too: a flush bounds the memory.
 
     def publish_notice(self, session_id: UUID, notice: Notice) -> None:
         """Publish a change of an invocation, a job or a scheduled task."""
@@ -251,7 +251,7 @@ class Hub:
             watcher.on_log_position(seq)
 
     def receive_text(self, session_id: UUID, chunk: TextChunk) -> None:
-        """Show text of an invocation of another process; ask for the text before it when that is missing."""
+        """Show text that another process streams. When text before it is missing, ask for the whole text."""
         self._note_existence(session_id)
         if session_id not in self._watchers:
             self._drop_text_of_other_processes(session_id)
@@ -268,7 +268,7 @@ class Hub:
         unseen = texts[stream].take_pending()
         if unseen:
             self._show_text(session_id, texts[stream], unseen)
-        self._schedule_flush()  # bounds the memory
+        self._schedule_flush()  # A flush bounds the memory.
 
     def receive_notice(self, session_id: UUID, notice: Notice) -> None:
         """Show a notice to the watchers; the end of an invocation drops its streamed text."""
@@ -281,10 +281,10 @@ class Hub:
                 watcher.on_notice(notice, frame)
 
     def receive_status(self, session_id: UUID, session_status: SessionStatus) -> None:
-        """Compare with PostgreSQL on the slow tick.
+        """Give the watchers the session's status on the slow tick.
 
-        Text of an invocation may grow in a process that does not know of the watchers here: without any text of the
-        session, the other processes are asked for it.
+        When an invocation is open and no text of the session is here, ask the other processes for its text: the process
+        that streams it may not know of the watchers here.
         """
         self._note_existence(session_id)
         if session_status.invocation and session_id not in self._texts:
@@ -295,10 +295,11 @@ class Hub:
     def drop_ended_text(self, session_id: UUID, streaming: set[str], session_status: SessionStatus) -> None:
         """Drop text of invocations that have ended, and text under an older lease.
 
-        A process that has lost the session streamed that text; its successor may have streamed nothing yet.
+        The process that streamed text under an older lease has lost the session.
 
         Args:
-            streaming: `streaming_invocations` before the status was read: a later one is not in the status.
+            streaming: result of `streaming_invocations` before the status was read. The status does not know an
+                invocation that has begun since.
         """
         for invocation_id in streaming - session_status.active:
             self.drop_text(session_id, invocation_id)
@@ -319,7 +320,7 @@ class Hub:
             loop.call_at(self._flush_due, self._flush)
 
     def _flush(self) -> None:
-        """Send the text gathered since the last flush. The more sessions have some, the longer the next window."""
+        """Send the text gathered since the last flush. The next window grows with the number of sessions with text."""
         self._is_flush_scheduled = False
         self.lateness = asyncio.get_running_loop().time() - self._flush_due
         unflushed, self._unflushed = self._unflushed, set()
@@ -376,9 +377,9 @@ class Hub:
 
 
 def _drop_superseded(texts: dict[StreamKey, GrowingText], new: StreamKey) -> None:
-    """Drop the texts that a new stream makes void.
+    """Drop the texts that a new stream makes void: of an earlier event of its agent, and of an older lease.
 
-    An agent streams one event at a time, so its earlier text is committed or lost; text of an older lease is lost.
+    An agent streams one event at a time, so that its earlier text is committed or lost.
     """
     for stream in list(texts):
         is_earlier_event = stream.author == new.author and stream.event_id != new.event_id

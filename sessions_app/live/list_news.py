@@ -37,7 +37,7 @@ class ListOutbox(Protocol):
 
 
 class ListNews:
-    """Watchers by user. A notice of a session changes the list of the session's owner."""
+    """Watchers of lists, by person. A notice of a session may change the list of the session's owner."""
 
     def __init__(self, outbox: ListOutbox) -> None:
         self._outbox = outbox
@@ -80,7 +80,7 @@ class ListNews:
             self._gathering = asyncio.create_task(self._tell_owners(), name="live: lists of sessions")
 
     async def stop(self) -> None:
-        """Tell nobody any more."""
+        """Stop telling the owners of changed sessions."""
         if self._gathering is not None:
             self._gathering.cancel()
             await asyncio.wait([self._gathering])
@@ -97,7 +97,7 @@ class ListNews:
 
 
 def _changes_list(notice: Notice) -> bool:
-    """True for the status of an invocation, and for a job that asks something or goes on."""
+    """True for a notice of an invocation, and for that of a job unless the job runs."""
     if isinstance(notice, JobFrame):
         return notice.status != JobStatus.RUNNING
     return isinstance(notice, InvocationFrame)

@@ -1,4 +1,4 @@
-"""Notices of an invocation, a job, a scheduled task, the end of a call."""
+"""Notices of an invocation, a job, a scheduled task, and the end of a call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ CARD_OF_JOB = (
     *("progress_message", "error", "artifacts", "question", "answers"),
     *("run_at", "sent_at", "started_at", "finished_at"),
 )
+"""Columns of a job that its card shows."""
 CARD_OF_TASK = ("id", "task", "next_at", "every", "time_zone", "error", "cancelled_at")
+"""Columns of a scheduled task that its card shows."""
 
 
 def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> InvocationFrame:

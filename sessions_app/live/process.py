@@ -22,7 +22,7 @@ RECANCEL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Live:
-    """Hub, relay, news of lists and sign-ins of an event loop, with the tasks that keep them going."""
+    """Live view of an event loop: its hub, relay, news of lists and sign-ins, and the tasks that serve them."""
 
     hub: Hub
     relay: Relay
@@ -51,12 +51,12 @@ _lives = LoopLocal(_start)
 
 
 def live() -> Live:
-    """Return what the running loop has of the live view; the first call starts it."""
+    """Return the live view of the running loop. The first call on a loop starts it."""
     return _lives.get()
 
 
 async def close_live() -> None:
-    """Stop the running loop's live view, after the unsent news is sent."""
+    """Send the unsent news, then stop the live view of the running loop. Does nothing without one."""
     closing = _lives.pop()
     if closing is None:
         return
@@ -76,8 +76,8 @@ async def close_live() -> None:
 async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
     """Cancel the tasks and wait for their end.
 
-    A single cancellation may be lost: the Redis client calls `asyncio.wait_for`, which until Python 3.12 swallows one
-    that comes when the awaited call has just ended.
+    A single cancellation may be lost: the Redis client calls `asyncio.wait_for`, which before Python 3.12 swallows a
+    cancellation that comes when the awaited call has just ended.
     """
     pending = set(tasks)
     while pending:

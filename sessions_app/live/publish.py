@@ -1,4 +1,4 @@
-"""The one way by which commits and notices reach open tabs.
+"""Publication of commits and notices: the one way by which they reach open tabs.
 
 An execution, a rewind and a compaction give each of their commits to `publish_committed`. They learn of a commit
 from the `on_commit` callback of the session service, not from the events that the runner yields, for three reasons:

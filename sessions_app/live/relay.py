@@ -1,8 +1,8 @@
 """Relay: carries news between processes over the channel layer, gathered into few messages.
 
 Each process has a channel, and all channels are in one group. News of a session goes to the channels of the processes
-that follow the session; what concerns every process goes to the group. A process that is alone sends nothing but a
-sign of life. A lost message delays news but loses none: the slow tick reads PostgreSQL.
+that follow the session, and news that concerns every process goes to the group. A process that is alone sends no news
+of sessions. A lost message delays news but loses none: the slow tick reads PostgreSQL.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ LIST_SECONDS = 30.0
 class Relay:
     """Outbox of a hub, and listener for the news of other processes.
 
-    For a heartbeat after it has joined, and without listening, it does not know the other processes: its news goes to
-    all of them.
+    The relay does not know the other processes before it has listened for the time of a heartbeat. Until then it sends
+    its news to all of them.
 
     Attributes:
         on_cancel: called with the id of an invocation that another process wants cancelled.
@@ -242,7 +242,7 @@ class Relay:
         self._has_joined.set()  # Releases callers that wait for a listener which was stopped before it joined.
 
     async def stay_joined(self) -> None:
-        """Join the group again on every heartbeat, and tell now and then what this process follows."""
+        """Join the group again on every heartbeat, and tell the followed topics every `LIST_SECONDS`."""
         next_list_at = time.monotonic() + LIST_SECONDS
         while True:
             await asyncio.sleep(conf().heartbeat_seconds)
@@ -257,15 +257,15 @@ class Relay:
                 self._put(EVERYBODY, self._followed_list())
 
     async def join(self) -> None:
-        """Join the group of all processes. Idempotent: a restarted Redis may have forgotten its members."""
+        """Join the group of all processes. Idempotent. Called again, because a restarted Redis forgets its members."""
         if self._channel:
             await get_channel_layer().group_add(GROUP, self._channel)
             self._has_joined.set()
 
     async def stop(self) -> None:
-        """Send the unsent news, then end `listen` by a message: a wait for Redis cannot be cancelled.
+        """Send the unsent news, then end `listen`. Later news is dropped.
 
-        Later news is dropped.
+        A message ends `listen`, because a wait for Redis cannot be cancelled.
         """
         if self._channel:
             self._tell_others({"kind": "leave"})
@@ -284,7 +284,8 @@ class Relay:
     def _with_topics(self, news: dict[str, Any]) -> dict[str, Any]:
         """Add the topics to news of the kind `followed`, just before it is sent.
 
-        The list replaces what the receiver knows: one made earlier would undo a `follow` that was sent meanwhile.
+        The list replaces the topics that the receiver knows. A list made earlier would undo a `follow` that was sent
+        meanwhile.
         """
         return {**news, "topics": sorted(self._followed)} if news["kind"] == "followed" else news
 
@@ -300,7 +301,7 @@ class Relay:
                 logger.exception("News of the kind %r cannot be used; other news can", news.get("kind"))
 
     def _on_echo(self, news: dict[str, Any]) -> None:
-        """Handle a message of this process that comes back: the other processes know by now what this one follows."""
+        """Handle news of this process that comes back: the other processes have received it by now."""
         if news["kind"] == "follow" and news["is_new"] and self.on_followed:
             self.on_followed(_sessions_of(news["topics"]))
 

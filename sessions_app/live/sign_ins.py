@@ -1,8 +1,8 @@
 """SignIns: closes the sockets of people who have signed out, were deactivated or changed their password, and the
 streams of API keys that have ended.
 
-A sign-in is checked when the process hears of a change, on every slow tick, and before a frame that comes later than
-two ticks after the last check, which happens while PostgreSQL is slow.
+A sign-in is checked when the process hears of a change, and on every heartbeat. While PostgreSQL is slow these checks
+are late: a frame that comes more than two heartbeats after the last check waits for another one.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class SignIn:
 
     @classmethod
     def of_scope(cls, scope: Mapping[str, Any]) -> SignIn:
-        """Return the sign-in of a socket's scope."""
+        """Return the sign-in of the ASGI scope of a socket or a stream."""
         user, session = scope["user"], scope.get("session")
         return cls(user.pk, user.get_session_auth_hash(), (session.session_key if session else "") or "")
 
     @classmethod
     def of_key(cls, key: ApiKey, user_id: Any) -> SignIn:
-        """Return the key as the sign-in of its person, or of another one for whom it acts."""
+        """Return the key as the sign-in of its person, or of another person for whom it acts."""
         return cls(user_id, "", "", key)
 
     def concerns(self, user_id: str) -> bool:
-        """True when a change of the person's account may end it."""
+        """True when a change of the person's account may end the sign-in."""
         return user_id in (str(self.user_id), str(self.key.user_id if self.key else ""))
 
 
@@ -89,21 +89,21 @@ class SignIns:
                 self._end(sign_in)
 
     def request_check(self, user_id: str) -> None:
-        """Have the sign-ins checked soon, if the person whose account has changed has an open socket here."""
+        """Have all sign-ins checked soon, if a change of the person's account may end one of them."""
         if any(sign_in.concerns(user_id) for sign_in in self._ends):
             self._is_check_requested.set()
 
     async def check_requested(self, seconds: float) -> None:
-        """Wait until a check is requested, at most so many seconds."""
+        """Wait until a check is requested, for at most `seconds`."""
         await wait_until_set(self._is_check_requested, seconds)
         self._is_check_requested.clear()
 
     async def check_all(self) -> None:
-        """Check all sign-ins; called on request and on every heartbeat."""
+        """Check all sign-ins, and end those that are no longer valid."""
         await self._check(list(self._ends))
 
     async def is_valid(self, sign_in: SignIn) -> bool:
-        """True when the sign-in is watched and was valid at the last tick or is valid now."""
+        """True when the sign-in is watched and has not ended. Checks it first if the last check is long ago."""
         checked_at = self._checked_at.get(sign_in)
         if checked_at is not None and time.monotonic() - checked_at > 2 * conf().heartbeat_seconds:
             await self._check([sign_in])
@@ -132,7 +132,7 @@ class SignIns:
 
 
 def digest(session_key: str) -> str:
-    """Return the digest by which processes name a Django session; the key itself would let a reader sign in."""
+    """Return the digest by which processes name a Django session. With the key itself a reader could sign in."""
     return sha256(session_key.encode()).hexdigest()
 
 
@@ -175,7 +175,10 @@ def _valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
 
 
 def _open_session_keys(keys: set[str]) -> set[str]:
-    """Return the keys whose sessions have not ended. Sessions outside the database cannot be looked up."""
+    """Return the keys whose sessions have not ended, and the empty one.
+
+    Sessions that Django keeps outside of the database cannot be looked up: all their keys are returned.
+    """
     if not _has_session_table():
         return keys
     rows = SessionStore.get_model_class().objects.filter(session_key__in=keys, expire_date__gt=timezone.now())

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class StatusChecks:
-    """The slow tick: checks all watched and expected sessions on every heartbeat, and single ones when asked."""
+    """The slow tick: checks all watched and expected sessions on every heartbeat, and requested ones immediately."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -43,7 +43,7 @@ class StatusChecks:
                 await self._check(requested & {*self._hub.watched(), *self._hub.expected()})
 
     async def _check(self, sessions: set[UUID]) -> None:
-        """Give the hub the statuses of the sessions."""
+        """Give the hub the statuses of the sessions, and tell it which sessions were deleted."""
         hub = self._hub
         streaming = {session_id: hub.streaming_invocations(session_id) for session_id in sessions}
         expected = set(hub.expected())  # A session that is created during the query was not deleted.

@@ -9,12 +9,12 @@ from sessions_app.rendering.finished_blocks import FinishedBlocks
 
 
 def utf16_length(text: str) -> int:
-    """Return the length as JavaScript counts it."""
+    """Return the length in UTF-16 code units, as JavaScript counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def text_from(text: str, units: int) -> str:
-    """Return the text without its first UTF-16 code units; empty when it has no more."""
+    """Return the text without its first `units` UTF-16 code units; empty when it has no more than these."""
     if not units or text.isascii():
         return text[units:]
     return text.encode("utf-16-le", "surrogatepass")[2 * units :].decode("utf-16-le", "replace")
@@ -69,13 +69,14 @@ class GrowingText:
 
     Attributes:
         is_local: True when this process runs the invocation, False when another process sends the text.
+        length: length of the text, in UTF-16 code units.
         pending: pieces that no flush has taken yet.
         pending_from: offset of the first pending piece.
         blocks: the blocks of the answer that have ended and been rendered.
         html: their HTML.
         html_length: number of characters of the HTML.
         html_end: end of their text, in UTF-16 code units.
-        is_cut: True when the text took too much memory: it is no longer kept or shown, and the whole event will be.
+        is_cut: True when the text took too much memory. It is no longer kept or shown; the committed event is.
     """
 
     stream: StreamKey
@@ -92,7 +93,7 @@ class GrowingText:
 
     @property
     def bytes(self) -> int:
-        """Estimated memory of the text and its HTML."""
+        """Estimated memory of the text and its HTML, in bytes."""
         return 0 if self.is_cut else 2 * self.length + self.html_length
 
     def cut(self) -> None:
@@ -108,7 +109,7 @@ class GrowingText:
         self.length += utf16_length(text)
 
     def take_pending(self) -> TextChunk | None:
-        """Return the pieces added since the last call, None when there are none."""
+        """Return the text added since the last call; None when nothing was added."""
         if not self.pending:
             return None
         chunk = self._chunk(self.pending_from, "".join(self.pending))
@@ -123,7 +124,7 @@ class GrowingText:
     def take_blocks(self) -> RenderedBlocks | None:
         """Render the blocks of the answer that have ended since the last call; None when there are none.
 
-        Thoughts are not rendered before they are complete: they are folded.
+        Thoughts are not rendered before their event is committed, because the page shows them folded.
         """
         if self.stream.thought or self.is_cut or self.blocks.has_given_up:
             return None
@@ -147,7 +148,7 @@ class GrowingText:
             return True
         if chunk.offset > self.length:
             return False
-        # A text that was asked for as a whole may have pieces of the chunk that is sent next.
+        # After a whole text that was asked for, the next chunk may repeat the end of it.
         if unseen := text_from(chunk.text, self.length - chunk.offset):
             self.add(unseen)
         return True
