@@ -1,1 +1,1 @@
-"""Life of an invocation: claim, execution under a lease, end, recovery after a crash, cancel, retry, rewind."""
+"""Invocations of the site: claim, execution under a lease, end, recovery after a crash, cancel, retry, rewind."""

@@ -1,4 +1,4 @@
-"""Withdrawal of what a person has allowed an agent for the rest of a session (contract T7)."""
+"""Withdrawal of an allowance that a person has given for the rest of a session (contract T7)."""
 
 from __future__ import annotations
 

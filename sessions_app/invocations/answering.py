@@ -30,7 +30,7 @@ from sessions_app.models.answer_request import permission_to_answer
 from sessions_app.ownership import User
 
 RESPONSE = "response"
-"""Field of requests with an answer."""
+"""Field of the answer in requests, which errors name."""
 STAFF_DECIDE = gettext_noop("Staff decide this. You can only withdraw it; their answer appears here.")
 
 
@@ -39,9 +39,9 @@ class WaitingCall:
     """A call that waits for an answer.
 
     Attributes:
-        args: its arguments.
+        args: arguments of the call.
         invocation_id: the invocation that made the call.
-        answered_by: the party that may answer it: see `AnswerRequest`.
+        answered_by: the party that may answer the call: see `AnswerRequest`.
         events: the effective events of the session.
     """
 
@@ -56,14 +56,14 @@ class WaitingCall:
 async def find_waiting_call(
     session: Session, call_id: str, *, name: str | None = None, invocation_id: str | None = None
 ) -> WaitingCall:
-    """Return the call.
+    """Return the call with this id, if it waits for an answer.
 
     Args:
-        name: name of the called function, as a check; None for any.
-        invocation_id: invocation that made the call, as a check; None for any.
+        name: name that the called function must have; None for any.
+        invocation_id: the invocation that must have made the call; None for any.
 
     Raises:
-        NotFoundError: the session has no such call, or it is of another function or invocation.
+        NotFoundError: the session has no such call, or the call is of another function or invocation.
         PermissionDeniedError: a job answers the call.
         ConflictError: the call was answered already.
     """
@@ -96,14 +96,14 @@ async def check_may_answer(
 ) -> None:
     """Check that the tool of the call lets this user give this answer.
 
-    If the tool asks staff, the session's own person cannot approve, even with the permission (four eyes), but may
-    withdraw the question by a no. Nobody gives a credential in the place of the person.
+    When the tool asks staff, the session's own person cannot approve, even with the permission (four eyes). The person
+    may withdraw the question by a no. Nobody gives a credential in the place of the person.
 
     Args:
-        for_site: the answer comes from a system that the site trusts, which answers the site's calls as well.
+        for_site: True for an answer from a system that the site trusts, which also answers the calls for the site.
 
     Raises:
-        PermissionDeniedError: somebody else answers the call.
+        PermissionDeniedError: the user may not give this answer.
     """
     staff_decide = call.answered_by.startswith(STAFF)
     if user.pk == session.user_id:
@@ -121,7 +121,7 @@ async def check_may_answer(
 
 
 def answerer(session: Session, user: User | None, address: str) -> Actor:
-    """Return the user as the author of an answer: the session's person, staff, or the site without a user."""
+    """Return the actor of an answer: the session's person, staff, or the site when there is no user."""
     if user is None:
         return actors.SITE
     return actors.person(user) if user.pk == session.user_id else actors.staff(user, address)
@@ -136,7 +136,7 @@ async def queue_answer(
     reason: str = "",
     state_delta: Mapping[str, Any] | None = None,
 ) -> tuple[str, str]:
-    """Queue the answer; return the id and status of the invocation that it continues. Its row keeps the actor.
+    """Queue the answer as an invocation, and return the id and status of this invocation. Its row keeps the actor.
 
     Credentials are taken out of the answer and stored encrypted.
 
@@ -173,7 +173,7 @@ async def queue_answer(
 
 
 def answered_already(session: Session, call_id: str) -> ConflictError:
-    """Return the error that tells who has answered the call, or the last question of its job, and how."""
+    """Return the error for a call that was answered: it says who answered, and whether by a yes or a no if known."""
     job = session.jobs.filter(call_id=call_id).first()
     if job and job.answers:
         return ConflictError(f"This was answered already by {job.answers[-1]['by']}.")

@@ -1,7 +1,7 @@
 """Background runs: a Celery worker process runs many sessions at once on its event loop, beside its tasks.
 
-The Celery task ends as soon as the run has begun. The lease, not the task, shows that an invocation is alive; the
-sweep resumes an invocation whose lease has expired.
+The Celery task ends as soon as the run has begun. Its end says nothing about the invocation, which is alive as long as
+its lease is renewed. The sweep resumes an invocation whose lease has expired.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _has_refused = asyncio.Event()
 
 
 async def run_in_background(session_id: UUID) -> None:
-    """Start to run the session's queue, and return.
+    """Begin to run the session's queue, and return.
 
-    While `worker_sessions` run in this process, the session is left queued. The next run that ends takes over a
-    queued session, and the sweep offers the session to other processes. No Celery task waits for a free slot, so
-    sweeps are never held up.
+    When `worker_sessions` sessions run in this process already, the session stays queued: the next run that ends takes
+    over a queued session, and the sweep offers the session to other processes. A Celery task that waited for a free
+    slot would hold up the sweeps.
     """
     if len(_runs) >= conf().worker_sessions:
         _has_refused.set()

@@ -21,7 +21,7 @@ class CallErrors:
         self._by_call: dict[str, StagedError] = {}
 
     def note(self, call_id: str, tool_name: str, error: Exception) -> None:
-        """Keep an exception. Never raises, even if it cannot be described: the answer of the tool goes on."""
+        """Keep an exception. Never raises: a failure here must not stop the answer of the tool."""
         try:
             name = storable(type(error).__name__)[:ERROR_LENGTH]
             self._by_call[call_id] = StagedError(

@@ -1,4 +1,4 @@
-"""Cancel of an invocation in whichever process runs it (contract R2), for the chat and for the admin."""
+"""Cancellation of an invocation, whichever process runs it (contract R2), for the chat and for the admin."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sessions_app.models import InvocationStatus, Session
 
 
 async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, reason: str = "") -> None:
-    """Cancel a queued or running invocation, for staff also a waiting one. Does nothing when it has ended.
+    """Cancel a queued or running invocation. Staff also cancel a waiting one. Does nothing when it has ended.
 
-    The row keeps the first request: who, when and why. The process that runs the invocation gets a message, and reads
-    the row on its next heartbeat in case the message is lost. When that process has died, the next one that claims
-    the invocation ends it instead of resuming it.
+    The row keeps who made the first request, when and why. The process that runs the invocation gets a message; if the
+    message is lost, the process finds the request on its next heartbeat. If that process has died, the process that
+    claims the invocation next ends it instead of resuming it.
 
     Raises:
         NotFoundError: the session has no such invocation.

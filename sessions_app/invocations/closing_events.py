@@ -29,7 +29,7 @@ def answers_calls(message: Mapping[str, Any]) -> bool:
 
 
 def marks_of(claim: Claim) -> dict[str, Any] | None:
-    """Return the marks for the events of an invocation; None for an invocation that needs none."""
+    """Return the marks for the events of an invocation that answers a call or runs a scheduled task; else None."""
     if answers_calls(claim.message):
         return answer_mark(claim.invocation_id, claim.actor_kind, claim.actor_name)
     return scheduled_mark(claim.client_id)
@@ -51,7 +51,7 @@ def find_message_event(invocation_id: str, message: dict[str, Any], events: Sequ
 
 
 def without_failures(message_event: Event | None, events: list[Event]) -> list[Event]:
-    """Return the events for another attempt: after the message, errors and interrupted text are left out."""
+    """Return the events for another attempt, without the errors and interrupted texts after the message."""
     if message_event is None:
         return events
     first = next(index for index, event in enumerate(events) if event is message_event)
@@ -70,10 +70,12 @@ def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
 def closing_events(
     claim: Claim, events: Sequence[Event], uncommitted: Iterable[TextChunk], outcome: Outcome
 ) -> list[Event]:
-    """Return the events that end an invocation from outside.
+    """Return the events that end an invocation from outside, in this order:
 
-    These are the message, if no attempt committed it; the streamed text, marked as interrupted; answers to the open
-    calls; and the error of a failure.
+    - the message, if no attempt has committed it,
+    - the streamed text, marked as interrupted,
+    - responses to the open calls,
+    - the error of a failure; for any other outcome an interrupted event, if there is none yet.
     """
     author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
     message_event = find_message_event(invocation_id, claim.message, events)
@@ -98,12 +100,12 @@ def closing_events(
 
 
 def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
-    """True when an earlier attempt committed this end, and crashed before it could update the row."""
+    """True when an earlier attempt has committed the interrupted event, and has died before it ended the row."""
     return any(event.interrupted for event in events if event.invocation_id == invocation_id)
 
 
 def _mark_stopped_by_staff(event: Event) -> Event:
-    """Mark interrupted text, so that the person reads there that staff stopped the answer."""
+    """Mark an interrupted event, so that the page says there that staff stopped the answer."""
     return (
         event.model_copy(update={"custom_metadata": stopped_by_staff_mark()}) if event.interrupted else event
     )

@@ -1,4 +1,4 @@
-"""Correction of state by staff: one event with the changed keys, unless a value is not what they have seen."""
+"""Correction of state by staff: one event with the changed keys, unless a value has changed since staff saw it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def correct_state(
     """Append the event and return its `seq`. Agents read the new values with their next invocation.
 
     Args:
-        changes: new values by key with its scope; None deletes a value, as far as state can be deleted.
+        changes: new values by key, with the prefix of its scope. None stands for a deleted value.
         seen: MD5 of the values that staff have seen, as PostgreSQL writes them; keys without a value are absent.
 
     Raises:

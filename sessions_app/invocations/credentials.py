@@ -1,6 +1,6 @@
-"""Credentials of queued and running invocations: another process may have to resume with them.
+"""Credentials of queued and running invocations, stored because another process may have to resume with them.
 
-They leave the row at the end of the invocation, and at the latest after `ADK["credential_seconds"]`.
+They are deleted from the row at the end of the invocation, and at the latest after `ADK["credential_seconds"]`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def decrypt(encrypted: str) -> dict[str, AuthCredential]:
 
 
 def delete_expired_credentials() -> None:
-    """Delete credentials that have been kept for too long; a tool that still needs one asks for it again."""
+    """Delete credentials that are older than the limit. A tool that still needs one asks for it again."""
     oldest = timezone.now() - _max_age()
     Invocation.objects.exclude(credentials="").filter(created_at__lt=oldest).update(credentials="")
 

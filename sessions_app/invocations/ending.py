@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Ending:
-    """An outcome that is to be written.
+    """An outcome to write.
 
     Attributes:
         is_logged: True when the events of the invocation show the outcome already.
@@ -46,7 +46,7 @@ class Ending:
 
 
 async def run_to_ending(execution: Execution, running: RunningInvocation) -> Ending | None:
-    """Run the invocation. Returns None when another process has it, so that nothing is to be written."""
+    """Run the invocation. Returns None, for no ending to write, when the lease is lost or the session is gone."""
     invocation_id = execution.claim.invocation_id
     running.has_begun = True
     if execution.claim.is_cancelled:
@@ -118,9 +118,9 @@ def publish_status(live: Live, claim: Claim, status: str, error: str = "") -> No
 
 
 async def _close_log(execution: Execution, outcome: Outcome, is_logged: bool) -> Outcome:
-    """Write the outcome into the log, and return it.
+    """Write the outcome into the log, and return the outcome for the row.
 
-    When the log cannot be written, the returned outcome is a failure, which only the invocation's row shows.
+    When the log cannot be written, this is a failure, which only the row shows.
     """
     try:
         if not is_logged:
@@ -144,5 +144,5 @@ async def _hand_over(claim: Claim, live: Live) -> None:
         return
     if is_handed_over:
         publish_status(live, claim, InvocationStatus.QUEUED)
-        await live.relay.flush()  # This status must arrive before another process reports that it runs.
+        await live.relay.flush()  # Must arrive before another process reports that the invocation runs.
         await celery_dispatch.run_session_elsewhere(claim.session_id)

@@ -1,7 +1,8 @@
-"""Escalation of what waits too long for an answer: a mail to staff, or a no for everybody (`answer_limits`).
+"""Escalation of requests that wait too long for an answer: a mail to staff, or a no by the site (`answer_limits`).
 
-A sweep keeps to the limits. A mail is marked in the transaction in which it is sent: a process that dies in between
-sends it twice rather than never. A no is an answer like any other, of which the first counts.
+A sweep applies the limits. The mail goes out within the transaction that marks its requests as escalated: if the
+process dies between the two, the mail is sent twice rather than never. The no is an answer like any other: it counts
+only if it is the first.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ MAY_BE_REJECTED = Q(kind__in=(RequestKind.CONFIRMATION, RequestKind.CALL)) | Q(j
 
 
 def escalations() -> list[Repair]:
-    """Return the repairs of requests without an answer; none without limits."""
+    """Return the repairs that escalate requests; none when the site has no limits."""
     return [_mail_overdue, OverdueRows(_too_late, _reject)] if conf().answer_limits else []
 
 
 def _of_tools(name: str) -> Q:
-    """Return a filter for the requests of a key of `answer_limits`."""
+    """Return a filter for the requests of a key of `answer_limits`; "" is for all tools that are no key."""
     return Q(tool_name=name) if name else ~Q(tool_name__in=[key for key in conf().answer_limits if key])
 
 
@@ -89,7 +90,7 @@ def _lines(rows: Iterable[AnswerRequest]) -> list[str]:
 
 
 def _too_late() -> QuerySet[AnswerRequest]:
-    """Return the requests that nobody has answered in time."""
+    """Return the requests that nobody has answered in time, and that a no can answer."""
     limits = conf().answer_limits.items()
     overdue = [
         _of_tools(name) & _older_than(limit.reject_seconds) for name, limit in limits if limit.reject_seconds

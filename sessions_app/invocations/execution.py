@@ -75,7 +75,7 @@ CONCURRENCY_MESSAGES = {
 """Messages for the person, by the limit on concurrent invocations that a claim exceeds."""
 
 LATE_SECONDS = 0.01
-"""Lateness of the event loop from which streamed text pauses."""
+"""Lateness of the event loop above which an execution pauses after each partial event."""
 MAX_PAUSE_SECONDS = 0.1
 PAUSE_FACTOR = 10
 """Length of a pause as a multiple of the lateness."""
@@ -109,7 +109,7 @@ class Execution:
 
     @cached_property
     def app(self) -> App:
-        """The app of the session, the same from beginning to end although agents may be reloaded meanwhile."""
+        """The app of the session. A reload of the agents meanwhile does not change it."""
         return get_app(self.claim.app_name)
 
     @property
@@ -121,7 +121,8 @@ class Execution:
         """Run the invocation to its end. An exception of the agent is raised as it is.
 
         Raises:
-            LimitExceededError: the invocation exceeds a limit on concurrent invocations, the day, time or use.
+            LimitExceededError: the invocation exceeds a limit: on invocations at once, the use of a day, or the time,
+                tokens or cost of one invocation.
             LlmCallsLimitExceededError: the invocation exceeds the limit on model calls.
             NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
@@ -213,14 +214,14 @@ class Execution:
                     self._record(event)
 
     async def _let_others_run(self, partials: int) -> None:
-        """Pause after a partial event while the event loop is late: other answers begin before this one goes on."""
+        """Pause after a partial event while the event loop is late, so that other invocations begin meanwhile."""
         if self._hub.lateness > LATE_SECONDS:
             await asyncio.sleep(min(PAUSE_FACTOR * self._hub.lateness, MAX_PAUSE_SECONDS))
         elif partials % PARTIALS_IN_A_ROW == 0:
             await asyncio.sleep(0)
 
     async def close_log(self, outcome: Outcome) -> None:
-        """Commit an end that the agent did not write: the streamed text, answers to open calls, the reason."""
+        """Commit the closing events of the outcome, which the agent did not write."""
         session = await self._load_session()
         closing = closing_events(self.claim, session.events, self._uncommitted_texts(), outcome)
         if self.claim.is_cancelled:
@@ -229,7 +230,7 @@ class Execution:
             await self._sessions.append_event(session, event)
 
     async def settle_calls(self, outcome: Outcome) -> None:
-        """Complete the waiting invocations whose calls this one has answered, and note which calls wait now."""
+        """Complete the waiting invocations whose calls this one has answered, and store requests for waiting calls."""
         may_end_waits = answers_calls(self.claim.message) or self._ends_earlier_waits()
         if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
@@ -240,7 +241,7 @@ class Execution:
         await keep_in_line(claim.session_id, claim.app_name, events)
 
     async def compact(self) -> None:
-        """Compact the session after the end and without the lease, so that the next message need not wait."""
+        """Compact the session. Needs no lease, so that the next message does not wait for it."""
         claim = self.claim
         sessions = DjangoSessionService(on_commit=self._publish)
         runner = Runner(app=self.app, session_service=sessions)
@@ -261,7 +262,7 @@ class Execution:
         return session
 
     def _without_failures(self, events: list[Event]) -> list[Event]:
-        """Leave out the errors and interrupted texts of earlier attempts, which the model must not read."""
+        """Leave out the errors and interrupted texts of earlier attempts: the model must not read them."""
         message_event = find_message_event(self.claim.invocation_id, self.claim.message, events)
         return without_failures(message_event, events)
 
@@ -273,7 +274,7 @@ class Execution:
         ]
 
     def _publish(self, committed: CommittedEvent) -> None:
-        """Publish a commit, and send the jobs that were created with it. The service calls this after each append."""
+        """Publish a committed event, and send its jobs to the broker. The service calls this after each append."""
         jobs = [created_job(committed.session_id, staged) for staged in committed.jobs]
         publish_committed(self._hub, committed, jobs=jobs)
         for job in jobs:
@@ -289,19 +290,19 @@ class Execution:
                 self._hub.publish_text(self.claim.session_id, stream, part.text)
 
     def _publish_call_end(self, end: CallEnd) -> None:
-        """Publish the end of a call; the tool's answer goes on whatever happens here."""
+        """Publish the end of a call. Never raises: a failure here must not stop the answer of the tool."""
         try:
             self._hub.publish_notice(self.claim.session_id, call_notice(end))
         except Exception:
             logger.exception("The end of call %s was not shown live", end.call.id)
 
     def _record(self, event: Event) -> None:
-        """Keep an event for the outcome, and raise LimitExceededError when it exceeds a limit on use."""
+        """Keep an event for the outcome, and count its use. Raises as `InvocationUsage.add` does."""
         self._events.append(event)
         self._usage.add(event)
 
     def _ends_earlier_waits(self) -> bool:
-        """True when an agent has answered calls of an earlier invocation, as a remote agent does to its questions."""
+        """True when an agent has answered calls of an earlier invocation, as a remote agent answers its questions."""
         made = {call_id for event in self._events for call_id in call_ids(event)}
         return any(response_ids(event) - made for event in self._events)
 

@@ -1,7 +1,7 @@
-"""Answers given in a form of the page. They are completed from the stored question.
+"""Answers given in a form of the page, completed from the stored question.
 
-The browser sends only what the person has entered. It cannot send every stored value back unchanged: JavaScript
-rounds integers from 2**53 on, and HTML inputs change line breaks.
+The browser sends only the values that the person has entered. It could not send every stored value back unchanged:
+JavaScript rounds integers from 2**53 on, and HTML inputs change line breaks.
 """
 
 from __future__ import annotations

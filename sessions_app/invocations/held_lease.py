@@ -16,7 +16,7 @@ BUSY = "An answer is being written in this conversation. Stop it first, then try
 
 @asynccontextmanager
 async def hold_lease(session_id: UUID) -> AsyncGenerator[int]:
-    """Hold the session's lease, so that no invocation begins. Afterwards run what was queued in the meantime.
+    """Hold the session's lease, so that no invocation begins. Afterwards run an invocation that was queued meanwhile.
 
     Raises:
         ConflictError: an invocation runs or is queued.

@@ -1,4 +1,4 @@
-"""Text of a message, as it is stored."""
+"""Text of a message: its check before it is stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sessions_app.errors import InvalidInputError, TooLargeError
 
 
 def validated_text(text: str, *, has_files: bool) -> str:
-    """Return the text to store, empty for a message that has files only.
+    """Return the text to store; empty for a message that has only files.
 
     Raises:
         InvalidInputError: the message is empty.

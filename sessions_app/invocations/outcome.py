@@ -26,7 +26,7 @@ class Outcome:
 
     @property
     def is_failure(self) -> bool:
-        """True when the person may retry the invocation."""
+        """True for a failure, which the person may retry."""
         return self.status == InvocationStatus.FAILED
 
 
@@ -53,7 +53,11 @@ TOO_MANY_CALLS = Outcome(
 
 
 def limit_exceeded(message: str) -> Outcome:
-    """Return the outcome of an invocation that exceeded a limit of the site."""
+    """Return the outcome of an invocation that exceeded a limit of the site.
+
+    Args:
+        message: a sentence for the person.
+    """
     return Outcome(InvocationStatus.FAILED, "LIMIT", message)
 
 

@@ -27,7 +27,7 @@ _ID = re.compile("[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Bounds:
-    """Part of the log that a page reads: the newest events, at most so many and of so many stored bytes."""
+    """Limits on the part of the log that a page reads: number and stored bytes of the newest events."""
 
     events: int
     bytes: int
@@ -38,7 +38,7 @@ class RebuiltStep:
     """The request of one step.
 
     Attributes:
-        is_whole: False when the log was read in part, so that the first contents are missing.
+        is_whole: False when the log was read in part, so that the first contents may be missing.
     """
 
     request: RebuiltRequest
@@ -63,11 +63,11 @@ def rebuild_request(session: Session, answer: Event, bounds: Bounds | None = Non
 
 
 def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, str] | None:
-    """Return the request of an agent that ran as a tool, and the JSON of its answer; None when none was recorded.
+    """Return a request of an agent that ran as a tool, and the JSON of the answer; None when none was recorded.
 
     Args:
-        answer: the event with the tool's answer, with its `model_call`.
-        number: place of the model call among those of the event.
+        answer: the event with the tool's response, with its `model_call`.
+        number: index of the model call among those recorded with the event.
     """
     record = answer.model_call
     records = record.get("children") if isinstance(record, dict) else None
@@ -80,7 +80,7 @@ def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, s
 
 
 def texts_of(records: Sequence[Record]) -> dict[str, str]:
-    """Return the texts that the records refer to, by id, in one query; texts that are gone are absent."""
+    """Return the texts that the records refer to, by id, in one query; deleted texts are absent."""
     names = {value for record in records for value in _text_ids(record)}
     found = RequestText.objects.filter(pk__in=names).values_list("pk", "text")
     return {pk.hex: text for pk, text in found}
@@ -94,7 +94,7 @@ def _text_ids(record: Mapping[str, Any]) -> list[str]:
 
 
 def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[list[RuntimeEvent], bool]:
-    """Return the newest events up to the `seq` of the last one, oldest first; True when no earlier one is left out."""
+    """Return the newest events up to the `seq` `last`, oldest first, and True when no earlier one is left out."""
     rows = Event.objects.filter(session=session_id, seq__lte=last).order_by("-seq")
     first = 1
     if bounds:
@@ -113,14 +113,14 @@ def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[l
 def _event_or_none(body: str) -> RuntimeEvent | None:
     try:
         return event_from_json(body)
-    except pydantic.ValidationError:  # Written by another version, or damaged: it was part of no request.
+    except pydantic.ValidationError:  # An event that cannot be read was part of no request.
         return None
 
 
 def _without_earlier_failures(
     session: Session, answer: Event, events: list[RuntimeEvent]
 ) -> list[RuntimeEvent]:
-    """Return the events as another attempt at the invocation sent them: without the failures before it."""
+    """Return the events without the failures of earlier attempts, as a later attempt has sent them to the model."""
     invocation = Invocation.objects.filter(session=session, invocation_id=answer.invocation_id).first()
     message = invocation.message if invocation else {}
     return without_failures(find_message_event(answer.invocation_id or "", message, events), events)
@@ -135,7 +135,7 @@ def _with_files(session: Session, contents: list[types.Content]) -> list[types.C
 
 
 def _shifted(record: Record, derived: Sequence[types.Content], is_whole: bool) -> Record:
-    """Return the record with its places moved to the part of the log that was read."""
+    """Return the record with its positions counted from the first content of the part of the log that was read."""
     pieces = record.get("contents")
     if is_whole or not pieces:
         return record

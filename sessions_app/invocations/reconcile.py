@@ -1,4 +1,4 @@
-"""Reconcile jobs, answers, invocations and scheduled tasks of a session with its events after a rewind."""
+"""Reconcile jobs, answers, invocations and scheduled tasks of a session with the effective events after a rewind."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ UNDONE = "The conversation was taken back to before its call."
 
 
 async def reconcile_after_rewind(session: Session, by: Actor) -> None:
-    """Cancel what depends on rewound events, and reopen what is unanswered in the effective ones.
+    """Cancel the work that depends on rewound events, and reopen the calls without an answer in the effective events.
 
-    Idempotent: an earlier attempt may have crashed half-way. The caller holds the lease, and names who rewound.
+    Idempotent: an earlier attempt may have crashed half-way. The caller holds the session's lease.
+
+    Args:
+        by: the actor who has rewound the session.
     """
     events = await effective_events(session)
     calls = pending_calls(events)
@@ -54,7 +57,7 @@ async def _cancel_rewound_jobs(session: Session, calls: Collection[str], by: Act
 
 
 async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> None:
-    """Cancel queued answers of rewound calls and their jobs: an answer may be queued during the rewind."""
+    """Cancel queued answers to rewound calls, also those of jobs: an answer may be queued during the rewind."""
     rewound_jobs = ToolJob.objects.filter(session=session).exclude(call_id__in=calls)
     of_jobs = [client_ids.of_job(id) for id in await fetch_rows(rewound_jobs.values_list("pk", flat=True))]
     kept = [client_ids.of_answer(call_id) for call_id in calls]
@@ -70,7 +73,7 @@ async def _cancel_rewound_invocations(session: Session, waiting: Collection[str]
 
 
 async def _reopen_invocations(session: Session, waiting: Collection[str]) -> None:
-    """Let the invocations wait again whose calls are in effect again, or whose answer was rewound."""
+    """Let ended invocations wait again when their calls are in effect again, or the answer was rewound."""
     ended = (InvocationStatus.CANCELLED, InvocationStatus.COMPLETED)
     rows = session.invocations.filter(status__in=ended, cancel_requested_at=None, invocation_id__in=waiting)
     await _set_status(session, rows, InvocationStatus.WAITING)
@@ -88,14 +91,14 @@ async def _set_status(session: Session, rows: QuerySet[Invocation], status: Invo
 
 
 async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
-    """Accept answers again for calls without one in effect. Ended jobs of these answer now, others when they end."""
+    """Accept answers again for calls without an answer in effect. Their jobs answer at their end, ended ones now."""
     delivered = ToolJob.objects.filter(session=session, call_id__in=calls, delivered_at__isnull=False)
     queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
     queued_client_ids = set(await fetch_rows(queued_rows.values_list("client_id", flat=True)))
     delivered_ids = await fetch_rows(delivered.values_list("pk", flat=True))
     job_ids = [job_id for job_id in delivered_ids if client_ids.of_job(job_id) not in queued_client_ids]
     answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, job_ids)]
-    # Rewound invocations give up their client ids: else the next answer would count as a repetition.
+    # Rewound invocations give up their client ids. Otherwise the next answer would count as a repetition.
     rewound = session.invocations.filter(client_id__in=answers).exclude(client_id__in=queued_client_ids)
     await in_thread(rewound.update, client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
     await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=None)

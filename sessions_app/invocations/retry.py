@@ -33,9 +33,9 @@ async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
 
 
 async def invocation_of_retry(session: Session, invocation_id: str, retry_id: UUID) -> Invocation | None:
-    """Return the invocation that a retry has begun, even if it has failed again since; None without one.
+    """Return the invocation that a retry has begun, even if it has failed again since; None without such a retry.
 
-    This is the failed invocation, queued again under the id of the retry, or a new one with the same message.
+    The retry has queued the failed invocation again under its id, or has begun a new one with the same message.
     """
     same = Q(invocation_id=invocation_id, past_attempts__contains=[{"retry_id": str(retry_id)}])
     new = Q(client_id=client_ids.of_retry(invocation_id))
@@ -48,7 +48,7 @@ async def queue_again(
     """Queue the failed invocation again, once for concurrent requests. Raises as `failed_invocation` does.
 
     Args:
-        retry_id: id under which `invocation_of_retry` finds it.
+        retry_id: id of the retry, by which `invocation_of_retry` finds the invocation.
     """
     return await in_thread(_queue_again, session, invocation_id, by, retry_id)
 

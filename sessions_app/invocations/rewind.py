@@ -28,7 +28,7 @@ from sessions_app.session_list.changes import take_title_of_first_message
 
 
 async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None:
-    """Undo the invocation and all after it. Idempotent until the next message.
+    """Rewind the session to before the invocation. Idempotent until the next message.
 
     Jobs, answers and scheduled tasks of the undone invocations are cancelled; calls that they answered wait again.
 
@@ -38,7 +38,7 @@ async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None
     """
     async with hold_lease(session.pk) as lease_token:
         if await _was_just_rewound(session, invocation_id):
-            await reconcile_after_rewind(session, by)  # the first request may have crashed before this
+            await reconcile_after_rewind(session, by)  # An earlier request may have crashed before this.
             return
         rewind = partial(Runner.rewind_async, rewind_before_invocation_id=invocation_id)
         act = Act(by, ActionKind.REWIND, ("invocation", invocation_id))
@@ -48,9 +48,9 @@ async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None
 async def switch_to(session: Session, seq: int, by: Actor) -> None:
     """Bring back the alternative that the event `seq` is part of, as it was left. Idempotent.
 
-    The events that follow the fork now become an alternative. The title of another first message comes back, too.
-    Jobs, answers and scheduled tasks of the way that is left are cancelled, as by a rewind. Questions that waited on
-    the way that comes back wait again.
+    The events that follow the fork now become an alternative. If the first message changes, the title follows it. Jobs,
+    answers and scheduled tasks of the alternative that is left are cancelled, as by a rewind. Questions that waited in
+    the alternative that comes back wait again.
 
     Raises:
         NotFoundError: no alternative has such an event.
@@ -83,7 +83,7 @@ def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
 
 
 async def finish_interrupted_rewind(session_id: UUID) -> None:
-    """Reconcile a session that ends with a rewind: the process that appended it may have died before. Idempotent.
+    """Reconcile a session that ends with a rewind: the process that appended it may have died first. Idempotent.
 
     Does nothing while an invocation runs or is queued.
     """
@@ -129,6 +129,6 @@ async def _append_rewind(
     except StaleLeaseError as error:
         raise ConflictError(BUSY) from error
     await reconcile_after_rewind(session, act.by)
-    for commit in committed:  # Last: a tab that sees the event reads the statuses as they are now.
+    for commit in committed:  # Last, because a tab that gets the event reads the reconciled statuses.
         first_rewound = await rewound_from(session.pk, commit.seq)
         publish_committed(live().hub, commit, rewound_from=first_rewound)

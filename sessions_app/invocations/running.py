@@ -15,9 +15,9 @@ class RunningInvocation:
     """A claimed invocation and its asyncio task.
 
     Attributes:
-        stop_as: outcome to end with, once something has asked for a stop. The first request counts.
-        has_begun: True once the task has started. A task that is cancelled before that would write no end.
-        is_ending: True while the end is being written. The lease may be released at any moment then.
+        stop_as: outcome of the first request to stop; None without one.
+        has_begun: True once the task has started. A task that is cancelled before it has started would write no end.
+        is_ending: True while the end is written. The lease may be released at any moment then.
     """
 
     claim: Claim

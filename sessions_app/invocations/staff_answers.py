@@ -1,4 +1,4 @@
-"""Answers that are given outside of the chat: by staff in the inbox, and by a rule of the site when nobody answers."""
+"""Answers from outside of the chat: those of staff in the inbox, and that of the site when nobody answers in time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def answer_request(
     Args:
         answer: True or False to approve or reject; an option or a text for a question that asks for one. The option
             of a choice is its number, from 0, as text.
-        user: the member of staff, whom the tool of the call must let answer; None for a rule of the site.
+        user: the member of staff, whom the tool of the call must let answer; None for an answer of the site.
 
     Raises:
         ConflictError: somebody else has answered; the message says who and how.
@@ -52,7 +52,7 @@ async def _answer_job(job: ToolJob, answer: JobAnswer, by: Actor, reason: str) -
 
 
 def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: str) -> dict[str, Any]:
-    """Return the function response. A long-running call of a project's own gets a status, which its agent reads."""
+    """Return the function response. A long-running call of a project's own tool gets a status for its agent."""
     if kind == RequestKind.CHOICE:
         number = int(answer) if isinstance(answer, str) and answer.isdecimal() else -1
         return OptionForm(number).response_to(call.args)

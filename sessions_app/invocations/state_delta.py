@@ -1,4 +1,4 @@
-"""Changes of the state that a client sends, by themselves or with a message or an answer."""
+"""State deltas of clients, sent alone or with a message or an answer."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sessions_app.services.session_service import DjangoSessionService
 from sessions_app.services.shared_state import length_of_state
 
 DELTA, STATE = "state_delta", "state"
-"""Fields of requests with changes of a state, and with the state of a new session."""
+"""Fields of requests: the changes of a session's state, and the state of a new session."""
 MAX_STATE_CHARACTERS = 1_000_000
-"""Length, as JSON, of the state of a session and of its person together up to which a client may add to it."""
+"""Limit on the state of a session and of its person together, as JSON. A client may not exceed it."""
 
 
 async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the changes to store with a message or an answer: of the session's and the person's own state.
+    """Return the changes of the session's and the person's state to store with a message or an answer.
 
     Raises as `check_change` does, and a TooLargeError when the changes are too long.
     """
@@ -46,7 +46,7 @@ async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> 
 
 
 async def append_change(service: DjangoSessionService, session: Session, delta: Mapping[str, Any]) -> None:
-    """Append an event that changes the state of the session by itself.
+    """Append an event without content that changes the state of the session.
 
     Raises:
         NotFoundError: the session was erased meanwhile.
@@ -66,15 +66,15 @@ async def append_change(service: DjangoSessionService, session: Session, delta: 
 async def check_change(
     app_name: str, user_id: Any, session_id: UUID | None, delta: Mapping[str, Any]
 ) -> None:
-    """Raise an error for a change of the state that clients may not make.
+    """Raise an error for a state delta that clients may not send.
 
     Args:
         session_id: None for a session that is to be created.
 
     Raises:
-        PermissionDeniedError: the change has keys of the app, whose state is everybody's.
+        PermissionDeniedError: the delta has keys of the app, whose state belongs to everybody.
         InvalidInputError: a value is nested too deeply, or is not JSON that can be stored.
-        TooLargeError: the state would be too large with it.
+        TooLargeError: the changed state would exceed `MAX_STATE_CHARACTERS`.
     """
     of_app = next((key for key in delta if key.startswith(State.APP_PREFIX)), None)
     if of_app is not None:

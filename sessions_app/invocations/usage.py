@@ -30,7 +30,7 @@ class InvocationUsage:
             self._add(event)
 
     def add(self, event: Event) -> None:
-        """Add an event. A final response may exceed a limit, as the invocation ends with it.
+        """Add an event. A final response may exceed a limit, because the invocation ends with it.
 
         Raises:
             LimitExceededError: the invocation exceeds a limit and would go on.
@@ -43,13 +43,13 @@ class InvocationUsage:
             raise excess
 
     def note_partial(self, event: Event) -> None:
-        """Keep the newest usage of an answer, which counts if the answer is stopped before its end."""
+        """Keep the newest usage of a streamed answer, which counts if the answer is stopped before its end."""
         if event.usage_metadata:
             self._unfinished[event.id] = event
 
     @property
     def used(self) -> Used:
-        """The sum so far, with that of answers that have not ended."""
+        """The sum so far, including the newest usage of streamed answers that have not ended."""
         unfinished = self._unfinished.values()
         tokens = sum(map(tokens_of, unfinished))
         return Used(

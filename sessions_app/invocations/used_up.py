@@ -1,4 +1,4 @@
-"""Sentences for what has used up its tokens or its cost of the day."""
+"""Sentences for a person or an API key that has used up the tokens or the cost of a day."""
 
 from __future__ import annotations
 

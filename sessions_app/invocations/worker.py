@@ -1,4 +1,4 @@
-"""Worker: runs invocations of this process, each in an asyncio task of its own rather than in a consumer."""
+"""Worker: runs the invocations of an event loop, each in an asyncio task of its own rather than in a consumer."""
 
 from __future__ import annotations
 
@@ -56,11 +56,15 @@ class InvocationWorker:
     ) -> invocation_queue.Queued | None:
         """Queue an invocation, and run it here immediately when the session is idle.
 
-        Returns None when the user has no such session. Without `policies` the invocation is queued whatever the
-        app's policy is.
+        Returns None when the user has no such session.
+
+        Args:
+            policies: queue policies by app name, with the key "" for all other apps. By default the invocation is
+                queued.
+            row: values of the invocation's row.
 
         Raises:
-            LimitExceededError: an API key asks for it that has used up its tokens of the day.
+            LimitExceededError: the actor is an API key that has used up its tokens of the day.
         """
         lease = invocation_queue.Lease(self.owner, conf().lease_seconds)
         queued = await invocation_queue.enqueue(
@@ -136,7 +140,7 @@ class InvocationWorker:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def wait_until_idle(self) -> None:
-        """Wait until no invocation runs here, those that follow in their sessions' queues included."""
+        """Wait until no invocation runs here, including those that follow in the queues of their sessions."""
         while self._invocation_tasks:
             await asyncio.wait(self._invocation_tasks)
 
@@ -153,7 +157,7 @@ class InvocationWorker:
         return task
 
     async def _run_claim(self, claim: Claim) -> asyncio.Task[Any] | None:
-        """Run the invocation and write its end in any case. Returns the task of the next one in the session."""
+        """Run the invocation and write its end. Returns the task of the session's next invocation, if one runs here."""
         more_is_queued, ending = True, None
         running, execution = self._running[claim.invocation_id], Execution(claim, self._live.hub)
         try:
@@ -170,7 +174,7 @@ class InvocationWorker:
         return await self.start_next(claim.session_id) if more_is_queued else None
 
     def _start_follow_up_work(self, execution: Execution) -> None:
-        """Start a compaction, the search for a title and the export of spans. A shutdown drops them."""
+        """Start to compact the session, ask for a title and export spans. A shutdown cancels this work."""
         if execution.app.events_compaction_config is not None:
             self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")
         if conf().title_model:
@@ -186,7 +190,7 @@ class InvocationWorker:
         task.add_done_callback(self._background_tasks.discard)
 
     async def _compact(self, execution: Execution) -> None:
-        """Compact the session, unless a compaction of it runs; the next invocation covers what that one misses."""
+        """Compact the session, unless a compaction of it runs: the next invocation compacts the rest."""
         session_id = execution.claim.session_id
         if session_id in self._compacting:
             return
