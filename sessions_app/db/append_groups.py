@@ -1,12 +1,12 @@
 """Group commit: appends of one event loop that change the state of the same app share transactions.
 
-The row of an app's state stays locked until the commit is on disk: twenty sessions that write the same `app:` key would
-wait for twenty commits, one after the other. Therefore the appends that come while another is executed are the next
-group: one transaction in one round trip. An append that finds no other is executed immediately.
+The row of an app's state stays locked until the commit is on disk. Without groups, twenty sessions that write the same
+`app:` key wait for twenty commits, one after the other. Therefore the appends that come while another one is executed
+become the next group: one transaction in one round trip. An append that finds no other is executed immediately.
 
-A group waits for the row of the app's state and for no other row. A group that waited for a session while it holds
-others could be part of a deadlock, and would make all writers of the app wait for one locked session. Its wait for the
-app's row is short, because a member that is cancelled waits for the end of its group.
+A group waits for the row of the app's state and for no other row. A group that waited for the row of a session while it
+holds the locks of others could be part of a deadlock, and all writers of the app would wait with it. The wait for the
+app's row is bounded, because a member that is cancelled waits for the end of its group.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_LOCK_SECONDS = 0.8
 
 @dataclass(eq=False)
 class _Member:
-    """A statement and the group that it becomes part of. Cancelling the future takes the statement out of the line."""
+    """A statement and the group that it becomes part of. Cancelling `group` takes the statement out of the line."""
 
     query: str
     params: dict[str, Any]
@@ -47,7 +47,7 @@ async def fetch_in_turn(app_name: str, query: str, params: dict[str, Any]) -> Tu
     executes its append without a group.
 
     A task that is cancelled while it waits for a group writes nothing. A task that is cancelled later ends with its
-    group, whose statement may be committed, as a statement of the task's own may be: callers read what was committed.
+    group, and its statement may be committed, as with any cancelled statement: the caller must read the rows.
 
     Args:
         query: a statement that returns no row when its session or user is locked, in place of waiting.
@@ -82,7 +82,7 @@ def _begin_next(lines: dict[str, list[_Member]], app_name: str) -> None:
 
 
 async def _execute(members: list[_Member]) -> dict[_Member, TupleRow | None]:
-    """Return the members' rows; there are none when the group was rolled back."""
+    """Return the first row of each member's statement; no rows when the group was rolled back."""
     limit = ("SELECT set_config('lock_timeout', %(limit)s, true)", {"limit": f"{MAX_LOCK_SECONDS}s"})
     try:
         _, *rows = await fetch_each([limit, *((member.query, member.params) for member in members)])
@@ -90,6 +90,6 @@ async def _execute(members: list[_Member]) -> dict[_Member, TupleRow | None]:
         return {}
     except (psycopg.OperationalError, psycopg.InterfaceError):
         raise  # PostgreSQL may have committed the group.
-    except Exception:  # noqa: BLE001 - an error of one member, which raises it again
+    except Exception:  # noqa: BLE001 - an error of one member, whose statement alone raises it again
         return {}
     return dict(zip(members, rows, strict=True))

@@ -33,8 +33,8 @@ class Append:
         lease_token: fencing token of the writer's lease; None for a writer without a lease.
         jobs: the jobs to create in the same transaction.
         act: the act that appends the event, recorded in the same transaction.
-        expected: MD5 of the values, as text, that the keys of `delta` must have, with their prefixes; keys without a
-            value are absent. None for an event that does not depend on them.
+        expected: MD5 of the values, as PostgreSQL writes them, that the keys of `delta` must have before the append.
+            Keys have their prefixes; keys without a value are absent. None leaves the values unchecked.
         errors: the exceptions behind the responses of the event, stored in the same transaction.
     """
 
@@ -60,10 +60,10 @@ class Committed:
 
 
 async def append(event: Append) -> Committed | None:
-    """Write the event row, the three scopes of state and the jobs in one statement.
+    """Write the row of the event, and all rows that belong to it, in one statement.
 
-    Returns None, with nothing written, when the session does not exist, the fencing token is stale, or a value is not
-    the expected one.
+    Returns None, with nothing written, when the session does not exist, another process holds its lease, the fencing
+    token is stale, or a value is not the expected one.
     """
     delta, params = event.delta, _parameters(event)
     has_texts = event.model_call is not None and bool(event.model_call.texts)
@@ -79,7 +79,7 @@ async def append(event: Append) -> Committed | None:
     # A group waits for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
     if delta.app and event.expected is None and not has_texts:
         row = await fetch_in_turn(event.key[0], statement(waits=False), params)
-        # Without a row, a statement that waits for locked rows decides.
+        # Without a row, a statement that waits for locked rows finds out why.
         row = row or await fetch_one(statement(), params)
     elif delta.app and delta.user and event.expected is not None:
         row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)

@@ -15,12 +15,12 @@ from sessions_app.statuses import InvocationStatus
 
 @dataclass(frozen=True)
 class CancelRequest:
-    """A request to cancel an invocation, as the row has it afterwards.
+    """State of an invocation after a request to cancel it.
 
     Attributes:
-        status: `cancelled` when the invocation had not begun. `queued` when an earlier process had begun it, or when
-            it is an answer: the next claim ends it. `running` when a process runs it. An ended invocation keeps its
-            status.
+        status: `cancelled` when the invocation had not begun. `queued` when an earlier process had begun it, when it is
+            an answer, or when it waited: the next claim ends it. `running` when a process runs it. An ended invocation
+            keeps its status.
         error: the error message of the row, for the person.
     """
 
@@ -32,10 +32,10 @@ class CancelRequest:
 async def request_cancel(
     session_id: UUID, invocation_id: str, *, by: Actor, reason: str, error_code: str, error_message: str
 ) -> CancelRequest | None:
-    """Store who cancels an invocation, and why; end the invocation here if it is a message that has not begun.
+    """Store who cancels an invocation, and why. The first request counts.
 
-    Staff also stop an invocation that waits: it is queued, and the process that claims it ends it. The first request
-    counts. Returns None when the session has no such invocation.
+    A message that has not begun ends immediately. An invocation that waits is stopped by staff only: it is queued, and
+    the process that claims it ends it. Returns None when the session has no such invocation.
     """
     params = {
         "session": session_id,
@@ -86,7 +86,8 @@ WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS
 async def is_stopped_by_staff(claim: Claim) -> bool:
     """True when staff requested the cancellation in the admin.
 
-    The record of the act tells, not the row: staff may stop a session of their own, and their account may be gone.
+    The record of the act is read, because the row does not tell: staff may stop an invocation in a chat of their own,
+    and their account may have been deleted.
     """
     # A retry withdraws the request but keeps its act, which is older than a later request.
     query = """

@@ -1,4 +1,4 @@
-"""The database's clock, by which all processes decide what is due: the clocks of their machines differ."""
+"""Clock of the database, by which all processes decide what is due: the clocks of their machines differ."""
 
 from __future__ import annotations
 

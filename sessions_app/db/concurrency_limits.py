@@ -1,4 +1,7 @@
-"""Limits that the statements check which queue or claim an invocation: invocations at once, use of a day, queue."""
+"""Limits on invocations at once, on the queue, and on the use of a day.
+
+The statements that queue or claim an invocation check them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from sessions_app.db.pool import fetch_one, fetch_one_under_locks
 
 @dataclass(frozen=True)
 class ConcurrencyLimits:
-    """Limits on what runs and waits; 0 is no limit.
+    """Limits on invocations that run or wait, and on the use of a day; 0 is no limit.
 
     Attributes:
         of_app: numbers of invocations at once by app name; the key "" holds the limit of all other apps.
@@ -32,7 +35,7 @@ class ConcurrencyLimits:
     cost: float = 0.0
 
     def without_numbers(self) -> ConcurrencyLimits:
-        """Return the limits on use alone, for what must not be lost: an answer, a job's result, a scheduled task."""
+        """Return only the limits on use, for answers, results of jobs and scheduled tasks, which must not be lost."""
         return ConcurrencyLimits(tokens=self.tokens, cost=self.cost)
 
 
@@ -77,7 +80,7 @@ statement waited for the session's row, but its old lease is still visible to th
 """
 
 TODAY = "(now() AT TIME ZONE %(time_zone)s::text)::date"
-"""SQL expression: the day of the site's time zone."""
+"""SQL expression: today's date in the site's time zone."""
 
 EXCESS_OF_DAY = f"""
 coalesce((

@@ -1,4 +1,4 @@
-"""A session's event log: load the session with its events, ask for its status."""
+"""Log of a session: load the session with its events, ask for its status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SessionKey = tuple[str, Any, str]
 """Name of the app, primary key of the user, session key."""
 
 PAGE_EVENTS = 500
-"""Events that one statement reads of a history: receiving them holds the event loop for a millisecond or two."""
+"""Events that one statement reads of a log. To receive them holds up the event loop for a millisecond or two."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Loaded:
     """A session's row, its state in three scopes, and the first page of a part of its events as JSON, oldest first.
 
     Attributes:
-        skipped: number of events before this part, which reaches to `last_seq`.
+        skipped: number of events before this part of the log, which reaches to `last_seq`.
     """
 
     session_id: UUID
@@ -49,14 +49,14 @@ async def load(
     since: float | None = None,
     without_summed_up: bool = False,
 ) -> Loaded | None:
-    """Load a session with the first page of its events, of which `pages` yields all; None without such a session.
+    """Load a session with the first page of its events; `pages` yields all pages. None without such a session.
 
     Args:
         after: load only events with a larger `seq`.
         recent: load at most this many events, the newest.
         since: load only events with this timestamp or a later one.
         without_summed_up: leave out the events that the latest summary of the whole session covers, except the last
-            of them (contract R4). A summary that was rewound counts, too. `after` is not used.
+            of them (contract R4). A summary that was rewound counts, too. `after` is ignored.
     """
     app_name, user_id, session_key = key
     params = {"app": app_name, "user": user_id, "key": session_key, "after": after, "recent": recent}
@@ -66,16 +66,16 @@ async def load(
         return None
     session_id, last_seq, last_event_at, session_state, user_state, app_state, skipped, events = row
     if since is not None:
-        # All are in one page. Timestamps need not grow with `seq`: other events may lie between these.
+        # All events are in one page. Timestamps need not grow with `seq`: other events may lie between the events.
         skipped = last_seq - len(events)
     scoped = ScopedState(app=app_state, user=user_state, session=session_state)
     return Loaded(session_id, last_seq, last_event_at, scoped, skipped, events)
 
 
 async def pages(loaded: Loaded) -> AsyncGenerator[list[str]]:
-    """Yield the pages of a loaded session's events. PostgreSQL makes the next one while the caller reads one.
+    """Yield the pages of a loaded session's events. PostgreSQL makes the next page while the caller reads one.
 
-    The state is as of `last_seq`, and events never change: the pages are of the same history. They end early when the
+    Events never change, so that the pages fit the loaded state, which is as of `last_seq`. The pages end early when the
     session is deleted meanwhile.
     """
     page, read = loaded.events, loaded.skipped + len(loaded.events)
@@ -114,8 +114,8 @@ CROSS JOIN LATERAL (SELECT greatest({skipped}, s.last_seq - %(recent)s::bigint) 
 WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""  # noqa: S608
 
 
-# The number of events to skip. The summary and the last event that it covers, which it names by timestamp, are found by
-# scanning backwards from the end of the log.
+# The number of events to skip. Scanning backwards from the end of the log finds the summary, then the last event that
+# the summary covers and names by its timestamp.
 _SKIPPED_BY_SUMMARY = f"""
 coalesce((
     SELECT last.seq - 1 FROM (
@@ -144,7 +144,7 @@ async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[i
 
 
 NO_IDS: frozenset[str] = frozenset()
-"""The ids of an idle session: one set for all, because an empty one takes 216 bytes."""
+"""The ids of an idle session. All idle sessions share this set, because an empty one takes 216 bytes."""
 
 
 @dataclass(frozen=True)

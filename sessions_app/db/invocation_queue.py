@@ -42,12 +42,12 @@ class Lease:
 
 @dataclass(frozen=True)
 class AdmissionRules:
-    """Rules for admitting a message.
+    """Admission rules for a message.
 
     Attributes:
         policies: queue policies by app name; the key "" holds the policy of all other apps. The default is `enqueue`.
-        limits: limits on what runs and waits. Of answers and scheduled tasks, which must not be lost, only the use
-            is limited.
+        limits: limits on invocations and on the use of a day. For answers, results of jobs and scheduled tasks, which
+            must not be lost, only the limits on use apply.
     """
 
     policies: Mapping[str, str] = field(default_factory=dict)
@@ -74,8 +74,8 @@ class Queued:
     Attributes:
         status: the invocation's status, `REFUSED`, `FULL` or `SPENT`.
         claim: the caller's claim when the invocation runs immediately.
-        is_repeated: true when an invocation with the client id existed; id and status are of that invocation.
-        interrupts: true when the queue policy cancels the invocations before this one: see `interrupt_older`.
+        is_repeated: True when an invocation with the client id existed; id and status are of that invocation.
+        interrupts: True when the queue policy cancels the invocations before this one: see `interrupt_older`.
     """
 
     invocation_id: str
@@ -100,10 +100,11 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     lease: Lease | None = None,
     rules: AdmissionRules = AdmissionRules(),
 ) -> Queued | None:
-    """Add an invocation; with a `lease`, claim it immediately when the session has no other active invocation.
+    """Add an invocation. With a `lease`, claim it immediately when the session has no other active invocation.
 
     Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
-    such session, or has deleted it. The message holds no credentials; `credentials` has them, encrypted.
+    such session, or has deleted it. `credentials` are those of the message, encrypted, which itself has none. `title`
+    becomes the title of a session without one.
     """
     limits = rules.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
     params = {
@@ -123,7 +124,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
         "policies": Jsonb(dict(rules.policies)),
     }
     row = await fetch_one_counted(_ENQUEUE, params, limits)
-    # A statement that has waited for another with the same client id does not see the other's row; a repetition does.
+    # A statement that has waited for another one with the same client id does not see the row of that one.
     row = row or await fetch_one_counted(_ENQUEUE, params, limits)
     if row is None:
         return None
@@ -221,9 +222,12 @@ class Interrupted:
 
 
 async def interrupt_older(session_id: UUID, *, invocation_id: str, by: Actor) -> Sequence[Interrupted]:
-    """Request the cancellation of the invocations before a user's newer message; an earlier cancel request stays.
+    """Request the cancellation of the invocations before a user's newer message. An earlier cancel request stays.
 
-    Queued answers and scheduled tasks are kept: they must not be lost.
+    Queued answers, results of jobs and scheduled tasks are not cancelled, because they must not be lost.
+
+    Args:
+        invocation_id: id of the newer message's invocation.
     """
     params = {
         "session": session_id,

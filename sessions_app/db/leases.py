@@ -1,4 +1,4 @@
-"""Leases with fencing tokens: claim an invocation, renew, finish, hand over, take back what has expired."""
+"""Leases with fencing tokens: claim an invocation, renew, finish and hand over a lease, take back expired ones."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Claim:
 
     Attributes:
         lease_token: the lease's fencing token.
-        attempts: number of claims so far, this one included; from the second on the log may hold a part of the run.
-        is_retried: true when the invocation had failed and the person asked for a retry.
-        is_cancelled: true when a cancel request is stored: end the invocation instead of running it.
+        attempts: number of claims so far, including this one. From the second on the log may hold a part of the run.
+        is_retried: True when the invocation had failed and the person asked for a retry.
+        is_cancelled: True when a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
-        excess: the limit that it exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a day), "key"
-            (tokens of an API key in a day) or "".
+        excess: the limit that the invocation exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a
+            day), "key" (tokens of an API key in a day) or "".
         actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
         state_delta: changes of the state that are committed with the message.
         preloaded: the session's row and state at the claim, when the claiming statement returned them.
@@ -68,8 +68,8 @@ async def claim_next(
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
 
-    No limit applies to an invocation that has begun before, and only those of a day to answers, results of jobs and
-    scheduled tasks.
+    An invocation that exceeds a limit is claimed, too: `Claim.excess` names the limit. No limit applies to an
+    invocation that has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
     """
     exempt = list(MUST_NOT_BE_LOST)
     params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
@@ -172,8 +172,8 @@ class Finished:
     """State of the session after an invocation has ended.
 
     Attributes:
-        status: status of the invocation: `queued` when a cancel request came just before it began to wait, so that
-            the next claim ends it.
+        status: status of the invocation. It is `queued` when a cancel request came just before the invocation began to
+            wait: the next claim ends it.
     """
 
     status: str
@@ -184,7 +184,8 @@ def _finish_query(more: str = "") -> str:
     """Return the statement that ends an invocation.
 
     Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete. `adk_has_queued`
-    takes a snapshot under the lock of the session's row: it sees what was queued during the wait for it.
+    takes its snapshot under the lock of the session's row, so that it sees an invocation that was queued while the
+    statement waited for the lock.
 
     Args:
         more: a further part of its WITH.
@@ -214,7 +215,11 @@ async def hand_over(claim: Claim) -> bool:
 
 
 def _past_attempt(reason: str) -> str:
-    """Return the past attempts of the invocation `i` with the one that ends now for this reason."""
+    """Return an SQL expression: the past attempts of the invocation `i`, and the attempt that ends now.
+
+    Args:
+        reason: the reason of the end, without quotation marks.
+    """
     return f"""i.past_attempts || jsonb_build_object(
         'number', i.attempts, 'worker', i.owner, 'started_at', i.started_at, 'ended_at', now(), 'error', '{reason}'
     )"""
@@ -257,7 +262,10 @@ SELECT id FROM freed"""  # noqa: S608
 
 
 async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]:
-    """Return sessions with queued invocations and no lease holder: the process that queued them has died."""
+    """Return up to `BATCH_SIZE` sessions with queued invocations of this age and without a lease.
+
+    The process that queued the invocations has died, or could not run them.
+    """
     query = """
         SELECT DISTINCT i.session_id FROM sessions_app_invocation i
         JOIN sessions_app_session s ON s.id = i.session_id

@@ -30,7 +30,7 @@ UNAVAILABLE = (
 WAIT_SECONDS = 10.0
 """Longest wait of a statement for a connection."""
 RECONNECT_SECONDS = 4.0
-"""Duration of reconnecting in the background, with growing pauses; later each statement tries to connect itself."""
+"""Time for which the pool tries to reconnect in the background. After it each statement tries to connect itself."""
 
 Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
 
@@ -61,7 +61,7 @@ def waiting_statements() -> int:
 
 
 def short(statement: str) -> str:
-    """Return the statement without indentation: psycopg parses more than 4,096 characters anew at each execution."""
+    """Return the statement without indentation. Psycopg caches the parsed form of up to 4,096 characters only."""
     return " ".join(statement.split())
 
 
@@ -72,9 +72,9 @@ async def fetch_one(query: str, params: dict[str, Any] | tuple[Any, ...]) -> Tup
 
 
 async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
-    """Take transaction-level locks, run one statement and return its first row; also one round trip.
+    """Take locks until the end of the transaction, run one statement and return its first row, in one round trip.
 
-    Without a row nothing is written.
+    When the statement returns no row, everything is rolled back.
 
     Args:
         locks: statements that take a lock each, with the same parameters.
@@ -124,9 +124,10 @@ async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
 
 
 async def _take(pool: Pool) -> AsyncConnection[TupleRow]:
-    """Take a connection. The caller's cancellation is raised also when it comes together with a new connection.
+    """Take a connection. Raises a cancellation of the caller that comes together with the connection.
 
-    The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: a person's Stop is lost.
+    The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: the person's request to stop
+    would be lost.
     """
     task = asyncio.current_task()
     count_before = task.cancelling() if task else 0
@@ -141,15 +142,15 @@ async def _take(pool: Pool) -> AsyncConnection[TupleRow]:
 class _Line:
     """Statements that wait for a connection, first come, first served.
 
-    The pool has a line too, but wakes a task only after several rounds of the event loop: with 200 people at once, its
-    connections were idle for longer than they were used.
+    The pool has a line, too, but wakes a task only after several rounds of the event loop. With 200 people at once its
+    connections would be idle for longer than they are used.
     """
 
     free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(conf().pool_size))
     waiting: int = 0
 
     async def enter(self) -> None:
-        """Take one of the connections, waiting until there is one.
+        """Wait until one of the connections is free, and reserve it.
 
         Raises:
             PoolTimeout: all were in use for `WAIT_SECONDS`.
@@ -168,7 +169,7 @@ async def _open() -> Pool:
     prepare_after = 1 if conf().prepared_statements else None
     pool: Pool = AsyncConnectionPool(
         kwargs={**_connection_parameters(), "autocommit": True, "prepare_threshold": prepare_after},
-        min_size=0,  # While the pool opens a first connection, the first statement would open another.
+        min_size=0,  # With a first connection on its way, the first statement would open a second one.
         max_size=conf().pool_size,
         check=None,
         timeout=WAIT_SECONDS,
@@ -190,9 +191,9 @@ def _start_closer() -> asyncio.Task[None]:
 
 
 async def _close_with_loop() -> None:
-    """Close the pool when the loop is about to end, as the loop of `async_to_sync` does after each call.
+    """Close the pool when the loop is about to end. The loop of `async_to_sync` ends after each call.
 
-    The end of a loop cancels its tasks once. A worker of the pool that is connecting goes on nevertheless, and the
+    A loop that ends cancels its tasks once. A worker of the pool that is connecting would go on nevertheless, and the
     loop would wait for it for ever.
     """
     try:
@@ -208,6 +209,9 @@ _lines = LoopLocal(_Line)
 
 
 def _connection_parameters() -> dict[str, Any]:
-    """Return the parameters of Django's own connection, test database included, without those only Django reads."""
+    """Return the parameters of Django's own connection, without those that only Django reads.
+
+    In tests this is the connection to the test database.
+    """
     parameters: dict[str, Any] = connections["default"].get_connection_params()
     return {name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")}

@@ -12,15 +12,15 @@ class RecordedCall:
 
     Attributes:
         body: the record as JSON.
-        texts: texts by their ids in hexadecimal, as far as this process has not stored them for the session.
+        texts: texts that this process has not stored for the session yet, by their ids in hexadecimal.
     """
 
     body: str
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
-# The lock keeps `services/unused_texts` from deleting a text to which this adds a reference.
-# Texts are inserted in the order of their ids.
+# The lock keeps `services/unused_texts` from deleting a text to which this statement adds a reference. All appends
+# insert texts in the order of their ids, so that two of them do not wait for each other.
 INSERT_TEXTS = """
 texts_lock AS (
     SELECT s.id AS session_id, pg_advisory_xact_lock_shared(hashtext('adk:texts')) AS taken FROM s
@@ -33,7 +33,7 @@ texts_lock AS (
     SELECT texts_lock.session_id, t.id FROM texts_lock, unnest(%(text_ids)s::uuid[]) AS t(id)
     ON CONFLICT (session_id, text_id) DO NOTHING
 )"""
-"""A part of an append: stores texts that no session has stored yet, and that the session `s` refers to them."""
+"""A part of an append: stores the texts that are new, and notes that the session `s` refers to all of them."""
 
 
 def texts_parameters(call: RecordedCall | None) -> dict[str, list[str]]:

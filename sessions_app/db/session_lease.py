@@ -1,4 +1,4 @@
-"""A session's lease without an invocation, for a single write to the log such as a rewind."""
+"""Session lease: a lease without an invocation, for a single write to the log such as a rewind."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from sessions_app.statuses import InvocationStatus, sql_list
 
 
 async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
-    """Take the lease; messages sent meanwhile are queued. Returns the fencing token.
+    """Take the lease of an idle session, and return its fencing token. Messages sent meanwhile are queued.
 
-    Returns None when an invocation is active in the session. The sweep releases the lease after a crash.
+    Returns None when the session is leased, has an active invocation, or does not exist. After a crash the sweep
+    releases the lease.
     """
     query = f"""
         UPDATE sessions_app_session s

@@ -1,4 +1,4 @@
-"""Sessions by the names that clients of the ADK API have for them: app, user and session key."""
+"""Search of sessions by app, user and session key, with which clients of the ADK API name a session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sessions_app.db.pool import fetch_one
 
 
 async def find_session(key: SessionKey) -> tuple[UUID, int] | None:
-    """Return primary key and last `seq` of a session; None when there is none, or it is deleted."""
+    """Return primary key and last `seq` of a session; None when there is no such session, or it is deleted."""
     query = """
         SELECT id, last_seq FROM sessions_app_session
         WHERE app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND deleted_at IS NULL"""

@@ -1,4 +1,4 @@
-"""A job that is created in the transaction of the event that records its call."""
+"""Staged job: a job that waits for the event whose statement inserts it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from psycopg.types.json import Jsonb
 
 @dataclass(frozen=True)
 class StagedJob:
-    """The columns of `ToolJob` that are known before the job is created.
+    """The columns of `ToolJob` that are known before the event is committed.
 
     Attributes:
-        run_at: the earliest start; None is immediately.
+        run_at: the earliest start; None for an immediate one.
     """
 
     id: UUID

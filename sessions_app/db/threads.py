@@ -21,9 +21,9 @@ M = TypeVar("M", bound=Model)
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run ORM code in the caller's own thread if it has one, else in a database thread of the process.
+    """Run ORM code in the thread of the caller's HTTP request or `async_to_sync`, else in a database thread.
 
-    The code begins without a connection that PostgreSQL has closed, and leaves none open.
+    Unusable and obsolete connections of the thread are closed before and after the code.
     """
     call = partial(_with_own_connection, function, *args, **kwargs)
     if _caller_has_thread():
@@ -37,20 +37,25 @@ async def fetch_rows(rows: QuerySet[M, T]) -> list[T]:
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on an event loop and wait for its result.
+    """Run a coroutine on an event loop, and wait in this thread for its result.
 
-    The loop is the one that started this thread, else the process's background loop: a process has one relay on one
-    loop, because Redis's channel layer refuses a second. The coroutine must not use `in_thread` when the thread that
-    waits here is a database thread, or holds a connection: all threads and connections may wait like this one.
+    The loop is the one that started this thread, else the process's background loop. A process has one relay on one
+    loop, because the channel layer of Redis refuses a second loop.
 
-    The coroutine gets a new context, because what it starts may outlive the HTTP request of the calling thread.
+    The coroutine must not use `in_thread` when this thread is a database thread or holds a connection: all threads and
+    connections may be taken by callers that wait like this one.
+
+    The coroutine gets a new context, because the tasks that it starts may outlive the HTTP request of this thread.
     """
     loop = calling_loop() or background_loop()
     return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
 
 def create_task(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-    """Start a task that may outlive the caller's HTTP request, in whose thread `in_thread` would run otherwise."""
+    """Start a task in a new context, because it may outlive the HTTP request of its caller.
+
+    In the context of the caller, `in_thread` would run in the thread of the request.
+    """
     return asyncio.create_task(work, name=name, context=Context())
 
 
@@ -72,7 +77,8 @@ def _close_old_connections() -> None:
 def _caller_has_thread() -> bool:
     """True within an HTTP request and within `async_to_sync`.
 
-    Their thread may hold a connection with locks. The same code on a second connection could wait for them for ever.
+    The thread of such a caller may hold a connection with locks. Code on a second connection could wait for ever for
+    these locks.
     """
     in_request = SyncToAsync.thread_sensitive_context.get(None) is not None
     return in_request or getattr(AsyncToSync.executors, "current", None) is not None
@@ -86,7 +92,7 @@ def calling_loop() -> asyncio.AbstractEventLoop | None:
 
 @lru_cache(maxsize=1)
 def background_loop() -> asyncio.AbstractEventLoop:
-    """Return the process's event loop in its own thread, started at first use; pools and tasks outlive one call."""
+    """Return the event loop in a thread of its own, started at first use. Its pools and tasks outlive a single call."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="adk background loop", daemon=True).start()
     return loop

@@ -42,7 +42,7 @@ ADD_USED_OF_KEY = f"""
 
 
 async def add_used(session_id: UUID, used: Used) -> None:
-    """Count what a model call beside the invocations has used; nothing when the session is erased."""
+    """Count the use of a model call that is part of no invocation. Does nothing when the session is erased."""
     query = f"WITH lease AS (SELECT user_id FROM sessions_app_session WHERE id = %(session)s) {ADD_USED}"  # noqa: S608
     params = {
         "session": session_id,
