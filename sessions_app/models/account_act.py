@@ -24,7 +24,7 @@ class AccountAct(ActorColumns):
     """One act on an API key or a webhook, by its person, a key or staff.
 
     Attributes:
-        user: the person whose account it is about; the record is deleted with the account.
+        user: the person whose account the act is about; the record is deleted with the account.
         subject_kind: name of the model of the row that the act was about, such as `apikey`.
         subject_id: primary key of that row, as text.
     """

@@ -1,4 +1,4 @@
-"""Columns of a row that keep who asked for it, without a foreign key, so that they survive the account."""
+"""Columns for the actor of a row. They have no foreign key, so that they survive the account."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from sessions_app.actors import NAME_LENGTH, ActorKind
 
 
 class ActorColumns(models.Model):
-    """The actor of an act.
+    """Base of the models whose rows have an actor.
 
     Attributes:
-        actor_kind: empty in rows that are older than this column.
-        actor_id: key of the actor, as text: of a user, a job or a scheduled task.
-        actor_name: the name at the time of the act.
-        address: the IP address that the act came from; None when there is none.
+        actor_kind: value of `ActorKind`; empty in rows that are older than this column.
+        actor_id: primary key of the actor's row as text, such as that of a user, an API key, a job or a scheduled task.
+        actor_name: name of the actor at the time of the act.
+        address: IP address that the act came from; None when there is none.
     """
 
     actor_kind = models.CharField(
@@ -25,6 +25,6 @@ class ActorColumns(models.Model):
     address = models.GenericIPAddressField(null=True, blank=True)
 
     class Meta:
-        """Part of other models."""
+        """No table of its own."""
 
         abstract = True

@@ -28,17 +28,21 @@ class RequestKind(models.TextChoices):
 
 
 def permission_to_answer(answered_by: str) -> str:
-    """Return the permission with which staff may answer a call; empty when staff may not."""
+    """Return the permission with which staff may answer a call; empty for a call that staff may not answer.
+
+    Args:
+        answered_by: party that may answer the call: see `AnswerRequest`.
+    """
     if answered_by == PERSON:
         return APPROVE
     return answered_by.removeprefix(STAFF) if answered_by.startswith(STAFF) else ""
 
 
 class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
-    """Requests for answers; the open ones still wait."""
+    """Answer requests, and the open ones among them."""
 
     def open(self) -> AnswerRequestQuerySet:
-        """Return the requests that still wait: their work was neither cancelled nor deleted."""
+        """Return the requests whose call or job still waits, in sessions that are not deleted."""
         waiting = Invocation.objects.filter(
             invocation_id=OuterRef("invocation_id"), status=InvocationStatus.WAITING
         )
@@ -49,13 +53,14 @@ class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
 
 
 class AnswerRequest(models.Model):
-    """One request, deleted with the answer. Until then the invocation and the job tell whether it still waits.
+    """One request, deleted with the answer. It is open while its invocation or its job waits.
 
     Attributes:
         invocation_id: the ADK id of the invocation that made the call.
         job: the job that asks; None for a call that no job answers.
-        agent_name: the agent that made the call, for which `tool_name` is the called tool.
-        effect: what a yes lets happen, as a sentence in English.
+        agent_name: the agent that made the call.
+        tool_name: the called tool; for a confirmation, the tool that is to be called.
+        effect: effect of a yes, as a sentence in English.
         answered_by: the party that may answer: `person`, `site` or `staff:<permission>` (contract T7, T10).
         escalated_at: time at which a mail told staff that nobody has answered.
     """
@@ -93,5 +98,5 @@ class AnswerRequest(models.Model):
 
     @property
     def permission(self) -> str:
-        """Permission with which staff may answer; empty when only the person or the site's code may."""
+        """Permission with which staff may answer; empty when staff may not answer."""
         return "" if self.kind == RequestKind.CREDENTIAL else permission_to_answer(self.answered_by)

@@ -1,4 +1,4 @@
-"""ApiKey: a key by which a program uses the HTTP API in a person's name."""
+"""ApiKey: a key by which a program acts for a person over the HTTP API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PREFIX_LENGTH = 12
 
 
 class Scope(models.TextChoices):
-    """Rights of a key."""
+    """Scopes of a key."""
 
     READ = "read", "Read conversations, files and jobs"
     RUN = "run", "Send messages and files, stop and retry"
@@ -42,7 +42,7 @@ def digest_of(key: str) -> str:
 def people_of_keys(groups: Collection[int]) -> models.QuerySet[Any]:
     """Return the people of the groups for whom a service's key acts: active, and neither staff nor superusers.
 
-    A program must not get the rights of staff by the group in which somebody else has put them.
+    A program must not get the rights of a member of staff because somebody has added that person to the group.
     """
     people = get_user_model()._default_manager.filter(groups__in=groups, is_active=True)
     return people.filter(is_staff=False, is_superuser=False)
@@ -65,19 +65,19 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(models.Model):
-    """A key with its rights. A revoked key is kept as a record.
+    """A key with its scopes. A revoked key is kept as a record.
 
     Attributes:
         user: the person to whom the key belongs. A key acts for its person.
         people: group of the people for whom the key acts as well, by `people_of_keys`; None for a personal key.
-        made_by: the key that made this one, whose revocation revokes this one, too; None for a key that a person made.
-        prefix: beginning of the key, which people recognise.
+        made_by: the key that made this one. Its revocation revokes this one, too. None for a key that a person made.
+        prefix: beginning of the key, by which people recognise it.
         digest: SHA-256 of the key.
         scopes: values of `Scope`.
         requests_per_minute: most requests in a minute; 0 is no limit beside the site's limit of a person.
         tokens_per_day: most tokens of a day's invocations that the key started; 0 is no limit.
         last_used_at: time of the last request, correct to a minute.
-        revoked_by_name: name of the person, member of staff or key that revoked it, at that time.
+        revoked_by_name: name of the person, member of staff or key that revoked this key, at that time.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -111,7 +111,7 @@ class ApiKey(models.Model):
         return f"{self.prefix}… {self.name}"
 
     def take_new_key(self) -> str:
-        """Take prefix and digest of a new key, which is returned. The caller saves the row."""
+        """Make a new key, set the row's prefix and digest, and return the key. The caller saves the row."""
         key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
         self.prefix, self.digest = key[:PREFIX_LENGTH], digest_of(key)
         return key
@@ -127,7 +127,10 @@ class ApiKey(models.Model):
 
     @property
     def is_of_service(self) -> bool:
-        """True for a key that staff made for the people of a group, with a rate of its own in place of a person's."""
+        """True for a key that staff made for the people of a group.
+
+        The rate of such a key takes the place of a person's.
+        """
         return self.people_id is not None and self.made_by_id is None
 
     @property

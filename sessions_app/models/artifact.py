@@ -16,7 +16,7 @@ FOLDER = "artifacts/"
 
 
 def storage_path(artifact: Artifact, filename: str) -> str:
-    """Return a random path: a file name from a user or a model never reaches the file system.
+    """Return a random path, because a file name from a user or a model must not reach the file system.
 
     The path of an artifact with an upload id begins with `path_of_upload`.
     """
@@ -25,7 +25,7 @@ def storage_path(artifact: Artifact, filename: str) -> str:
 
 
 def path_of_upload(upload_id: uuid.UUID) -> str:
-    """Return the beginning of the path of a file that came with this id."""
+    """Return the beginning of the path of a file whose upload has this id."""
     return f"{FOLDER}{upload_id.hex}-"
 
 
@@ -76,5 +76,5 @@ class Artifact(models.Model):
 
 @receiver(post_delete, sender=Artifact)
 def delete_bytes(instance: Artifact, using: str, **kwargs: Any) -> None:
-    """Delete the bytes after the deletion of the row, also a cascading one, is committed."""
+    """Delete the bytes once the deletion of the row is committed, also when it is deleted with another row."""
     transaction.on_commit(partial(instance.file.delete, save=False), using=using, robust=True)

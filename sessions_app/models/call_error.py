@@ -12,7 +12,7 @@ class CallError(models.Model):
     """One exception, stored in the statement that commits the event with the response of the call.
 
     Attributes:
-        seq: the event with the response.
+        seq: number of the event with the response in its session.
         error: name of the exception's class.
         detail: the traceback, as `sessions_app.error_detail` masks and cuts it.
     """

@@ -23,10 +23,10 @@ class Evaluation(models.Model):
     """One run of an app against an eval set.
 
     Attributes:
-        set_id: id of the eval set; runs of one app against sets of one id are compared.
+        set_id: id of the eval set. Evaluations of the same app and set id are compared.
         config: the criteria, as an `EvalConfig` in JSON.
-        previous: the last run without cancelled cases that had ended when this one began.
-        finished_at: end of the last case; the numbers of cases by `CaseStatus.ended()` are written with it.
+        previous: the last evaluation without cancelled cases that had ended when this one began.
+        finished_at: end of the last case; None before. The numbers of cases by status are written with it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -71,11 +71,12 @@ class EvaluatedCase(models.Model):
     """One case of an evaluation.
 
     Attributes:
-        session: the conversation that the case was made of, if it exists; the case is erased with it.
+        session: the session that the case was made of, if there is one; the case is erased with it.
         case: the `EvalCase` in JSON.
-        actual: the invocations as they were, in JSON.
+        actual: the invocations of this run, in JSON.
         results: a `MetricResult` in JSON for each criterion.
-        error: why a case is broken, for staff; `error_detail` is for those with the permission `view_error_detail`.
+        error: reason why the case is broken, for staff; `error_detail` is for staff with the permission
+            `view_error_detail`.
         sends: number of times that the case was sent to the broker; `sent_at` is the last time.
     """
 

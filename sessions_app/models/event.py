@@ -13,7 +13,7 @@ from django.db.models.functions import Left
 
 
 class _OfBody(Func):
-    """Call of an SQL function on an event's JSON; the first migration creates these functions."""
+    """Call of an SQL function on an event's JSON. Migrations create these functions."""
 
     def __init__(self, function: str, output_field: models.Field) -> None:  # type: ignore[type-arg]
         super().__init__(F("body"), function=function, output_field=output_field)
@@ -26,11 +26,11 @@ def _text(key: str) -> KeyTextTransform:
 CONFIG = "simple"
 """Text search configuration without stemming and stop words: the language of the texts is unknown."""
 SEARCHED_CHARACTERS = 100_000
-"""Characters of a text that the search finds: PostgreSQL refuses to index a text with very many words."""
+"""Characters of a text that the search looks at: PostgreSQL refuses to index a text with very many words."""
 _WORDS = SearchVector(Left("text", SEARCHED_CHARACTERS), config=CONFIG)
 _IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
 _SETS_SHARED_STATE = Q(body__actions__stateDelta__regex='"(app|user):')
-"""Events that may set a key of the app or the user; time travel reads them."""
+"""Events that may set a key of the app or the user. The admin reads them to show the state at an earlier event."""
 
 
 class EventKind(models.TextChoices):
@@ -44,7 +44,7 @@ class EventKind(models.TextChoices):
 
 
 RARE_KINDS = (EventKind.ERROR, EventKind.STATE)
-"""Kinds of which the newest events may have none, so that a list needs an index for them."""
+"""Kinds that are rare among the newest events, so that a list needs an index for them."""
 
 
 class EventQuerySet(models.QuerySet["Event"]):
@@ -86,9 +86,10 @@ class Event(models.Model):
         body: the event's JSON as the ADK API has it (camelCase); PostgreSQL derives the generated columns from it.
         before: values of the state delta's keys, with their prefixes, before the delta was applied; new keys are
             absent.
-        model_call: of the event of a model's answer, what the log does not tell of the call: see `docs/traces.md`.
-        hash: hash over the session's chain at this event, and `before`; null when the append statement did not write
-            the row.
+        model_call: records of the model requests behind the event, for what the log does not tell; see
+            `docs/traces.md`. Null for an event without model calls.
+        hash: hash over the session's chain at this event and `before`; null when something other than the append
+            statement wrote the row.
     """
 
     session = models.ForeignKey(

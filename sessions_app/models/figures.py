@@ -1,4 +1,4 @@
-"""Figures: sums over logs that a sweep keeps, so that lists and the overview never scan events."""
+"""Figures: sums over logs, kept up to date by a sweep, so that lists and the overview never scan events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME_LENGTH = 128
 
 
 class DayMetric(models.TextChoices):
-    """Kinds of amounts of a day, each with the meaning of `name` and `detail`."""
+    """Kinds of amounts of a day. The docstring of each says what `name` and `detail` of `DayFigure` are."""
 
     PEOPLE = "people"
     """People who wrote, in all apps together."""
@@ -32,16 +32,17 @@ class DayMetric(models.TextChoices):
 
 
 class SessionFigures(models.Model):
-    """Sums over the log of one session up to event `seq`, events that were rewound included: they were paid for.
+    """Sums over the log of one session up to the event `seq`. Rewound events are counted: they were paid for.
 
     Attributes:
         errors: failed calls and events with an error.
         seconds: runtime of the invocations.
         labels: properties that lists filter by, such as `tool:refund`: see `figures.labels`.
         outcomes: numbers of invocations by day and status, as they are counted in `DayFigure`.
-        invocation_id: the newest invocation; its first event was at `began_at`, and `has_word` is true from its first
-            text on.
-        is_settled: false while an invocation runs or events wait to be counted: the next sweep counts again.
+        invocation_id: the newest invocation.
+        began_at: time of the first event of the newest invocation.
+        has_word: True from the first text of the newest invocation on.
+        is_settled: False while an invocation runs or events wait to be counted: the next sweep counts again.
     """
 
     session = models.OneToOneField(
@@ -79,7 +80,7 @@ class SessionFigures(models.Model):
 
 
 class DayFigure(models.Model):
-    """An amount of one day in the site's time zone. It names nobody, and stays when sessions are erased."""
+    """An amount of one day in the site's time zone. The row names no person, and stays when sessions are erased."""
 
     day = models.DateField()
     app_name = models.CharField(max_length=NAME_LENGTH)
@@ -105,7 +106,7 @@ class DayFigure(models.Model):
 
 
 class ActiveDay(models.Model):
-    """A day on which a person wrote: counts people once."""
+    """A day on which a person wrote. With these rows each person is counted once a day."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     day = models.DateField()
@@ -126,7 +127,7 @@ class Failure(models.Model):
     Attributes:
         seq: number of the event in its session.
         tool_name: empty for an error without a tool.
-        cause: the error's text without its numbers and quotations, so that like errors have the same cause.
+        cause: text of the error without its numbers and quotations, so that similar errors have the same cause.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="failures")
@@ -149,11 +150,11 @@ class Failure(models.Model):
 
 
 class FiguresProgress(models.Model):
-    """The one row that says how far sessions are counted, by their last use.
+    """Progress of the sweep through the sessions, in order of their last use. The table has one row.
 
     Attributes:
-        newest: sessions used since then are looked at by every sweep.
-        oldest: sessions used before that are still to be looked at; null when all are.
+        newest: time of last use from which on each sweep looks at the sessions.
+        oldest: time of last use before which sessions are still to be counted; null when all are counted.
     """
 
     newest = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""IdempotentRequest: a request of the API under a key of its client, with the response that a repetition gets."""
+"""IdempotentRequest: a request under an idempotency key, with the response that a repetition gets."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class IdempotentRequest(models.Model):
     """One request. It is deleted with its session and its person, because the response may quote them.
 
     Attributes:
-        caller: the person or the API key that sent the request; keys of different callers do not meet.
+        caller: the person or the API key that sent the request. Each caller has idempotency keys of its own.
         key: the header `Idempotency-Key`.
         fingerprint: SHA-256 of method, address and body.
-        attempt: names the handling that may store the response.
+        attempt: random id of the attempt at the request that may store the response.
         locked_until: time after which the process that handles the request counts as dead.
         status: status of the response; null while the request is handled.
         location: header of the response.

@@ -1,4 +1,4 @@
-"""Invocation: the work on one message up to the final response, run by one process at a time."""
+"""Invocation: everything from one message to its final response, run by one process at a time."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Invocation(ActorColumns):
     """One invocation of a session, with the actor who asked for it.
 
     Attributes:
-        invocation_id: the ADK id, which every event of the invocation carries.
-        client_id: idempotency key from the sender of the message; a repeated one starts nothing: see `client_ids`.
+        invocation_id: the ADK id.
+        client_id: client id; a repeated one starts nothing: see `client_ids`.
         message: the content to run, as JSON, without credentials.
         state_delta: changes of the state that are committed with the message.
-        reason: why the actor asked for it: the reason that staff give with an answer.
+        reason: the reason that staff give with an answer.
         credentials: the credentials of the message, encrypted by `sessions_app.credential_encryption`; empty when
             there are none, and from the end of the invocation.
         owner: the process that runs the invocation.

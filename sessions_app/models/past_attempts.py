@@ -1,4 +1,4 @@
-"""Past attempts of an invocation or a job: the outcome of each is kept when the next attempt begins."""
+"""Past attempts of an invocation or a job. The columns of the row are of the newest attempt only."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from django.db.models import Case, F, Func, JSONField, Q, Value, When
 from django.db.models.functions import JSONObject
 
 MAX_ATTEMPTS = 50
-"""Attempts that a row keeps; people may retry without end."""
+"""Number of newest attempts that a row keeps, because people may retry without end."""
 
 
 class PastAttemptsField(JSONField):
     """List of attempts, oldest first.
 
     Each is an object with `number`, `worker`, `started_at`, `ended_at`, `error`, and `detail` for staff with the
-    permission `view_error_detail`. An attempt that a request with an id has retried has that id as `retry_id`. The
+    permission `view_error_detail`. `retry_id` is the id of the request that retried the attempt, if it had one. The
     newest attempt is in the columns of the row.
     """
 
@@ -26,7 +26,7 @@ class PastAttemptsField(JSONField):
 
 
 def with_failed_attempt(ended_at: str) -> Case:
-    """Return the past attempts of a job with its last one, if that one left an error.
+    """Return an SQL expression: the past attempts of a job, and its last attempt if that one left an error.
 
     Args:
         ended_at: name of the column with the time of the end.

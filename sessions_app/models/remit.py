@@ -24,13 +24,13 @@ class RemitQuerySet(models.QuerySet["Remit"]):
 
 
 class Remit(models.Model):
-    """A part of the sessions: those of one app or of all, and of the people in one group or of everybody.
+    """A part of the sessions: those of one app or of all apps, and of the people in one group or of everybody.
 
-    Staff see the union of the remits of all their groups. Staff without a remit see all sessions: a remit narrows
-    what permissions open, and opens nothing itself. Protected: deleting a group must not widen what its members see.
+    Staff see the union of the remits of all their groups. A remit narrows a permission and grants none, so that staff
+    without a remit see all sessions. The groups of a remit cannot be deleted: the members of the group would see more.
 
     Attributes:
-        group: staff whom the remit binds.
+        group: group of the staff whom the remit binds.
         app_name: empty for all apps.
         people: group of the people whose sessions are seen; None for everybody.
     """
@@ -61,10 +61,14 @@ class Remit(models.Model):
         return f"remit {self.pk} of group {self.group_id}"
 
     def covers(self, app: str, user: str) -> Q | None:
-        """Return a filter for the rows of the remit, by the paths to the app's name and to the user.
+        """Return a filter for the rows of the remit.
 
-        None when the remit is of one app and the rows belong to no app (their path is empty). Rows that belong to no
-        user are in all remits of their app.
+        None when the remit is of one app and the rows belong to no app. Rows that belong to no user are in all remits
+        of their app.
+
+        Args:
+            app: path of the lookup from a row to the name of its app; empty for rows that belong to no app.
+            user: path of the lookup from a row to its user; empty for rows that belong to no user.
         """
         if self.app_name and not app:
             return None
@@ -78,7 +82,11 @@ class Remit(models.Model):
 def covered_rows(
     rows: models.QuerySet[Row], remits: Sequence[Remit], paths: Iterable[tuple[str, str]]
 ) -> models.QuerySet[Row]:
-    """Return the rows that any of the remits covers, by any of the paths to app and user; all without a remit."""
+    """Return the rows that any of the remits covers; all rows without a remit.
+
+    Args:
+        paths: pairs of paths as `Remit.covers` takes them. A row is covered when one of the pairs leads into a remit.
+    """
     if not remits:
         return rows
     covered = [remit.covers(*pair) for pair in paths for remit in remits]

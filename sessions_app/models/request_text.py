@@ -6,7 +6,7 @@ from django.db import models
 
 
 class RequestText(models.Model):
-    """An instruction, declarations of tools, a configuration, or a content that is not in the log, as JSON.
+    """A piece of model requests, as JSON: an instruction, declarations of tools, a configuration, or a content.
 
     Attributes:
         id: the first half of the SHA-256 of the text.
@@ -23,7 +23,7 @@ class SessionText(models.Model):
     """A text that a request of the session refers to. An erasure deletes the texts that no other session refers to.
 
     Attributes:
-        text_id: id of the `RequestText`. No foreign key: an append must not fail over a text.
+        text_id: id of the `RequestText`. It is no foreign key, because an append must not fail for want of a text.
     """
 
     session = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""ResumableUpload: a file of which a program has sent a part; Django's storage holds its chunks."""
+"""ResumableUpload: a large upload that a program sends in chunks, which Django's storage holds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ResumableUploadQuerySet(models.QuerySet["ResumableUpload"]):
 
 
 class ResumableUpload(models.Model):
-    """An upload in chunks. The row outlives its end: a client that has missed the last response finds the file by it.
+    """One upload. The row stays after its end, so that a client that has missed the last response finds the file.
 
     Attributes:
         length: bytes of the whole file.
@@ -61,15 +61,18 @@ class ResumableUpload(models.Model):
 
     @property
     def expires_at(self) -> datetime:
-        """Time after which nobody can go on with the upload."""
+        """Time from which on the upload cannot be continued."""
         return self.created_at + KEPT
 
     def chunk_path(self, number: int) -> str:
-        """Return the path of a chunk, among the artifacts: a file there without an artifact is deleted after a day."""
+        """Return the path of a chunk. It is among the artifacts, where a file without a row is deleted after a day."""
         return f"artifacts/{self.pk.hex}-{number}"
 
     def delete_chunks_on_commit(self) -> None:
-        """Delete the chunks after the transaction, and one that a process has stored before it died."""
+        """Delete the chunks after the transaction.
+
+        A process may have stored one more chunk than the row counts, and died before it could count the chunk.
+        """
         paths = [self.chunk_path(number) for number in range(self.chunks + 1)]
 
         def delete() -> None:

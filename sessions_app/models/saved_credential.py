@@ -5,7 +5,7 @@ from django.db import models
 
 
 class SavedCredential(models.Model):
-    """A credential, encrypted. No page shows it, and the admin does not have it.
+    """A credential, encrypted. No page and no part of the admin shows it.
 
     Attributes:
         key: SHA-256 of the ADK credential key, which may be a text of any length.

@@ -15,7 +15,7 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.timing import Recurrence, parse_recurrence, zone_of
 
 END_OF_CALENDAR = datetime(9000, 1, 1, tzinfo=UTC)
-"""Rows hold only earlier times: Python cannot show those near the end of year 9999 in every time zone."""
+"""Rows hold only earlier times: Python cannot convert times near the end of the year 9999 to every time zone."""
 
 
 class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
@@ -53,8 +53,8 @@ class ScheduledTask(models.Model):
         time_zone: IANA name of the time zone of the recurrence.
         runs: number of runs so far.
         most_runs: number of runs after which the task is over; None without a limit.
-        ends_at: time after which there is no run; None without a limit.
-        error: the reason why the task could not be run and is not tried again; empty for all other tasks.
+        ends_at: time after which the task is not run; None without a limit.
+        error: reason of a failed task, which is not run again; empty for all other tasks.
         cancelled_by_name: the name of `cancelled_by`, kept when the account is deleted.
     """
 
@@ -84,7 +84,7 @@ class ScheduledTask(models.Model):
     objects = ScheduledTaskQuerySet.as_manager()
 
     class Meta:
-        """One task for a call, readable times; a partial index finds the active tasks."""
+        """A call schedules one task. Times are before `END_OF_CALENDAR`. A partial index finds the active tasks."""
 
         permissions = [("cancel_scheduledtask", "Can stop scheduled task")]
         constraints = [
@@ -120,7 +120,11 @@ class ScheduledTask(models.Model):
 
     @property
     def recurrence(self) -> Recurrence | None:
-        """Return the parsed recurrence; None for a single run."""
+        """The parsed recurrence; None for a single run.
+
+        Raises:
+            InvalidInputError: the recurrence or the time zone cannot be read.
+        """
         return parse_recurrence(self.every, zone_of(self.time_zone)) if self.every else None
 
     @property
@@ -134,9 +138,9 @@ class ScheduledTask(models.Model):
         return recurrence.words if recurrence else gettext("once")
 
     def time_after(self, moment: datetime) -> datetime | None:
-        """Return the time of the run after the one at `moment`; None when that was the last run.
+        """Return the time of the run after the one at `moment`; None when that run is the last.
 
-        Occurrences missed before `moment` count as one run.
+        Occurrences that were missed before `moment` count as one run. Raises as `recurrence` does.
         """
         recurrence = self.recurrence
         if recurrence is None or (self.most_runs is not None and self.runs + 1 >= self.most_runs):

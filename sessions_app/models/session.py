@@ -1,4 +1,4 @@
-"""Session: one conversation of one user with one app. An append locks its row."""
+"""Session: one conversation of one user with one app."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SessionQuerySet(models.QuerySet["Session"]):
         return self.of_user(user).filter(deleted_at=None)
 
     def of_user(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-        """Return the user's sessions, with those that are deleted but not erased yet; none for an anonymous user."""
+        """Return the user's sessions, including deleted ones that are not erased yet; none for an anonymous user."""
         return self.filter(user_id=user.pk) if user.is_authenticated else self.none()
 
     def begun(self) -> SessionQuerySet:
@@ -51,7 +51,7 @@ class SessionQuerySet(models.QuerySet["Session"]):
 
 
 class Session(models.Model):
-    """One conversation.
+    """One conversation. An append of an event locks the row.
 
     Attributes:
         key: the session id of the ADK API, unique for the user and app.
@@ -60,9 +60,9 @@ class Session(models.Model):
         last_seq: sequence number of the last event.
         log_hash: SHA-256 chain over the bodies of all events, written by the append statement.
         lease_token: fencing token; it grows with every lease, and an append with an older token is refused.
-        lease_owner: the process that holds the lease; empty when nothing runs.
-        title_source: origin of the title: the first message, a model (`ADK["title_model"]`), or the person, whose title
-            stays.
+        lease_owner: the process that holds the lease; empty without a lease.
+        title_source: origin of the title: the first message, a model (`ADK["title_model"]`) or the person. A title of
+            the person stays.
         archived_at: time at which the person archived the session; null for a session in the list.
         deleted_at: time at which the person deleted the session. It is hidden from then on, and erased by a sweep
             when the time to undo the deletion is over.
@@ -70,7 +70,7 @@ class Session(models.Model):
             `last_event_at`: an append that changes no indexed column writes to no index.
         last_event_at: time of the last event.
         seen_seq: sequence number of the last event that a visible page of the person has shown; null for a session
-            from before this was counted.
+            that is older than this column.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -155,7 +155,7 @@ class Session(models.Model):
 
     @property
     def has_begun(self) -> bool:
-        """True from the first message on, which gives the title. A file may be uploaded before it."""
+        """True from the first message on, which gives the title. A file may be uploaded before the first message."""
         return bool(self.title) or self.last_seq > 0
 
     @property

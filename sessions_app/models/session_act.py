@@ -17,17 +17,17 @@ class SessionActManager(models.Manager["SessionAct"]):
     """Manager that records acts."""
 
     def record(self, session_id: UUID, act: Act) -> None:
-        """Store the act; nothing when the session is gone. Call it before other rows of the session are locked."""
+        """Store the act, unless the session is gone. Call this before other rows of the session are locked."""
         with connection.cursor() as cursor:
             cursor.execute(INSERT_ACT, {"session": str(session_id), "act": act_parameter(act)})
 
 
 class SessionAct(ActorColumns):
-    """One act that is not the message of an invocation, whose row has the actor itself.
+    """One act. The sending of a message has no row here: the row of its invocation has the actor.
 
     Attributes:
         subject_kind: name of the model of the row that the act was about, such as `invocation`.
-        subject_id: key of that row, as text: the id of an invocation, the primary key of others.
+        subject_id: key of that row, as text: the ADK id of an invocation, the primary key of any other row.
         seq: the event that the act appended; None for an act that appended none.
     """
 

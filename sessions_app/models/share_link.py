@@ -15,7 +15,7 @@ TOKEN_LENGTH = 22
 
 
 def new_token() -> str:
-    """Return 128 random bits as text for an address."""
+    """Return a token of 128 random bits, as text for an address."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
@@ -31,8 +31,8 @@ class ShareLink(models.Model):
     """A read-only link to a session, made by the session's owner. A revoked link is kept as a record.
 
     Attributes:
-        token: secret part of the address. It is stored as it is, so that the owner can copy the address again; a
-            reader of this table can read the events too.
+        token: secret part of the address. It is stored in plain text, so that the owner can copy the address again.
+            A reader of this table can read the events, too.
         revoked_by_name: name of the owner or member of staff who revoked the link, at that time.
     """
 

@@ -17,16 +17,17 @@ class ErasedKind(models.TextChoices):
 
 
 class Tombstone(models.Model):
-    """One erasure. It is written with the first deletion and grows with each, so that an interrupted one is known.
+    """One erasure. The row is written with the first deletion and counts all others, so that an interrupted erasure is
+    known.
 
     Attributes:
         subject_id: primary key of the erased session or user, as text.
         user_id: primary key of the user whose data was erased, as text; never a name.
         counts: numbers of deleted rows by kind.
-        finished_at: None while the erasure runs, or when it was interrupted; running it again completes it.
-        by: the user who erased; None for the site itself and for a management command.
+        finished_at: None while the erasure runs, and when it was interrupted. Another run of it completes it.
+        by: the user who asked for the erasure; None for the site itself and for a management command.
         by_name: name of the member of staff at that time, which survives the account; empty for a person who erased
-            what was the person's own.
+            data of the person's own.
     """
 
     kind = models.CharField(max_length=16, choices=ErasedKind.choices)

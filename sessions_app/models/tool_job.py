@@ -44,20 +44,20 @@ class ToolJob(models.Model):
     Attributes:
         call_id: the function call that the job answers; one job answers one call, once.
         task_name: name of the Celery task.
-        progress_done: progress in the task's own units, out of `progress_total`; a total that is 0 or not finite
-            means unknown.
-        run_at: earliest start; None is immediately.
+        progress_done: progress in the task's own units, out of `progress_total`. The progress is unknown when the total
+            is 0 or not finite.
+        run_at: earliest start; None for an immediate one.
         sends: number of times that the job was sent to the broker since its last claim.
         sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweep sends
-            jobs without it, and jobs that did not start long after it.
+            jobs without this time, and jobs that have not started long after it.
         worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
         past_attempts: the attempts that left an error before another one began.
         lost_attempts: number of attempts whose worker died.
         heartbeat_at: time of the worker's last heartbeat.
         error: reason of a failure, for people and the model; `error_detail` is for staff with the permission
             `view_error_detail`.
-        artifacts: the files that the job saved, {filename: version}.
-        question: the open question while the job waits: the fields of `sessions_app.jobs.questions.JobQuestion`.
+        artifacts: versions of the files that the job saved, by filename.
+        question: the open question while the job waits, with the fields of `sessions_app.jobs.questions.JobQuestion`.
         answers: the answered questions in order, each with `answer`, `by` (the user's name) and `at` (the time).
         cancel_requested_at: time of the first cancel request; `cancelled_by`, `cancelled_by_name` and
             `cancel_reason` belong to it. The name is kept when the account is deleted.
@@ -104,7 +104,7 @@ class ToolJob(models.Model):
     objects = ToolJobQuerySet.as_manager()
 
     class Meta:
-        """One job for a call, a readable start; partial indexes find undelivered and running jobs."""
+        """A call has one job. A start is before `END_OF_CALENDAR`. Indexes find undelivered and running jobs."""
 
         permissions = [("cancel_tooljob", "Can stop tool job")]
         constraints = [
@@ -133,7 +133,7 @@ class ToolJob(models.Model):
 
     @property
     def percent(self) -> int | None:
-        """Return the progress from 0 to 100; None when it is unknown."""
+        """The progress from 0 to 100; None when it is unknown."""
         if self.status == JobStatus.SUCCEEDED:
             return 100
         if not self.progress_total or not isfinite(self.progress_total) or not isfinite(self.progress_done):

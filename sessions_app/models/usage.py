@@ -1,4 +1,4 @@
-"""Usage of the site by a person and by an API key, as far as limits need it."""
+"""Usage of the site by a person and by an API key, for the limits on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class PersonUsage(models.Model):
-    """Sums of one person: one row, however long the history is.
+    """Sums of one person, in one row.
 
     Attributes:
         day: the last day on which the person used tokens, null before the first; `tokens` and `cost`

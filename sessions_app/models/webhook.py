@@ -15,7 +15,7 @@ URL_LENGTH = 2000
 
 
 class WebhookEvent(models.TextChoices):
-    """Events that a webhook is told. Triggers stage all but the test in the transaction in which they happen."""
+    """Events of webhooks. Triggers insert the deliveries of all but tests, in the transaction of their cause."""
 
     RUN_ENDED = "run.ended", "A run has ended"
     APPROVAL_NEEDED = "approval.needed", "A call or a question waits for somebody"
@@ -25,18 +25,20 @@ class WebhookEvent(models.TextChoices):
 
 
 class Webhook(models.Model):
-    """An address of a program, and the events that it is told.
+    """An address of a program, with the events that are delivered to it.
+
+    An address for push notifications of A2A has a row here, too: it is told about one task.
 
     Attributes:
-        user: the person whose sessions it is told about; for one about `people`, the owner of the key that made it.
-        people: group whose people's sessions it is told about, by `people_of_keys`; None for those of `user`.
-        made_by: the API key that made it; it is told nothing more when the key has ended. None for a person.
-        secret: the secret that signs the deliveries, encrypted. Of an address for push notifications of A2A, their
-            configuration.
+        user: the person whose sessions the webhook is about. With `people`, the owner of the key that made the webhook.
+        people: group of the people whose sessions the webhook is about, by `people_of_keys`; None for those of `user`.
+        made_by: the API key that made the webhook; nothing is delivered any more when the key has ended. None for a
+            webhook that a person made.
+        secret: the secret that signs the deliveries, encrypted. For push notifications, their configuration.
         events: values of `WebhookEvent`; empty for push notifications.
-        session: the session of the only task that it is told about, by push notifications of A2A; None for a webhook.
-        task_id: id of that task.
-        disabled_reason: why nothing is delivered since `disabled_at`, as a sentence.
+        session: for push notifications, the session of the task; None for a webhook.
+        task_id: for push notifications, the id of the task.
+        disabled_reason: reason why nothing is delivered since `disabled_at`, as a sentence.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -76,7 +78,7 @@ class WebhookDeliveryQuerySet(models.QuerySet["WebhookDelivery"]):
 
 
 class WebhookDelivery(models.Model):
-    """One event for one webhook, until the webhook has taken it.
+    """One event on its way to one webhook, or delivered to it.
 
     Attributes:
         message_id: the `webhook-id`, the same in each attempt.
@@ -85,7 +87,7 @@ class WebhookDelivery(models.Model):
         next_at: time of the next attempt; None when there is none. During an attempt, the time after which the
             process that makes it counts as dead.
         response_status: HTTP status of the last response; None without one.
-        error: why the last attempt failed, as a sentence.
+        error: reason why the last attempt failed, as a sentence.
     """
 
     message_id = models.UUIDField(default=uuid4, unique=True, editable=False)
