@@ -21,7 +21,7 @@ class KeyAuth(HttpBearer):
 
 
 class SignInAuth(APIKeyCookie):
-    """The cookie of a browser in which somebody is signed in. Writing needs the CSRF token, too."""
+    """The cookie of a browser in which somebody is signed in. A request that writes needs the CSRF token, too."""
 
     param_name = settings.SESSION_COOKIE_NAME
 
@@ -39,7 +39,7 @@ async def caller_with_key(key: str, source: Source) -> Caller:
 
 
 def bearer_key(scope: AsgiScope) -> str | None:
-    """Return the key of a request; empty for another kind of authorization, None without any."""
+    """Return the API key in the header `Authorization`; empty for another kind of authorization, None without any."""
     authorization = dict(scope["headers"]).get(b"authorization")
     if authorization is None:
         return None
@@ -48,13 +48,14 @@ def bearer_key(scope: AsgiScope) -> str | None:
 
 
 async def caller_of_stream(scope: AsgiScope) -> Caller:
-    """Return the caller of a request that Django's handler does not see; its scope has the person of the cookie.
+    """Return the caller of a request that an ASGI application handles in place of Django. `user` is in the scope.
 
-    A browser tells no CSRF token there, so a request that writes must come from a page of this site.
+    Such a request has no CSRF token, so a browser's request that writes must come from a page of this site.
 
     Raises:
-        AuthenticationError: neither a key nor a sign-in.
-        PermissionDeniedError: the page is of another site.
+        AuthenticationError: the request has neither a key in force nor a sign-in.
+        LimitExceededError: the caller has sent too many requests.
+        PermissionDeniedError: the request comes from a page of another site.
     """
     key = bearer_key(scope)
     if key is not None:

@@ -28,11 +28,11 @@ Source = HttpRequest | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Caller:
-    """A person who is signed in, or a key with its person.
+    """A person who is signed in, or an API key with its person.
 
     Attributes:
-        key: None for a person who is signed in, who may do everything.
-        network: address by which the client is counted.
+        key: the API key; None for a person who is signed in, to whom no scope applies.
+        network: network of the client's address, by which requests are counted.
     """
 
     user: AbstractBaseUser
@@ -41,7 +41,7 @@ class Caller:
 
     @property
     def is_service(self) -> bool:
-        """True for a key that acts for the people of a group: staff have made it for a service, or such a key has."""
+        """True for a key that acts for the people of a group. Staff, or another such key, have made it."""
         return self.key is not None and self.key.people_id is not None
 
     def require(self, scope: Scope) -> None:
@@ -50,10 +50,14 @@ class Caller:
             raise PermissionDeniedError(f"The key lacks the scope “{scope.value}”. Make a key that has it.")
 
     async def acting_for(self, user_id: str) -> AbstractBaseUser:
-        """Return the person with a name or a primary key, of the caller or of the people for whom the key acts.
+        """Return the person for whom a request acts: the caller's own, or one of the people for whom the key acts.
+
+        Args:
+            user_id: name or primary key of the person.
 
         Raises:
-            NotFoundError: there is no such person, the caller may not act for this one, or it may be one of two.
+            NotFoundError: there is no such person, the caller may not act for the person, or `user_id` is the name of
+                one person and the primary key of another.
         """
         found = {self.user} if user_id in (str(self.user.pk), self.user.get_username()) else set()
         if self.key is not None and self.key.people_id is not None:
@@ -73,16 +77,22 @@ def caller_of(request: HttpRequest) -> Caller:
 
 
 def person_calling(user: AbstractBaseUser, source: Source) -> Caller:
-    """Return a person who is signed in as the caller, and note the address for the acts of this request."""
+    """Return the caller for a person who is signed in, and note the address for the acts of this request.
+
+    Raises:
+        LimitExceededError: the person, or the network, has sent too many requests.
+    """
     _note_actor(source, None)
     return _count_request(Caller(user, None, client_network(source)))
 
 
 async def key_calling(key: str, source: Source) -> Caller | None:
-    """Return the caller with a key, and note the key for the acts of this request; None for a key not in force.
+    """Return the caller for an API key, and note key and address for the acts of this request.
+
+    Returns None for a key that is not in force.
 
     Raises:
-        LimitExceededError: too many requests with the key, or from the address.
+        LimitExceededError: too many requests were sent with the key, for its person, or from the network.
     """
     row = await key_in_force(key)
     if row is None:
@@ -107,7 +117,7 @@ def _count_request(caller: Caller) -> Caller:
 
 
 def _quotas(caller: Caller) -> list[quotas.Quota]:
-    """Return the limits on requests. Only a rate that staff gave to a service counts in place of a person's."""
+    """Return the quotas of a caller's requests. Only the rate of a service's key takes the place of a person's."""
     key, of_person = caller.key, quotas.frames(caller.user.pk, caller.network)
     if key is None or not key.requests_per_minute:
         return of_person

@@ -1,4 +1,4 @@
-"""Connections of programs: each has a place among the open ones, and ends with the sign-in or the key of its caller."""
+"""Connections of programs: each is counted among the open ones, and ends with the sign-in or key of its caller."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Stream(Protocol):
     """Frames of a response.
 
     Attributes:
-        user_id: primary key of the person whose conversation it is.
-        reason: why the frames ended early: `signed_out` or `deleted`; empty otherwise.
+        user_id: primary key of the session's person.
+        reason: reason why the frames ended early: `signed_out` or `deleted`; empty otherwise.
     """
 
     @property
@@ -40,10 +40,10 @@ class Stream(Protocol):
 
 
 async def place(caller: Caller) -> AbstractContextManager[None]:
-    """Return a place among the open connections, which the end of the block gives back.
+    """Return a context manager that holds a place among the open connections, and gives it back at its end.
 
     Raises:
-        LimitExceededError: the person, or the people at the address, have too many.
+        LimitExceededError: the person, or the network, has too many open connections.
     """
     opened = await open_sockets().open(quotas.open_sockets(caller.user.pk, caller.network))
     if not isinstance(opened, str):
@@ -65,7 +65,7 @@ def _placed(socket_id: str) -> Iterator[None]:
 
 @contextmanager
 def ended_with(caller: Caller, scope: AsgiScope, stream: Stream) -> Iterator[None]:
-    """End the stream when the sign-in or the key of the caller ends."""
+    """End the stream when the sign-in or the key of the caller ends during the block."""
 
     def end() -> None:
         stream.end("signed_out")

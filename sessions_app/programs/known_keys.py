@@ -1,7 +1,7 @@
-"""Keys that this process has read: one statement of the hot path tells whether a key is in force and still the same.
+"""API keys that this process has read. For each request one statement checks that the key is in force and unchanged.
 
-The ORM needs a thread and several times the CPU, so it reads a key only when the row of the key, or of its person, has
-changed.
+The ORM needs a thread and several times the CPU of that statement. Therefore it reads a key only when the row of the
+key, or of its person, has changed.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ async def key_in_force(key: str) -> ApiKey | None:
 
 
 async def _read_once(digest: str, versions: Any) -> ApiKey | None:
-    """Return the row of a key in these versions; requests that need it at the same time share one reading.
+    """Return the row of a key in these versions. Requests that need it at the same time share one reading.
 
-    Otherwise each of a key's requests that come together would take a thread, and update the same row.
+    Otherwise each of them would take a thread, and update the same row.
     """
     readings = _readings.get()
     if (reading := readings.get((digest, versions))) is None:
@@ -71,7 +71,7 @@ def _remember(digest: str, versions: Any, row: ApiKey) -> None:
 
 
 def _copy(row: ApiKey) -> ApiKey:
-    """Return a copy, because Django keeps with a person what a request has computed, such as permissions."""
+    """Return a copy for one request, because Django caches permissions and other values on the person."""
     own = copy(row)
     own.user = copy(row.user)
     return own

@@ -27,7 +27,7 @@ PLACES = ("body", "header", "path", "query")
 
 
 def problem_of(error: Exception) -> HttpResponse:
-    """Return the response to a request that ended with this error; an unexpected one is logged under a reference."""
+    """Return the response to a request that ended with this error. An unexpected error is logged under a reference."""
     make = next((make for kind, make in _PROBLEMS if isinstance(error, kind)), _unexpected)
     return make(error)
 
@@ -48,12 +48,12 @@ def add_problem_handlers(api: NinjaAPI) -> None:
 
 
 def field_errors(errors: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return name and sentence of each field that pydantic refused."""
+    """Return the name of each field that pydantic refused, with the message about it."""
     return [{"field": _field(*error["loc"]), "message": error["msg"]} for error in errors]
 
 
 def _field(place: str, *steps: str | int) -> str:
-    """Return the name of a field: `body.text` for one of a body, whose parameter django-ninja names as well."""
+    """Return the name of a field, such as `body.text`. Leaves out the parameter of a body, which django-ninja adds."""
     return ".".join(map(str, (place, *steps[place == "body" :])))
 
 

@@ -22,44 +22,49 @@ from sessions_app.live.streamed_text import StreamKey, TextChunk, text_from, utf
 from sessions_app.models import Invocation
 
 MAX_QUEUED_CHARACTERS = 256 * 1024
-"""Characters that wait for a program that does not read; later ones are read from PostgreSQL and the hub."""
+"""Limit on the characters queued for a program that does not read. Later news is read from PostgreSQL and the hub."""
 CATCH_UP_ROWS = 50
 HEARTBEAT_SECONDS = 15.0
 MAX_TEXTS = 100
-"""Growing texts, and committed events, that a stream remembers."""
+"""Number of growing texts, and of committed events, that a stream remembers."""
 
 
 class StreamEncoder(Encoder, Protocol):
-    """Makes the server-sent events of a stream. A frame that the stream leaves out is empty."""
+    """Makes the frames of a stream as server-sent events. An empty frame is not sent."""
 
     @property
     def heartbeat(self) -> str:
-        """The frame that is sent when there is no other."""
+        """The frame that is sent after each interval without another one."""
 
     def stored_event_frame(self, seq: int, body: str, values: dict[str, Any]) -> str:
         """Return the frame of a stored event; `values` is the parsed body."""
 
     def status_frame(self, session_status: event_log.SessionStatus) -> str:
-        """Return the frame with which a stream begins, and goes on after a gap."""
+        """Return the frame with the session's status, which begins a stream and follows a gap."""
 
     def end_frame(self, reason: str, run: InvocationFrame | None) -> str:
-        """Return the last frame, with the status of the run if the stream follows one that has ended."""
+        """Return the last frame of a stream.
+
+        Args:
+            reason: `run_ended`, `signed_out` or `deleted`.
+            run: status of the run that has ended; None for another reason.
+        """
 
 
 class RunStream:
     """Yields each event once and in order, with streamed text and notices between them. Watches the process's hub.
 
-    A program that reads slowly gets what has been queued; the events after them come from PostgreSQL, and the text
-    from the hub. Nothing is rendered for it.
+    A program that reads slowly gets the queued frames. The events after these come from PostgreSQL, and the text comes
+    from the hub.
 
     Args:
         after: `seq` of the last event that the program has.
-        run_id: the stream ends when this run has ended; without one it follows the session.
+        run_id: id of the run with which the stream ends; empty for a stream that follows the session.
 
     Attributes:
         encoder: makes the frames.
         user_id: primary key of the session's person.
-        reason: why the stream ended before the run: `signed_out` or `deleted`; empty until then.
+        reason: reason why the stream ended early: `signed_out` or `deleted`; empty otherwise.
     """
 
     def __init__(
@@ -73,10 +78,10 @@ class RunStream:
         self._queued_characters = 0
         self._seq = self._log_position = after
         self._offsets: dict[StreamKey, int] = {}  # End of the text that the program has.
-        self._read_events: dict[str, None] = {}  # Read from PostgreSQL: streamed text of these is dropped.
+        self._read_events: dict[str, None] = {}  # Ids of events read from PostgreSQL: their text is dropped.
         self._is_behind = True  # Frames were dropped, or rows must be read.
         self._must_greet = True
-        self._outcome: InvocationFrame | None = None  # Of the run, when the stream has seen its end.
+        self._outcome: InvocationFrame | None = None  # The notice of the end of the run.
         self._known_work = KnownWork()
         self._has_ended = False
         self.reason = ""
@@ -85,7 +90,7 @@ class RunStream:
         self._heartbeat_timer: asyncio.TimerHandle | None = None
 
     async def frames(self) -> AsyncGenerator[str]:
-        """Yield the frames, the last one when the stream has ended."""
+        """Yield the frames until the stream ends."""
         self._keep_alive()
         try:
             while not self._has_ended:
@@ -108,7 +113,7 @@ class RunStream:
             self.leave()
 
     def end(self, reason: str) -> None:
-        """End the stream after a last frame; what is queued is dropped, because it may no longer be read."""
+        """End the stream after a last frame. Queued frames are dropped, because the program may no longer read them."""
         self._has_ended, self.reason = True, reason
         self._frames.clear()
         self._hub.unwatch(self._session_id, self)
@@ -138,7 +143,7 @@ class RunStream:
             self._fall_behind()
 
     def on_text(self, chunk: TextChunk, frame: str) -> None:
-        """Queue streamed text that continues what the program has."""
+        """Queue streamed text if it continues the text that the program has, else catch up."""
         if self._is_behind or chunk.stream.event_id in self._read_events:
             return
         if chunk.offset != self._offsets.get(chunk.stream, 0):
@@ -147,7 +152,7 @@ class RunStream:
             self._note_text(chunk)
 
     def on_notice(self, notice: Notice, frame: str) -> None:
-        """Queue a notice; one that ends the run lets the stream read the rest of its events."""
+        """Queue a notice. After the notice of the run's end the stream reads the rest of the events."""
         self._known_work.note(notice)
         is_end = False
         if isinstance(notice, InvocationFrame) and notice.id == self._run_id and not notice.is_active:
@@ -157,7 +162,7 @@ class RunStream:
             self._fall_behind()
 
     def on_status(self, session_status: event_log.SessionStatus) -> None:
-        """Catch up, and greet again when two ticks in a row disagree with what the program knows."""
+        """Catch up, and greet again when notices were lost: see `KnownWork.has_missed`."""
         self.on_log_position(session_status.last_seq)
         if self._known_work.has_missed(session_status):
             self._must_greet = True
@@ -170,7 +175,10 @@ class RunStream:
     # Frames
 
     async def _greet(self) -> AsyncIterator[str]:
-        """Yield the session's status, then what is missing; watch the hub from now on. End with the run."""
+        """Yield the session's status, then the missing events and text, and watch the hub from now on.
+
+        When the run has ended, end the stream instead of watching.
+        """
         hub, session_id = self._hub, self._session_id
         self._must_greet, self._is_behind = False, True
         streaming = hub.streaming_invocations(session_id)
@@ -212,7 +220,7 @@ class RunStream:
                 self.on_text(unseen, self.encoder.text_frame(unseen, None))
 
     def _unseen(self, chunk: TextChunk) -> TextChunk | None:
-        """Return the part of a whole text that the program has not; None when it has all."""
+        """Return the part of a whole text that the program does not have; None when it has all."""
         offset = self._offsets.get(chunk.stream, 0)
         text = text_from(chunk.text, offset)
         return TextChunk(chunk.stream, offset, text) if text else None
