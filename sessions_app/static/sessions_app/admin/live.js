@@ -7,13 +7,13 @@ const button = document.querySelector("[data-live]");
 
 async function load(address) {
   const response = await fetch(address);
-  if (!response.ok) throw new Error(`${address} answered ${response.status}`); // the next one may succeed
+  if (!response.ok) throw new Error(`${address} answered ${response.status}`); // the next tick tries again
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }
 
 const isSelecting = (part) => !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
 
-/** Replace a part of the page. The reader keeps the focus, the place in a wide list, and a text being selected. */
+/** Replace a part of the page, unless text in it is selected. Focus and scroll position of a wide list stay. */
 function replace(part, fresh) {
   if (!part || !fresh || part.innerHTML === fresh.innerHTML || isSelecting(part)) return;
   const focused = part.contains(document.activeElement) ? document.activeElement.outerHTML : null;

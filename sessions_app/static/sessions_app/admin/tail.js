@@ -1,17 +1,17 @@
-// Live tail of a session's page: asks how far the log reaches, and takes what is new from the page as it is now.
+// Live tail of a session's page: asks how far the log reaches, and replaces the parts of the page after a change.
 
 const SECONDS = 2;
 const PARTS = ["head", "timeline", "state", "files", "invocations", "jobs", "scheduled-tasks", "feedback"];
 const timeline = () => document.getElementById("timeline");
 const button = () => document.querySelector("[data-follow]");
 
-/** Follow the session while the button is pressed and the page is visible. `onNews` is called with what came. */
+/** Follow the session while the button is pressed and the page is visible. Call `onNews` after each change. */
 export function follow(onNews) {
   if (!button()) return;
   setInterval(async () => {
     if (document.hidden || button().getAttribute("aria-pressed") !== "true") return;
     const response = await fetch(timeline().dataset.news);
-    if (!response.ok) return; // the next one may succeed
+    if (!response.ok) return; // the next tick tries again
     const { seq, status } = await response.json();
     const before = timeline().dataset;
     if (seq !== Number(before.seq) || (status ?? "") !== before.status) await takeNews(seq - Number(before.seq), onNews);

@@ -70,7 +70,7 @@ export class Actions {
     this.#feedback.press(article, rating);
   }
 
-  // Only the newest answer can be written anew: what follows an earlier one would go with it.
+  // Only the newest answer: to write an earlier one anew would undo all that follows it.
   #show(answer, articles, isNewest) {
     const bar = answer.querySelector(":scope > .actions") ?? this.#addBar(answer);
     const isRepeatable = isNewest && this.conversation.messageOf(answer.dataset.invocation) !== null;
@@ -78,7 +78,7 @@ export class Actions {
     if (articles.some(({ dataset }) => dataset.tokens)) import("./cost.js").then(({ show }) => show(articles, bar));
   }
 
-  // As Markdown for plain text fields, and as rich text for documents.
+  // Copy Markdown for plain text fields, and rich text for documents.
   async #copy(article, button) {
     const forms = import("./answer_forms.js");
     const types = {

@@ -50,7 +50,7 @@ export class Alternatives {
       this.#awaitsMessage = true;
     } else if (this.#awaitsMessage && document.getElementById(`event-${seq}`)?.matches(".person")) {
       this.#awaitsMessage = false;
-      this.#pressed = null; // the server has refused what was pressed before
+      this.#pressed = null; // the server has refused the switch
       await this.#refresh();
     }
   }
@@ -64,7 +64,7 @@ export class Alternatives {
     this.#pressed = { ...placeOf(button), top: button.getBoundingClientRect().top };
   }
 
-  // Load what is in effect again, once more if that has changed meanwhile, and show it.
+  // Load and show the events in effect again; once more if the log has changed meanwhile.
   async #putBack() {
     try {
       let pages, seq, first;
@@ -81,7 +81,7 @@ export class Alternatives {
     }
   }
 
-  // A page that showed only what was left needs no more than the newest events.
+  // A page that showed only the version that was left needs just the newest events.
   async #load(seq, first) {
     const isEnough = first <= this.#firstSeq && !this.#pressed;
     const pages = [];

@@ -15,7 +15,7 @@ export class Answers {
     Object.assign(this, { conversation, onAnswer, onChoose, onWithdraw });
   }
 
-  /** Send what the form says, or the option of the pressed button. */
+  /** Send the answer of the form, or the option of the button. */
   submit(form, submitter) {
     const { callId: call_id, name } = form.dataset;
     if (submitter.name) this.onChoose({ call_id, option: Number(submitter.value) });

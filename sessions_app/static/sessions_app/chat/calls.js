@@ -18,7 +18,7 @@ export function placeResponses(...roots) {
   }
 }
 
-// Data of the person's answer by call id, undefined before it; only calls that ask for approval.
+// For calls that ask for approval, return the data of the answer by call id; undefined before it.
 function answersById(findAll) {
   const verdicts = new Map(findAll(".verdict[data-answers]").map(({ dataset }) => [dataset.answers, dataset]));
   return new Map(findAll(".question[data-asks-for]").map(({ dataset }) => [dataset.asksFor, verdicts.get(dataset.callId)]));
@@ -47,7 +47,7 @@ function placeResponse(card, response, answers) {
   // The first response of a long-running call says only that the call has started.
   if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
   card.toggleAttribute("data-allowed", "allowed" in response.dataset);
-  // The time until the approval is not its duration.
+  // The duration begins with the approval.
   const begun = answers.get(card.dataset.callId)?.time ?? card.closest("article").dataset.time;
   showEnd(card, response.dataset.state, Number(response.dataset.seconds ?? article.dataset.time - begun));
 }

@@ -1,4 +1,4 @@
-// List of the person's chats: search, further pages, and what changes meanwhile.
+// List of the person's chats: search, further pages, and changes meanwhile.
 
 import { parse } from "./dom.js";
 import { plural } from "./language.js";
@@ -36,7 +36,7 @@ export class Chats {
     this.#decorate();
   }
 
-  /** Read the list again soon, or now; a hidden page does so when it is shown. */
+  /** Read the list again after `delay` ms; a hidden page, when it is shown. */
   refresh(delay = NEWS_DELAY) {
     if (!document.hidden) this.#schedule(delay);
   }

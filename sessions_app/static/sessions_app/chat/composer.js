@@ -52,7 +52,7 @@ export class Composer {
     this.#refresh();
   }
 
-  /** Show the text that is kept in the slot `{ storage, name }`, which starts as `text` and `files`. Other texts stay. */
+  /** Show the text of the slot `{ storage, name }`, at first `text` and `files`. The texts of other slots stay. */
   open(slot, text = "", files = []) {
     this.slot = slot;
     this.field.value = slot.storage.get(slot.name) ?? text;

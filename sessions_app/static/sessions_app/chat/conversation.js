@@ -114,7 +114,7 @@ export class Conversation {
     this.#runs.update();
   }
 
-  // Times first: what is placed elsewhere leaves the root.
+  // Times first: elements that are placed elsewhere leave the root.
   #decorate(root) {
     showLocalTimes(root);
     const roots = [...this.chunks.roots, root];

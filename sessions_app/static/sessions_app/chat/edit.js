@@ -73,7 +73,7 @@ export class Edit {
     const articles = conversation.articlesOf(invocation);
     const article = articles.find((one) => one.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation);
     this.begin(article);
-    conversation.chunks.unfold([article]); // a folded article is not connected either
+    conversation.chunks.unfold([article]); // a folded article would count as removed
     this.handleRewind();
   }
 }

@@ -78,7 +78,7 @@ export class Folding {
   }
 }
 
-// A chunk without visible rows is as far as can be: folding it is not seen.
+// A chunk without visible rows counts as the farthest: nobody sees its folding.
 function measure(chunk) {
   const { top, bottom, height } = chunk.getBoundingClientRect();
   const distance = height ? Math.max(-bottom, top - innerHeight) : Infinity;

@@ -19,7 +19,7 @@ export function plural(one, other, count, values) {
   return fill(forms[rules.select(count)] ?? forms.other, { count: number.format(count), ...values });
 }
 
-/** Join the words. */
+/** Join the words, without empty ones. */
 export const list = (words) => words.filter(Boolean).join(t(", "));
 
 function fill(sentence, values) {

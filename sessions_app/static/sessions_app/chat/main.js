@@ -68,7 +68,7 @@ const loadLive = once(async () => {
   live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
 });
 let outcomes = null;
-const earlierOutcomes = []; // for the time before the module is loaded
+const earlierOutcomes = []; // shown when the module is loaded
 const loadOutcomes = once(async () => {
   const { Outcomes } = await import("./outcomes.js");
   outcomes = new Outcomes(conversation, { onRetry: (id) => socket.act("retry", { invocation_id: id }), onPress: takeFocus });
@@ -205,7 +205,7 @@ function once(load) {
   return Object.defineProperty(get, "isStarted", { get: () => loaded !== null });
 }
 
-// Change the streamed text, after what arrived while its module was loaded; nothing before a first text is awaited.
+// Change the streamed text when its module is loaded; do nothing before a first text is awaited.
 function withLive(change) {
   if (live) change();
   else if (loadLive.isStarted) loadLive().then(change).then(showWork);
@@ -267,14 +267,14 @@ function send(text, replaces, files) {
   scroll.toEnd();
 }
 
-// Show what rows of the log have only on this page: their actions, jobs and forms.
+// Show the parts of rows that only this page has: actions, jobs and forms.
 function completeRows() {
   actions.update();
   if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
   updateAnswers();
 }
 
-// Follow events that were loaded by HTTP, with their invocations.
+// Handle events that were loaded by HTTP, with their invocations.
 function showLoaded(frames, isEarlier = true) {
   frames.forEach((frame) => showOutcome({ ...frame, isEarlier }));
   completeRows();
@@ -371,7 +371,7 @@ conversation.log.addEventListener("click", async ({ target }) => {
 });
 // Loaded before its button is pressed: what is typed next belongs to the edit.
 for (const type of ["pointerover", "focusin"]) conversation.log.addEventListener(type, loadEdit, { once: true });
-if (editStorage.names("edit").length) loadEdit(); // it goes on after a reload
+if (editStorage.names("edit").length) loadEdit(); // an edit goes on after a reload
 if (conversation.find(JOBS)) loadJobs();
 forgetOnSignOut();
 byId("reconnect").addEventListener("click", () => {
@@ -389,7 +389,7 @@ byId("hello").addEventListener("click", (event) => {
   if (starter) send(starter.textContent, undefined, []);
 });
 for (const type of ["visibilitychange", "load"]) addEventListener(type, () => (document.hidden ? loadNews() : reportSeen()));
-// A button whose module cannot be loaded does nothing.
+// Tell the person why a button does nothing: its module cannot be loaded.
 addEventListener("unhandledrejection", ({ reason }) => {
   if (navigator.userActivation.isActive && /module/.test(reason)) showNotice(t("There is no connection. Try again."));
 });

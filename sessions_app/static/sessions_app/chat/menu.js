@@ -81,7 +81,7 @@ export class ItemMenu {
     return button;
   }
 
-  // The option that replaces the options by the forms in which a chat can be exported.
+  // Return the option that replaces the options by the forms of an export.
   #exports() {
     const button = makeButton("menu-option", t("Export"), () => {
       const url = addressOf(`chat/${this.#item.dataset.id}/export/`);

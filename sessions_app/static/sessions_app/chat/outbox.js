@@ -14,7 +14,7 @@ export class Outbox {
    * @param deliver - Send {id, text, replaces, files}; return true when it was sent.
    * @param isShown - Return true when the log shows the message of an invocation.
    * @param onCancel - Send the cancel request for the invocation of a message that waits for its turn.
-   * @param onPress - Callback when a pressed button disappears, which had the focus.
+   * @param onPress - Callback when a pressed button, which had the focus, disappears.
    */
   constructor(region, storage, { deliver, isShown, onCancel, onPress }) {
     Object.assign(this, { region, storage, deliver, isShown, onCancel, onPress });
@@ -106,7 +106,7 @@ export class Outbox {
     entry.note.replaceChildren(make("span", "not-sent", reason), retry, remove);
   }
 
-  // The first in the queue is next; the places of the others are counted from there.
+  // The first queued message is next; the others tell how many are before them.
   #showPlaces() {
     const queued = [...this.#entries.values()].filter((entry) => entry.isQueued);
     for (const [index, entry] of queued.entries()) {

@@ -29,7 +29,7 @@ export async function showPanel(url, { label, trouble } = FILE) {
 /** Read the part at `url` again if the panel shows it; the focus stays on the same link. */
 export async function refreshPanel(url) {
   if (!panel?.open || url !== shownUrl) return;
-  const fresh = await read(url).catch(() => null); // what is shown stays without a connection
+  const fresh = await read(url).catch(() => null); // without a connection the old part stays
   if (!fresh || url !== shownUrl) return;
   const focused = panel.querySelector("li:focus-within")?.id;
   panel.querySelector(".panel-body").replaceChildren(fresh);

@@ -15,7 +15,7 @@ export class ChatSocket {
   #socket = null;
   #attempts = 0;
   #wasReady = false;
-  #heard = 0; // frames, and ends of connections
+  #heard = 0; // count of frames and disconnects
   #heardAtPing = -1;
   #retryTimer = 0;
   #hasEnded = false;

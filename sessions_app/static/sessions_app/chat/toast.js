@@ -1,4 +1,4 @@
-// Short messages at the edge of the page, each with an optional button to undo what it tells.
+// Short messages at the edge of the page, each with an optional button that undoes a change.
 
 import { make, makeButton, moveFocus } from "./dom.js";
 import { t } from "./language.js";

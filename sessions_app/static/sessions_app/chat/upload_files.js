@@ -1,4 +1,4 @@
-// Uploads: each file is sent at once, and shown above the message with its progress. The message refers to it.
+// Uploads: each file is sent at once, and shown above the message with its progress.
 
 import { make, makeAuto, makeButton } from "./dom.js";
 import { list, locale, plural, t } from "./language.js";

@@ -3,7 +3,7 @@
 import { t } from "./language.js";
 
 export class Uploads {
-  #lists = new Map(); // by the name of the slot of the text that they belong to: the draft, or an edited message
+  #lists = new Map(); // by the name of their text's slot: that of the draft, or of an edited message
   #slot = null;
   #hadFiles = false;
 
@@ -30,7 +30,7 @@ export class Uploads {
   /** Show the files of a text; `files` are those that an edited message has already. */
   open(slot, files = []) {
     this.#slot = slot;
-    this.#hadFiles = files.length > 0; // an empty list is kept then
+    this.#hadFiles = files.length > 0; // then an empty list is stored
     if (!this.#lists.has(slot.name)) {
       const stored = JSON.parse(slot.storage.get(`files:${slot.name}`) ?? "null");
       this.#lists.set(slot.name, (stored ?? files).map((file) => ({ ...file, state: "ready" })));
