@@ -54,8 +54,8 @@ class Connection:
     async def open(self) -> None:
         """Let the session's owner in.
 
-        Anyone else gets a close code and nothing more. The owner gets an `error` frame before the close code when too
-        many connections are open.
+        Anyone else gets a close code and nothing more. With too many open connections an `error` frame precedes the
+        code.
         """
         if not self.user.is_authenticated:
             await self.viewer.end(protocol.CLOSE_NOT_SIGNED_IN)

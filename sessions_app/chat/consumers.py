@@ -63,8 +63,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Handle a frame. A frame that is refused or fails is answered with an `error` frame; the socket stays open.
 
-        The socket is closed after a frame that exceeds a limit, after a `hello` that fails, because the browser waits
-        for `ready`, and while PostgreSQL is away.
+        The socket is closed after a frame that exceeds a limit, and after a `hello` that fails, because the browser
+        waits for `ready`. It is also closed when the sign-in has ended or PostgreSQL is away.
         """
         if self._viewer.has_ended or not await self._count_frame(text_data or ""):
             return

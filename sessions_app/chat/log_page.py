@@ -77,7 +77,7 @@ EMPTY_PAGE = LogPage([], 0, False, [], {}, has_jobs=False)
 
 
 async def newest_page(session: Session, reader: User) -> LogPage:
-    """Return the newest events up to `session.last_seq`, with the open and the recent invocations without events."""
+    """Return the newest events up to `session.last_seq`, and also the open and recent invocations without events."""
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     events = await _last_events(session, session.last_seq, rewinds)
     oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None

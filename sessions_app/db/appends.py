@@ -62,8 +62,8 @@ class Committed:
 async def append(event: Append) -> Committed | None:
     """Write the row of the event, and all rows that belong to it, in one statement.
 
-    Returns None, with nothing written, when the session does not exist, another process holds its lease, the fencing
-    token is stale, or a value is not the expected one.
+    Returns None, with nothing written, when the session does not exist, its lease refuses the event (by `needs_lease`
+    and `lease_token`), or a value is not the expected one.
     """
     delta, params = event.delta, _parameters(event)
     has_texts = event.model_call is not None and bool(event.model_call.texts)

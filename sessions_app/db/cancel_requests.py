@@ -86,8 +86,8 @@ WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS
 async def is_stopped_by_staff(claim: Claim) -> bool:
     """True when staff requested the cancellation in the admin.
 
-    The record of the act is read, because the row does not tell: staff may stop an invocation in a chat of their own,
-    and their account may have been deleted.
+    The record of the act is read, because the row does not tell: staff may stop an invocation in a session of their
+    own, and their account may have been deleted.
     """
     # A retry withdraws the request but keeps its act, which is older than a later request.
     query = """

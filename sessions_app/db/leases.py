@@ -262,7 +262,7 @@ SELECT id FROM freed"""  # noqa: S608
 
 
 async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]:
-    """Return up to `BATCH_SIZE` sessions with queued invocations of this age and without a lease.
+    """Return up to `BATCH_SIZE` sessions without a lease that have queued invocations older than this.
 
     The process that queued the invocations has died, or could not run them.
     """

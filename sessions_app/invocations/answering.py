@@ -100,7 +100,7 @@ async def check_may_answer(
     may withdraw the question by a no. Nobody gives a credential in the place of the person.
 
     Args:
-        for_site: True for an answer from a system that the site trusts, which also answers the calls for the site.
+        for_site: True for an answer from a system that the site trusts, which may answer the site's calls, too.
 
     Raises:
         PermissionDeniedError: the user may not give this answer.

@@ -2,7 +2,7 @@
 streams of API keys that have ended.
 
 A sign-in is checked when the process hears of a change, and on every heartbeat. While PostgreSQL is slow these checks
-are late: a frame that comes more than two heartbeats after the last check waits for another one.
+are late. A frame that comes more than two heartbeats after the last check waits for a check of its own.
 """
 
 from __future__ import annotations

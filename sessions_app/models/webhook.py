@@ -15,7 +15,11 @@ URL_LENGTH = 2000
 
 
 class WebhookEvent(models.TextChoices):
-    """Events of webhooks. Triggers insert the deliveries of all but tests, in the transaction of their cause."""
+    """Events of webhooks.
+
+    Triggers insert the deliveries in the transaction of their cause. Only tests and the first push notification of a
+    configuration are inserted by Python.
+    """
 
     RUN_ENDED = "run.ended", "A run has ended"
     APPROVAL_NEEDED = "approval.needed", "A call or a question waits for somebody"
