@@ -59,15 +59,25 @@ class SessionToolFilter(FigureLabelFilter):
 
 
 class FailedToolFilter(admin.SimpleListFilter):
-    """Filter of failures by tool."""
+    """Filter of failures by tool; other failures are those of models and of the runtime.
+
+    Attributes:
+        any_tool: choice that stands for all tools; no tool has this name.
+    """
+
+    any_tool = "*"
 
     title, parameter_name = _("tool"), "tool"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [*recent_names(request, DayMetric.FAILURES), ("", _("no tool"))]
+        any_tool = (self.any_tool, _("any tool"))
+        return [any_tool, *recent_names(request, DayMetric.FAILURES), ("", _("no tool"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Failure]) -> QuerySet[Failure]:
-        return queryset if self.value() is None else queryset.filter(tool_name=self.value())
+        value = self.value()
+        if value == self.any_tool:
+            return queryset.exclude(tool_name="")
+        return queryset if value is None else queryset.filter(tool_name=value)
 
 
 class OutcomeFilter(admin.SimpleListFilter):

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils import timezone
 
+from sessions_app.admin.figure_filters import FailedToolFilter
+
 
 def list_url(model: str, **query: str) -> str:
     """Return the URL of a filtered list."""
@@ -18,6 +20,12 @@ def list_url(model: str, **query: str) -> str:
 def sessions_of(first: date, last: date, **query: str) -> str:
     """Return the URL of the sessions whose last event was on one of these days."""
     return list_url("session", since=first.isoformat(), until=last.isoformat(), **query)
+
+
+def failures_of(first: date, last: date, tool: str = FailedToolFilter.any_tool) -> str:
+    """Return the URL of the failures of a tool, or of all tools, on these days."""
+    end = last + timedelta(days=1)
+    return list_url("failure", tool=tool, day__gte=first.isoformat(), day__lt=end.isoformat())
 
 
 def invocations_of(day: date, **query: str) -> str:

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from sessions_app.admin.overview.costly_sessions import load_costly_sessions
-from sessions_app.admin.overview.links import invocations_of, list_url, sessions_of
+from sessions_app.admin.overview.links import failures_of, invocations_of, sessions_of
 from sessions_app.admin.overview.now import Tile, load_tiles
 from sessions_app.admin.permissions import OF_APP, OF_USER, remits_of, within_remits
 from sessions_app.conf import conf
@@ -78,7 +78,7 @@ def _tiles_of(today: DayAmounts, day: date, *, counts_people: bool) -> list[Tile
             _("95%%: %s") % _first_word(today, 0.95),
         ),
         Tile(
-            _("Failed calls of tools"), _number(_tool_failures(today)), list_url("failure", day__exact=day.isoformat()),
+            _("Failed calls of tools"), _number(_tool_failures(today)), failures_of(day, day),
             _("of %s calls") % _number(today.total(DayMetric.CALLS)),
         ),
         Tile(_("Tokens"), _number(today.total(DayMetric.TOKENS)), url),
@@ -104,8 +104,8 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str,
         {
             "name": name, "failures": _number(now[name]), "calls": _number(calls[name]),
             "all_failures": _number(before[name]), "all_calls": _number(all_calls[name]),
-            "url": list_url("failure", tool=name, day__exact=day.isoformat()),
-            "all_url": list_url("failure", tool=name),
+            "url": failures_of(day, day, name),
+            "all_url": failures_of(day - timedelta(days=DAYS - 1), day, name),
         }
         for name in names[:MAX_ROWS]
     ]  # fmt: skip
@@ -190,7 +190,7 @@ def _day_row(day: date, amounts: DayAmounts) -> dict[str, Any]:
         "invocations": _number(sum(outcomes.values())), "invocations_url": invocations_of(day),
         "failed": _number(outcomes[failed]), "failed_url": invocations_of(day, status__exact=failed),
         "first_word": _first_word(amounts, 0.5), "first_word_95": _first_word(amounts, 0.95),
-        "failures": _number(_tool_failures(amounts)), "failures_url": list_url("failure", day__exact=day.isoformat()),
+        "failures": _number(_tool_failures(amounts)), "failures_url": failures_of(day, day),
         "tokens": _number(amounts.total(DayMetric.TOKENS)), "cost": format_cost(amounts.total(DayMetric.COST)),
     }  # fmt: skip
 

@@ -202,6 +202,19 @@ def test_errors_are_grouped_by_tool_and_cause_with_counts_over_time(staff: Clien
     assert page_of(session, "?event=1") in page
 
 
+def test_numbers_of_failed_calls_lead_to_as_many_failures(staff: Client, session: Session) -> None:
+    for tool, ages in (("refund", (0, 0, 3, 40)), ("pay", (0, 3)), ("", (0, 3))):
+        for age in ages:
+            fail(session, "Order # is closed.", tool, age=age)
+            add(DayMetric.FAILURES, 1, tool, app=f"shop-{DayFigure.objects.count()}", age=age)
+    html = read(staff, list_url("dayfigure"))
+    links = re.findall(r'href="([^"]*/failure/[^"]*)">(\d+)</a>', html)
+    assert {int(number) for _, number in links} == {0, 1, 2, 3}
+    for url, number in links:
+        failures = read(staff, html_module.unescape(url))
+        assert f"{number} row{'s' * (number != '1')} on this page" in failures, url
+
+
 def test_causes_need_the_right_to_read_texts(staff: Client, session: Session) -> None:
     fail(session, "Order # is closed.")
     user = User.objects.get(username="staff")
