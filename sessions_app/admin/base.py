@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Never
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.db.models import DateTimeField, Model, QuerySet
@@ -160,7 +161,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     ) -> HttpResponse:
         response = super().change_view(request, object_id, form_url, extra_context)
         if (self.is_text or self.text_columns) and may(request, Right.VIEW_TEXT):
-            self.note_access(request, AccessKind.OPEN, object_id)
+            self.note_access(request, AccessKind.OPEN, unquote(object_id))
         return response
 
     def note_access(self, request: HttpRequest, kind: AccessKind, key: object = "", detail: str = "") -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
 from django.http import FileResponse
 from django.test import Client
@@ -101,6 +102,15 @@ def test_18_each_way_to_read_leaves_a_row(client: Client, session: Session, pers
         (str(session.pk), "inbox"),
         (str(session.pk), "state"),
     ]
+
+
+def test_the_row_of_an_app_is_recorded_by_the_name_of_the_app(
+    client: Client, session: Session, person: User
+) -> None:
+    app = create_one_of_each(session, person)["appstate"].pk
+    sign_in(client, "appstate")
+    read(client, reverse("admin:sessions_app_appstate_change", args=[quote(app)]))
+    assert "_" in app and accesses() == [("open", "appstate", app)]
 
 
 def test_what_is_refused_or_has_no_words_leaves_no_row(
