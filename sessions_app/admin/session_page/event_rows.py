@@ -262,7 +262,7 @@ def _notes(body: Mapping[str, Any], actions: Mapping[str, Any], undoes: int | No
     }
     notes += [words for name, words in flags.items() if actions.get(name)]
     if body.get("longRunningToolIds"):
-        notes.append(_("waits for long-running calls"))
+        notes.append(_("starts long-running calls"))
     if body.get("interrupted"):
         notes.append(_("was interrupted"))
     return notes

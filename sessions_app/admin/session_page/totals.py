@@ -14,7 +14,7 @@ from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import elapsed_time
 
 BEGINNINGS = {
-    client_ids.ANSWER: _("an answer of the person"),
+    client_ids.ANSWER: _("an answer"),
     client_ids.JOB: _("the result of a job"),
     client_ids.RETRY: _("a retry"),
     client_ids.SCHEDULE: _("a scheduled task"),

@@ -158,7 +158,8 @@ def test_groups_name_their_invocation_with_beginning_status_runtime_and_tokens(
     append_event(session, {"text": "Done"}, invocationId="e-1", usageMetadata=usage)
     append_event(session, {"text": "Reported"}, invocationId="e-2")
     append_event(session, {"text": "One more"}, invocationId="e-1")
-    for name, client_id in (("e-1", "m-1"), ("e-2", "job:7")):
+    append_event(session, {"text": "Paid"}, invocationId="e-3")
+    for name, client_id in (("e-1", "m-1"), ("e-2", "job:7"), ("e-3", "answer:8")):
         Invocation.objects.create(
             session=session, invocation_id=name, client_id=client_id, message={}, status="completed"
         )
@@ -170,7 +171,9 @@ def test_groups_name_their_invocation_with_beginning_status_runtime_and_tokens(
         (True, False, False),
         (False, True, False),
         (True, False, True),
+        (False, False, False),
     ]
+    assert "begun by an answer" in heads[3] and "person" not in heads[3]  # staff may have answered
     assert "Refund it" in heads[0] and "120 &rarr; 7" in heads[0] and 'data-status="completed"' in heads[0]
 
 
