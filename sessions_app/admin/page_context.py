@@ -15,5 +15,6 @@ def page_context(model_admin: ModelAdmin[Any], request: HttpRequest, title: str 
         **model_admin.admin_site.each_context(request),
         "title": title,
         "opts": model_admin.opts,
+        "has_view_permission": model_admin.has_view_permission(request),
         "media": model_admin.media,
     }

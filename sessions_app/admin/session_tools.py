@@ -198,7 +198,7 @@ class SessionToolsMixin(RecordedActsMixin):
             return HttpResponseRedirect(reverse("admin:sessions_app_session_changelist"))
         description = _counts(session)
         if held:
-            note = _("There is a %(hold)s: nothing of it may be erased.") % {"hold": held}
+            note = _("Nothing may be erased: %(hold)s is in force.") % {"hold": held}
             description = format_html('{}<br><strong class="audit-bad">{}</strong>', description, note)
         return self._ask(request, session, ERASE, form, description, may_confirm=held is None)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -115,10 +116,19 @@ def test_a_hold_is_shown_and_blocks_an_erasure_in_the_admin(client: Client, sess
     hold = LegalHold.objects.create(user=session.user, reason="A court asked.")
     assert "legal hold</span>" in read(client, page_of(session))
     html = read(client, tool_url(session, "erase"))
-    assert str(hold) in html and 'name="reason"' not in html
+    assert f"Nothing may be erased: {hold} is in force." in html and 'name="reason"' not in html
     client.post(tool_url(session, "erase"), {"reason": "Asked for."})
     assert Session.objects.filter(pk=session.pk).exists()
     assert not StaffAct.objects.exists() and not Tombstone.objects.exists()
+
+
+def test_a_page_that_asks_for_a_reason_leads_back_to_the_list_and_to_the_row(
+    client: Client, session: Session
+) -> None:
+    sign_in(client, "session", rights=("view_text", "erase_data"))
+    trail = read(client, tool_url(session, "erase")).split('class="breadcrumbs"')[1].split("</div>")[0]
+    links = re.findall(r'href="([^"]+)"', trail)
+    assert links[-2:] == [reverse("admin:sessions_app_session_changelist"), page_of(session)]
 
 
 def test_each_tool_needs_its_own_right_and_is_offered_with_it(client: Client, session: Session) -> None:
