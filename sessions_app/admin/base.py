@@ -43,6 +43,8 @@ ERROR_DETAILS = ("error_detail", "earlier_details")
 CallRow = ScheduledTask | ToolJob
 OF_SESSION_IN_WORDS = {"of_session": "of_session_key"}
 """Staff without the right to read texts see the key of a row's session in place of its title."""
+OF_CALL_IN_WORDS = {**OF_SESSION_IN_WORDS, "call": "call_id", "invocation": "invocation_id"}
+"""The fields of a row's call lead to the page of its session."""
 
 
 def require_read_request(request: HttpRequest) -> None:
@@ -61,8 +63,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     Attributes:
         remit_paths: look-ups from a row to its app and its user; empty for rows that no remit narrows.
         is_text: True when the rows are words of conversations. Staff then need the right to read texts to see them.
-        text_columns: columns and fields with words of conversations. Each has the name of the column that staff
-            without the right to read texts get in its place; None leaves the column out.
+        text_columns: columns and fields with words of conversations, or with a link to them. Each has the name of the
+            column that staff without the right to read texts get in its place; None leaves the column out.
     """
 
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = ()

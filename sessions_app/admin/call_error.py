@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import call_link, event_link
 from sessions_app.admin.permissions import Right, may
@@ -19,6 +19,7 @@ from sessions_app.models import CallError
 class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
     """Exceptions, newest first."""
 
+    text_columns = {**OF_SESSION_IN_WORDS, "event": "seq", "response": "call_id"}
     list_display = ("at", "tool_name", "error", "of_session", "app", "event")
     list_filter = ("at",)
     large_fields = ("detail",)

@@ -27,7 +27,11 @@ MAX_ANSWER_LENGTH = 1_000
 class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     """Feedback, newest first."""
 
-    text_columns = {**OF_SESSION_IN_WORDS, "short_comment": None, "comment": None, "answer_text": None}
+    text_columns = {
+        **OF_SESSION_IN_WORDS,
+        **dict.fromkeys(("short_comment", "comment", "answer_text")),
+        "answer": "seq",
+    }
     list_display = (
         "badge",
         "short_comment",

@@ -29,7 +29,7 @@ class InvocationAdmin(AttemptsMixin, LivePageAdmin):
     """Invocations, newest first."""
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
-    text_columns = {**OF_SESSION_IN_WORDS, "content": None}
+    text_columns = {**OF_SESSION_IN_WORDS, "content": None, "events": None, "trace": None}
     list_display = (
         "invocation_id", "badge", "of_session", "error", "took", "created_at", "app", "asked_by", "attempts",
         "trace",

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter, ToolFilter
 from sessions_app.admin.attempts import AttemptsMixin
-from sessions_app.admin.base import OF_SESSION_IN_WORDS, CallRowMixin
+from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
 from sessions_app.admin.links import artifact_url
 from sessions_app.admin.live_page import LivePageAdmin
 from sessions_app.admin.search import cleaned, find_jobs
@@ -42,7 +42,7 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
 
     wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
     text_columns = {
-        **OF_SESSION_IN_WORDS,
+        **OF_CALL_IN_WORDS,
         **dict.fromkeys(("arguments", "open_question", "answered_questions", "outcome", "files")),
     }
     list_display = (

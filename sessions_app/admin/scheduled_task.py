@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app import client_ids
 from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
-from sessions_app.admin.base import OF_SESSION_IN_WORDS, CallRowMixin
+from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.session_acts import acts_on
@@ -29,7 +29,7 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     """Scheduled tasks, newest first."""
 
     wording = stop_wording(_("Stop the scheduled task?"), _("The scheduled task is stopped."))
-    text_columns = {**OF_SESSION_IN_WORDS, "short_task": None, "task": None}
+    text_columns = {**OF_CALL_IN_WORDS, "short_task": None, "task": None}
     list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
     list_filter = (AppFilter, "next_at", "cancelled_at")
     ordering = ("-id",)

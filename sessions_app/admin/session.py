@@ -29,7 +29,7 @@ from sessions_app.admin.downloads import json_download
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.page_context import page_context
-from sessions_app.admin.permissions import OWN, Right, require
+from sessions_app.admin.permissions import OWN, Right, may, require
 from sessions_app.admin.search import cleaned, find_sessions
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.integrity_badge import integrity_badge
@@ -131,6 +131,12 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         first, *others = SEARCH_COLUMNS if is_search else super().get_list_display(request)
         # The links to the tools come early, because the last columns of a wide list are out of sight.
         return (first, *self.tool_columns(request), *others)
+
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        """Link to the page of a session only for staff who may open it."""
+        return (
+            super().get_list_display_links(request, list_display) if may(request, Right.VIEW_TEXT) else None
+        )
 
     def change_view(
         self,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.actors import ActorKind
-from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link
 from sessions_app.admin.time_column import exact_time
@@ -51,6 +51,7 @@ def acts_on(subject_kind: str, session_id: UUID, key: object) -> SafeString:
 class SessionActAdmin(SessionRowAdmin, KeysetAdmin):
     """Acts, newest first."""
 
+    text_columns = {**OF_SESSION_IN_WORDS, "event": "seq"}
     list_display = (
         "at",
         "action",

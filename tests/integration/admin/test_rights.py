@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +14,7 @@ from django.db.models import ProtectedError
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import Annotation, LegalHold, Remit, Session, ShareLink, StaffAct
+from sessions_app.models import Annotation, LegalHold, Remit, Session, SessionAct, ShareLink, StaffAct
 from tests.integration.admin.audit_rows import (
     MODELS,
     append_event,
@@ -68,6 +70,22 @@ def test_17_without_the_right_no_page_has_words_of_a_conversation(
             html = response.content.decode()
             assert not any(word in html for word in WORDS), url
     assert "help_desk s-1" in read(client, list_url("tooljob"))
+
+
+def test_without_the_right_no_row_links_to_a_page_that_is_refused(
+    client: Client, rows: dict[str, Any]
+) -> None:
+    act = SessionAct.objects.create(
+        session=rows["session"], seq=1, action="stop", actor_kind="staff", actor_name="root"
+    )
+    sign_in(client, *MODELS, "sessionact", rights=())
+    readable = {**rows, "sessionact": act}
+    for model in {*readable} - {"session", "event", "artifact", "appstate", "userstate"}:
+        for url in (list_url(model), page(model, readable[model])):
+            links = re.findall(r'href="(/admin/sessions_app/[^"]+)"', read(client, url))
+            refused = {link for link in links if client.get(unescape(link)).status_code == 403}
+            assert not refused, url
+    assert page_of(rows["session"]) not in read(client, list_url("session"))
 
 
 def test_without_the_right_nobody_searches(client: Client, rows: dict[str, Any]) -> None:
