@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Never
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
-from django.db.models import DateTimeField, Model, QuerySet
+from django.db.models import DateTimeField, Field, Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -92,17 +93,19 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return [field for field in shown if may_see or field not in ERROR_DETAILS]
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the times of a row to the second."""
+        """Show the times of a row to the second, and the names of accounts as links if the user may open these."""
         fieldsets = super().get_fieldsets(request, obj)
         if obj is None:
             return fieldsets
-        times: dict[Any, Any] = {
-            field.name: exact_time_field(field)
-            for field in self.opts.fields
-            if isinstance(field, DateTimeField)
-        }
+        may_open_accounts = admin.site.get_model_admin(get_user_model()).has_view_permission(request)
+        shown: dict[Any, Any] = {}
+        for field in self.opts.fields:
+            if isinstance(field, DateTimeField):
+                shown[field.name] = exact_time_field(field)
+            elif field.related_model is get_user_model() and not may_open_accounts:
+                shown[field.name] = _unlinked_field(field)
         return [
-            (name, {**options, "fields": [times.get(line, line) for line in options["fields"]]})
+            (name, {**options, "fields": [shown.get(line, line) for line in options["fields"]]})
             for name, options in fieldsets
         ]
 
@@ -173,6 +176,18 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Offer no search box to staff who may not read texts."""
         return tuple(super().get_search_fields(request)) if may(request, Right.VIEW_TEXT) else ()
+
+
+def _unlinked_field(field: Field[Any, Any]) -> Callable[[Any], str]:
+    """Return a field of a row's page with the name of the related row. Django would link to the page of that row."""
+
+    @admin.display(description=field.verbose_name)
+    def unlinked(row: Any) -> str:
+        related = getattr(row, field.name)
+        return NOTHING if related is None else str(related)
+
+    unlinked.__name__ = field.name
+    return unlinked
 
 
 def _parameters(list_filter: Any) -> tuple[str, ...]:

@@ -88,6 +88,16 @@ def test_without_the_right_no_row_links_to_a_page_that_is_refused(
     assert page_of(rows["session"]) not in read(client, list_url("session"))
 
 
+def test_accounts_are_links_for_staff_who_may_open_them(client: Client, rows: dict[str, Any]) -> None:
+    sign_in(client, *MODELS)
+    account = reverse("admin:auth_user_change", args=[rows["userstate"].user_id])
+    for expected in (False, True):
+        for model in ("artifact", "feedback", "userstate"):
+            html = read(client, page(model, rows[model]))
+            assert (account in html, "ada" in html) == (expected, True), model
+        User.objects.get(username="staff").user_permissions.add(Permission.objects.get(codename="view_user"))
+
+
 def test_without_the_right_nobody_searches(client: Client, rows: dict[str, Any]) -> None:
     sign_in(client, *MODELS, rights=())
     for model in ("session", "invocation", "tooljob", "scheduledtask", "feedback"):
