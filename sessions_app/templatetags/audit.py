@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from django import template
 from django.template import Context
 from django.template.loader import get_template
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from sessions_app.masking import mask_text
@@ -46,6 +47,12 @@ def audit_json(value: object) -> str:
 def indented_json(text: str) -> str:
     """Return a JSON text, which may end anywhere, with indentation. The text is not escaped."""
     return format_beginning(text, len(text))
+
+
+@register.simple_tag
+def audit_link(url: str, text: object) -> SafeString:
+    """Render a link; the bare text when there is no URL, because the user may not open the page."""
+    return format_html('<a href="{}">{}</a>', url, text) if url else format_html("{}", text)
 
 
 @register.simple_tag(takes_context=True)

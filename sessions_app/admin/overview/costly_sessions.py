@@ -22,12 +22,13 @@ def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
     figures = SessionFigures.objects.filter(cost__gt=0, session__deleted_at=None)
     found = within_remits(request, figures, OF_SESSION).select_related("session__user").order_by("-cost")
     may_read = may(request, Right.VIEW_TEXT)
+    may_open = may_read and may(request, "sessions_app.view_session")
     shown = found.only(
         "tokens", "cost", "session__app_name", "session__key", "session__title", "session__user"
     )
     return [
         {
-            "url": session_url(row.session_id),
+            "url": session_url(row.session_id) if may_open else "",
             "name": (may_read and row.session.title) or row.session.key,
             "app": row.session.app_name,
             "person": row.session.user.get_username(),

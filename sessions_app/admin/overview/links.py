@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
+from functools import cache
 from urllib.parse import urlencode
 
+from django.apps import apps
+from django.contrib import admin
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
@@ -17,19 +21,32 @@ def list_url(model: str, **query: str) -> str:
     return f"{url}?{urlencode(query)}" if query else url
 
 
-def sessions_of(first: date, last: date, **query: str) -> str:
-    """Return the URL of the sessions whose last event was on one of these days."""
-    return list_url("session", since=first.isoformat(), until=last.isoformat(), **query)
+class OverviewLinks:
+    """URLs for the user of a request; empty for a list that the user may not see."""
 
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._may_see = cache(self._has_permission)
 
-def failures_of(first: date, last: date, tool: str = FailedToolFilter.any_tool) -> str:
-    """Return the URL of the failures of a tool, or of all tools, on these days."""
-    end = last + timedelta(days=1)
-    return list_url("failure", tool=tool, day__gte=first.isoformat(), day__lt=end.isoformat())
+    def list_url(self, model: str, **query: str) -> str:
+        """Return the URL of a filtered list."""
+        return list_url(model, **query) if self._may_see(model) else ""
 
+    def sessions_of(self, first: date, last: date, **query: str) -> str:
+        """Return the URL of the sessions whose last event was on one of these days."""
+        return self.list_url("session", since=first.isoformat(), until=last.isoformat(), **query)
 
-def invocations_of(day: date, **query: str) -> str:
-    """Return the URL of the invocations that were created on a day of the site's time zone."""
-    start = timezone.make_aware(datetime.combine(day, time()), timezone.get_default_timezone())
-    times = {"created_at__gte": str(start), "created_at__lt": str(start + timedelta(days=1))}
-    return list_url("invocation", **query, **times)
+    def failures_of(self, first: date, last: date, tool: str = FailedToolFilter.any_tool) -> str:
+        """Return the URL of the failures of a tool, or of all tools, on these days."""
+        end = last + timedelta(days=1)
+        return self.list_url("failure", tool=tool, day__gte=first.isoformat(), day__lt=end.isoformat())
+
+    def invocations_of(self, day: date, **query: str) -> str:
+        """Return the URL of the invocations that were created on a day of the site's time zone."""
+        start = timezone.make_aware(datetime.combine(day, time()), timezone.get_default_timezone())
+        times = {"created_at__gte": str(start), "created_at__lt": str(start + timedelta(days=1))}
+        return self.list_url("invocation", **query, **times)
+
+    def _has_permission(self, model: str) -> bool:
+        model_admin = admin.site.get_model_admin(apps.get_model("sessions_app", model))
+        return model_admin.has_view_permission(self._request)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.overview.links import list_url
+from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.permissions import OF_SESSION, within_remits
 from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, JobStatus, ToolJob
 from sessions_app.rendering.audit_values import format_duration
@@ -34,7 +34,7 @@ class Tile:
     note: str | Promise = ""
 
 
-def load_tiles(request: HttpRequest) -> list[Tile]:
+def load_tiles(request: HttpRequest, links: OverviewLinks) -> list[Tile]:
     """Return the tiles of the work that waits and runs."""
     invocations = within_remits(request, Invocation.objects.all(), OF_SESSION)
     jobs = within_remits(request, ToolJob.objects.all(), OF_SESSION)
@@ -52,7 +52,9 @@ def load_tiles(request: HttpRequest) -> list[Tile]:
     return [
         Tile(
             title,
-            *_count_and_age(rows, column, list_url(model, **({"status__exact": status} if status else {}))),
+            *_count_and_age(
+                rows, column, links.list_url(model, **({"status__exact": status} if status else {}))
+            ),
         )
         for title, rows, column, model, status in waits
     ]

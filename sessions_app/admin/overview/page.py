@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from sessions_app.admin.overview.costly_sessions import load_costly_sessions
-from sessions_app.admin.overview.links import failures_of, invocations_of, sessions_of
+from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.overview.now import Tile, load_tiles
 from sessions_app.admin.permissions import OF_APP, OF_USER, remits_of, within_remits
 from sessions_app.conf import conf
@@ -51,34 +51,35 @@ def load_overview(request: HttpRequest) -> Overview:
     """Load the figures that the remits of the user cover."""
     figures = within_remits(request, DayFigure.objects.all(), OF_APP)
     last = local_day()
+    links = OverviewLinks(request)
     days = load_days(figures, last, DAYS)
     today, all_days = days[last], DayAmounts.sum(days.values())
     counts_people = not remits_of(request)  # The number of people is a sum over all apps.
     return Overview(
-        tiles=_tiles_of(today, last, counts_people=counts_people),
-        outcomes=_outcomes_of(today, last),
-        open_work=load_tiles(request),
-        tools=_tools(today, all_days, last),
-        models=_models(today, all_days, last),
+        tiles=_tiles_of(today, last, links, counts_people=counts_people),
+        outcomes=_outcomes_of(today, last, links),
+        open_work=load_tiles(request, links),
+        tools=_tools(today, all_days, last, links),
+        models=_models(today, all_days, last, links),
         sessions=load_costly_sessions(request),
-        people=_people(request, last),
+        people=_people(request, last, links),
         plots=_plots(days),
         counts_people=counts_people,
-        days=[_day_row(day, amounts) for day, amounts in reversed(days.items())],
+        days=[_day_row(day, amounts, links) for day, amounts in reversed(days.items())],
     )
 
 
-def _tiles_of(today: DayAmounts, day: date, *, counts_people: bool) -> list[Tile]:
-    url = sessions_of(day, day)
+def _tiles_of(today: DayAmounts, day: date, links: OverviewLinks, *, counts_people: bool) -> list[Tile]:
+    url = links.sessions_of(day, day)
     people = Tile(_("Active people"), _number(today.total(DayMetric.PEOPLE)), url)
     return [
         *([people] if counts_people else []),
         Tile(
-            _("Time to first word"), _first_word(today, 0.5), invocations_of(day),
+            _("Time to first word"), _first_word(today, 0.5), links.invocations_of(day),
             _("95%%: %s") % _first_word(today, 0.95),
         ),
         Tile(
-            _("Failed calls of tools"), _number(_tool_failures(today)), failures_of(day, day),
+            _("Failed calls of tools"), _number(_tool_failures(today)), links.failures_of(day, day),
             _("of %s calls") % _number(today.total(DayMetric.CALLS)),
         ),
         Tile(_("Tokens"), _number(today.total(DayMetric.TOKENS)), url),
@@ -86,16 +87,16 @@ def _tiles_of(today: DayAmounts, day: date, *, counts_people: bool) -> list[Tile
     ]  # fmt: skip
 
 
-def _outcomes_of(today: DayAmounts, day: date) -> list[Tile]:
+def _outcomes_of(today: DayAmounts, day: date, links: OverviewLinks) -> list[Tile]:
     counted = today.by_name(DayMetric.INVOCATIONS)
     shown = (*InvocationStatus.ended(), InvocationStatus.WAITING)
     return [
-        Tile(status.label, _number(counted[status]), invocations_of(day, status__exact=status))
+        Tile(status.label, _number(counted[status]), links.invocations_of(day, status__exact=status))
         for status in shown
     ]
 
 
-def _tools(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str, Any]]:
+def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
     """Return the tools that failed most, today's first."""
     now, before = today.by_name(DayMetric.FAILURES), all_days.by_name(DayMetric.FAILURES)
     calls, all_calls = today.by_name(DayMetric.CALLS), all_days.by_name(DayMetric.CALLS)
@@ -104,14 +105,14 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str,
         {
             "name": name, "failures": _number(now[name]), "calls": _number(calls[name]),
             "all_failures": _number(before[name]), "all_calls": _number(all_calls[name]),
-            "url": failures_of(day, day, name),
-            "all_url": failures_of(day - timedelta(days=DAYS - 1), day, name),
+            "url": links.failures_of(day, day, name),
+            "all_url": links.failures_of(day - timedelta(days=DAYS - 1), day, name),
         }
         for name in names[:MAX_ROWS]
     ]  # fmt: skip
 
 
-def _models(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str, Any]]:
+def _models(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
     """Return tokens and cost by agent and model, those with the most tokens first."""
     tokens, cost = all_days.of(DayMetric.TOKENS), all_days.of(DayMetric.COST)
     return [
@@ -119,8 +120,8 @@ def _models(today: DayAmounts, all_days: DayAmounts, day: date) -> list[dict[str
             "agent": key[0], "model": key[1],
             "tokens": _number(today.of(DayMetric.TOKENS)[key]), "cost": format_cost(today.of(DayMetric.COST)[key]),
             "all_tokens": _number(all_tokens), "all_cost": _cost_or_why_not(cost[key], key[1]),
-            "url": sessions_of(day, day, agent=key[0]),
-            "all_url": sessions_of(day - timedelta(days=DAYS - 1), day, agent=key[0]),
+            "url": links.sessions_of(day, day, agent=key[0]),
+            "all_url": links.sessions_of(day - timedelta(days=DAYS - 1), day, agent=key[0]),
         }
         for key, all_tokens in tokens.most_common(MAX_ROWS)
     ]  # fmt: skip
@@ -130,7 +131,7 @@ def _cost_or_why_not(cost: float, model: str) -> str:
     return format_cost(cost) or ("" if conf().price(model) else _("no price"))
 
 
-def _people(request: HttpRequest, day: date) -> list[dict[str, Any]]:
+def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
     """Return the people who have used the largest shares of their budgets today; empty when there is no budget."""
     budgets = {"tokens": conf().tokens_per_person, "cost": conf().cost_per_person}
     shares = [F(name) * Value(1 / budget, FloatField()) for name, budget in budgets.items() if budget]
@@ -142,7 +143,7 @@ def _people(request: HttpRequest, day: date) -> list[dict[str, Any]]:
         {
             "name": row.user.get_username(), "tokens": _number(row.tokens), "cost": format_cost(row.cost),
             "share": round(100 * row.share),
-            "url": sessions_of(day, day, user=row.user.get_username()),
+            "url": links.sessions_of(day, day, user=row.user.get_username()),
         }
         for row in used.annotate(share=largest).select_related("user").order_by("-share")[:MAX_SERIES]
     ]  # fmt: skip
@@ -180,17 +181,17 @@ def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]
     return {**series, _("others"): others} if any(others) else series
 
 
-def _day_row(day: date, amounts: DayAmounts) -> dict[str, Any]:
+def _day_row(day: date, amounts: DayAmounts, links: OverviewLinks) -> dict[str, Any]:
     outcomes = amounts.by_name(DayMetric.INVOCATIONS)
     failed = InvocationStatus.FAILED
     return {
         "day": day,
-        "sessions_url": sessions_of(day, day),
+        "sessions_url": links.sessions_of(day, day),
         "people": _number(amounts.total(DayMetric.PEOPLE)),
-        "invocations": _number(sum(outcomes.values())), "invocations_url": invocations_of(day),
-        "failed": _number(outcomes[failed]), "failed_url": invocations_of(day, status__exact=failed),
+        "invocations": _number(sum(outcomes.values())), "invocations_url": links.invocations_of(day),
+        "failed": _number(outcomes[failed]), "failed_url": links.invocations_of(day, status__exact=failed),
         "first_word": _first_word(amounts, 0.5), "first_word_95": _first_word(amounts, 0.95),
-        "failures": _number(_tool_failures(amounts)), "failures_url": failures_of(day, day),
+        "failures": _number(_tool_failures(amounts)), "failures_url": links.failures_of(day, day),
         "tokens": _number(amounts.total(DayMetric.TOKENS)), "cost": format_cost(amounts.total(DayMetric.COST)),
     }  # fmt: skip
 

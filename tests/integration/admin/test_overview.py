@@ -88,6 +88,26 @@ def test_today_is_seen_at_a_glance_and_each_number_leads_to_its_list(staff: Clie
         assert staff.get(html_module.unescape(url)).status_code == 200, url
 
 
+@pytest.mark.parametrize("models", [("dayfigure",), ("dayfigure", "session"), OVERVIEW])
+def test_numbers_are_links_to_lists_that_the_user_may_see(
+    client: Client, session: Session, person: User, settings: Any, models: tuple[str, ...]
+) -> None:
+    settings.ADK = {**settings.ADK, "tokens_per_person": 1000}
+    PersonUsage.objects.create(user=person, day=TODAY(), tokens=900, cost=1.5)
+    SessionFigures.objects.update_or_create(session=session, defaults={"cost": 2.0, "tokens": 1000})
+    for metric in (DayMetric.FAILURES, DayMetric.CALLS, DayMetric.TOKENS, DayMetric.COST):
+        add(metric, 3, "refund", "small")
+    html = read(sign_in(client, *models, rights=()), list_url("dayfigure"))
+    content = html.split('id="content"')[1]
+    links = re.findall(r'href="([^"]+)"', content)
+    assert not {url for url in links if client.get(html_module.unescape(url)).status_code != 200}
+    assert ("/session/?" in content, "/invocation/?" in content) == (
+        "session" in models,
+        "invocation" in models,
+    )
+    assert "ada" in content and "have cost most" in content
+
+
 def test_an_overview_without_figures_is_shown(staff: Client) -> None:
     html = read(staff, list_url("dayfigure"))
     assert tile(html, "Tokens")[0] == "0" and "No tool has failed." in html
