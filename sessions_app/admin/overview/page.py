@@ -75,7 +75,7 @@ def _tiles_of(today: DayAmounts, day: date, links: OverviewLinks, *, counts_peop
     return [
         *([people] if counts_people else []),
         Tile(
-            _("Time to first word"), _first_word(today, 0.5), links.invocations_of(day),
+            _("Time to first word, median"), _first_word(today, 0.5), links.invocations_of(day),
             _("95%%: %s") % _first_word(today, 0.95),
         ),
         Tile(
@@ -83,7 +83,7 @@ def _tiles_of(today: DayAmounts, day: date, links: OverviewLinks, *, counts_peop
             _("of %s calls") % _number(today.total(DayMetric.CALLS)),
         ),
         Tile(_("Tokens"), _number(today.total(DayMetric.TOKENS)), url),
-        Tile(_("Cost"), format_cost(today.total(DayMetric.COST)) or "0", url),
+        Tile(_("Cost"), format_cost(today.total(DayMetric.COST)) or "0", url, _price_note(today)),
     ]  # fmt: skip
 
 
@@ -127,6 +127,14 @@ def _models(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewL
     ]  # fmt: skip
 
 
+def _price_note(day: DayAmounts) -> str:
+    """Return a note on the models of a day whose tokens the cost leaves out; empty when all have a price."""
+    unpriced = sorted(
+        {model for (_agent, model), n in day.of(DayMetric.TOKENS).items() if n and not conf().price(model)}
+    )
+    return _("without %s: no price") % ", ".join(unpriced) if unpriced else ""
+
+
 def _cost_or_why_not(cost: float, model: str) -> str:
     return format_cost(cost) or ("" if conf().price(model) else _("no price"))
 
@@ -157,7 +165,7 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
         for status in (*InvocationStatus.ended(), InvocationStatus.WAITING)
     }
     waits = {
-        _("half"): [_percentile(one, 0.5) for one in several],
+        _("median"): [_percentile(one, 0.5) for one in several],
         _("95%"): [_percentile(one, 0.95) for one in several],
     }
     plots: list[tuple[Draw, str, Series]] = [
