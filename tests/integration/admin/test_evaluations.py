@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -84,6 +85,7 @@ def test_the_page_compares_each_case_and_score_with_the_run_before(staff: Client
     second = make_evaluation(("lamp", "failed", 0.5), ("desk", "failed", 0.4), previous=first)
     html = read(staff, page_url(second))
     assert page_url(first) in html
+    assert len(re.findall(r"\d\d:\d\d UTC", html)) == 2, "This run and the one before, with their time zone."
     assert "1 worse" in html and "1 better" in html
     assert "How much is lamp?" in html and "It is lamp" in html and "So." in html
     assert "price(" in html and "geheim" not in html

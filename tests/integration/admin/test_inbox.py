@@ -308,7 +308,9 @@ def test_the_conversation_beside_a_call_is_that_of_the_session_page(
     threads.run(use_cases.send_message(person, job.session_id, "m2", "And a trip"))
     threads.run(idle())
     row = AnswerRequest.objects.open().get(session=job.session_id)
-    beside = client.get(page_of(row)).context["seen_events"]
+    response = client.get(page_of(row))
+    assert re.search(r">\d{4}-\d\d-\d\d \d\d:\d\d UTC</time>", response.content.decode())
+    beside = response.context["seen_events"]
     page = client.get(reverse("admin:sessions_app_session_change", args=[row.session_id]), {"view": "person"})
     seen = [(one.event.seq, one.entry) for one in page.context["audit"].seen]
     assert [(one.event.seq, one.entry) for one in beside] == seen[: len(beside)]
