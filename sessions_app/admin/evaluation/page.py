@@ -57,7 +57,7 @@ class CaseView:
     Attributes:
         exchanges: one for each message; empty without the right to read texts.
         error_detail: empty without the right to see details of errors.
-        session_url: page of the conversation that the case was made of.
+        session_url: page of the conversation that the case was made of; empty without the right to read texts.
     """
 
     report: CaseReport
@@ -123,7 +123,7 @@ def _view(report: CaseReport, *, shows_text: bool, shows_detail: bool) -> CaseVi
         report=report,
         exchanges=_exchanges(row) if shows_text else [],
         error_detail=row.error_detail if shows_detail else "",
-        session_url=session_url(row.session_id) if row.session_id else "",
+        session_url=session_url(row.session_id) if row.session_id and shows_text else "",
     )
 
 

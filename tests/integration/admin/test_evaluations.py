@@ -143,15 +143,17 @@ def test_staff_with_the_permission_stop_a_run_that_goes_on(staff: Client) -> Non
     assert "The evaluation has ended." in staff.post(url, follow=True).text
 
 
-def test_words_need_the_right_to_read_texts_and_scores_do_not(staff: Client) -> None:
+def test_words_need_the_right_to_read_texts_and_scores_do_not(staff: Client, session: Session) -> None:
     evaluation = make_evaluation(("lamp", "broken", 0.5))
-    evaluation.cases.update(error_detail="Traceback")
-    assert "Traceback" in read(staff, page_url(evaluation))
+    evaluation.cases.update(error_detail="Traceback", session=session)
+    html = read(staff, page_url(evaluation))
+    assert "Traceback" in html and page_of(session) in html
     user = User.objects.get(username="staff")
     user.user_permissions.remove(*Permission.objects.filter(codename__in=("view_text", "view_error_detail")))
     StaffAccess.objects.all().delete()
     html = read(staff, page_url(evaluation))
     assert "0.50" in html and "How much" not in html and "It is lamp" not in html and "Traceback" not in html
+    assert page_of(session) not in html
     assert not StaffAccess.objects.exists()
 
 

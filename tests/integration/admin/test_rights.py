@@ -14,7 +14,16 @@ from django.db.models import ProtectedError
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import Annotation, LegalHold, Remit, Session, SessionAct, ShareLink, StaffAct
+from sessions_app.models import (
+    Annotation,
+    Invocation,
+    LegalHold,
+    Remit,
+    Session,
+    SessionAct,
+    ShareLink,
+    StaffAct,
+)
 from tests.integration.admin.audit_rows import (
     MODELS,
     append_event,
@@ -78,6 +87,8 @@ def test_without_the_right_no_row_links_to_a_page_that_is_refused(
     act = SessionAct.objects.create(
         session=rows["session"], seq=1, action="stop", actor_kind="staff", actor_name="root"
     )
+    run = f"schedule:{rows['scheduledtask'].pk}:1"
+    Invocation.objects.create(session=rows["session"], invocation_id="e-2", client_id=run, message={})
     sign_in(client, *MODELS, "sessionact", rights=())
     readable = {**rows, "sessionact": act}
     for model in {*readable} - {"session", "event", "artifact", "appstate", "userstate"}:
