@@ -97,6 +97,25 @@ def test_an_edited_message_replaces_the_old_one_in_every_tab(
     expect(session_state(chat)).to_have_count(0)
 
 
+def test_a_message_after_a_stopped_answer_and_a_failed_one_is_edited(chat: ChatPage, model: Model) -> None:
+    stopped, failed = Turn(text=["One ", "two."], hold_before=[1]), Turn(block_reason="SAFETY")
+    model.play(stopped, failed, Turn(text=["Three."]), Turn(text=["Four."]))
+    chat.send("Stop this")
+    expect(chat.growing).to_have_text("One ")
+    chat.stop_button.click()
+    chat.wait_until_idle()
+    model.release()
+    chat.send("Fail")
+    expect(chat.retry_button).to_be_visible()
+    chat.send("Last")
+    chat.wait_for_answer("Three.")
+    chat.wait_until_idle()
+    edit(chat, "Last", "Last again", answer="Four.")
+    expect(chat.messages).to_have_text(["Stop this", "Fail", "Last again"])
+    expect(chat.marks).to_have_text(["Stopped"])
+    expect(chat.errors_shown).to_have_count(1)
+
+
 @pytest.mark.forwarded
 def test_a_tab_that_was_disconnected_shows_the_same_log_after_the_reconnect(
     chat: ChatPage, open_tab: OpenTab, model: Model

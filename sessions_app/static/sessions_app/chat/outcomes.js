@@ -63,7 +63,8 @@ export class Outcomes {
 
   /** Forget the outcomes whose invocations were removed by a rewind. */
   handleRewind() {
-    for (const [id, outcome] of this.#shown) {
+    // A copy: `show` moves an outcome to the end of the map, where the loop would meet it again.
+    for (const [id, outcome] of [...this.#shown]) {
       if (this.#findRow(id)) continue;
       if (this.conversation.articlesOf(id).length) this.show(outcome);
       else this.#shown.delete(id);
