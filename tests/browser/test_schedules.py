@@ -70,5 +70,6 @@ def test_a_scheduled_task_is_shown_in_every_tab_and_can_be_cancelled_in_any(
     chat.schedules.get_by_role("button", name=f"Cancel: {CHECK}").press("Enter")
     for tab in (chat, other):
         expect(tab.schedules).to_be_hidden()
+    expect(chat.box).to_be_focused()
     chat.reload()
     expect(chat.schedules).to_be_hidden()

@@ -101,7 +101,7 @@ const loadAnswers = once(async () => {
 });
 const loadSchedules = once(async () => {
   const { Schedules } = await import("./schedules.js");
-  return new Schedules(byId("schedules"), { onCancel: (id) => socket.act("cancel_schedule", { id }) });
+  return new Schedules(byId("schedules"), { onCancel: (id) => socket.act("cancel_schedule", { id }), takeFocus });
 });
 let edit = null;
 const loadEdit = once(async () => {

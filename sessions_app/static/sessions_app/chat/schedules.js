@@ -1,4 +1,4 @@
-// Panel of the active and failed scheduled tasks of this chat, failed ones first, then by their next times.
+// Panel of active and failed scheduled tasks: failed ones first, then by next time.
 
 import { parse } from "./dom.js";
 import { plural } from "./language.js";
@@ -7,19 +7,20 @@ import { showLocalTimes } from "./times.js";
 
 await loadStyles("schedules");
 
-const time = (frame) => (frame.next_at ? Date.parse(frame.next_at) : 0);
+const time = ({ next_at: at }) => (at ? Date.parse(at) : 0);
 
 export class Schedules {
   #tasks = new Map();
 
-  /** @param onCancel - Send the cancel request for a task id. */
-  constructor(panel, { onCancel }) {
+  /** @param onCancel - Send the cancel request for a task id; `takeFocus` leaves its button. */
+  constructor(panel, { onCancel, takeFocus }) {
     this.panel = panel;
     this.list = panel.querySelector("ul");
-    panel.addEventListener("click", (event) => {
-      const button = event.target.closest("button[data-cancel-schedule]");
+    panel.addEventListener("click", ({ target }) => {
+      const button = target.closest("[data-cancel-schedule]");
       if (!button) return;
       onCancel(Number(button.dataset.cancelSchedule));
+      takeFocus();
       button.disabled = true;
     });
   }
