@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
 from sessions_app import celery_dispatch
 from sessions_app.db import cancel_requests, leases
-from sessions_app.db.leases import Claim
+from sessions_app.db.leases import Claim, Finished
 from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError, StaleLeaseError
@@ -76,12 +76,15 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
         return Ending(failure(invocation_id, error))
 
 
-async def write_ending(execution: Execution, ending: Ending, live: Live) -> bool:
-    """Write the ending, release the lease and publish the status. Returns True when more is queued in the session."""
+async def write_ending(execution: Execution, ending: Ending, live: Live) -> Finished | None:
+    """Write the ending, release the lease and publish the status.
+
+    Returns None when another process ends the invocation: it is handed over, or the lease or PostgreSQL is lost.
+    """
     claim, outcome = execution.claim, ending.outcome
     if outcome is HANDED_OVER:
         await _hand_over(claim, live)
-        return False
+        return None
     try:
         if outcome is STOPPED and await cancel_requests.is_stopped_by_staff(claim):
             outcome = STOPPED_BY_STAFF
@@ -96,19 +99,18 @@ async def write_ending(execution: Execution, ending: Ending, live: Live) -> bool
         )
     except (StaleLeaseError, SessionNotFoundError) as error:
         logger.warning("Invocation %s ends in this process: %s", claim.invocation_id, error)
-        return False
+        return None
     except UNAVAILABLE:
         logger.warning(
             "The end of invocation %s is written when its lease has expired",
             claim.invocation_id,
             exc_info=True,
         )
-        return False
-    if finished is None:
-        return False
-    count_invocation(outcome.status)
-    publish_status(live, claim, finished.status, outcome.error_message)
-    return finished.more_is_queued
+        return None
+    if finished is not None:
+        count_invocation(outcome.status)
+        publish_status(live, claim, finished.status, outcome.error_message)
+    return finished
 
 
 def publish_status(live: Live, claim: Claim, status: str, error: str = "") -> None:

@@ -17,6 +17,7 @@ from sessions_app.conf import conf
 from sessions_app.db import concurrency_limits, invocation_queue, leases
 from sessions_app.db.leases import Claim
 from sessions_app.db.threads import create_task
+from sessions_app.errors import NotFoundError
 from sessions_app.invocations import titles
 from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
 from sessions_app.invocations.execution import Execution
@@ -158,24 +159,29 @@ class InvocationWorker:
 
     async def _run_claim(self, claim: Claim) -> asyncio.Task[Any] | None:
         """Run the invocation and write its end. Returns the task of the session's next invocation, if one runs here."""
-        more_is_queued, ending = True, None
+        ending, finished = None, None
         running, execution = self._running[claim.invocation_id], Execution(claim, self._live.hub)
         try:
             publish_status(self._live, claim, InvocationStatus.RUNNING)
             ending = await run_to_ending(execution, running)
             running.is_ending = True
             if ending is not None:
-                more_is_queued = await asyncio.shield(write_ending(execution, ending, self._live))
+                finished = await asyncio.shield(write_ending(execution, ending, self._live))
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.drop_text(claim.session_id, claim.invocation_id)
-        if ending is None or not ending.outcome.is_failure:
+        if finished is not None and finished.status != InvocationStatus.FAILED:
             self._start_follow_up_work(execution)
+        more_is_queued = ending is None or finished is not None and finished.more_is_queued
         return await self.start_next(claim.session_id) if more_is_queued else None
 
     def _start_follow_up_work(self, execution: Execution) -> None:
         """Start to compact the session, ask for a title and export spans. A shutdown cancels this work."""
-        if execution.app.events_compaction_config is not None:
+        try:
+            app = execution.app
+        except NotFoundError:  # The invocation was stopped before it began, and the site no longer has its app.
+            return
+        if app.events_compaction_config is not None:
             self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")
         if conf().title_model:
             self._run_in_background(titles.give_title(execution.claim), f"title {execution.claim.session_id}")

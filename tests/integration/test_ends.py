@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -129,6 +130,23 @@ class TestEndsThatCannotBeWritten:
         assert await statuses(session) == ["completed", "failed", "failed"]
         last = await Event.objects.filter(session=session).alatest("seq")
         assert last.body["errorCode"] == "NotFoundError"
+
+    async def test_the_next_message_is_answered_after_a_stopped_one_whose_app_is_no_longer_registered(
+        self, person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        session = await greet(person, model)
+        for number, cancelled_at in ((2, timezone.now()), (3, None)):
+            await Invocation.objects.acreate(
+                session=session,
+                invocation_id=f"e-{number}",
+                client_id=f"m{number}",
+                message=SAID,
+                cancel_requested_at=cancelled_at,
+            )
+        monkeypatch.setattr(agent_registry, "apps", dict)
+        await worker().start_next(session.pk)
+        await worker().wait_until_idle()
+        assert await statuses(session) == ["completed", "cancelled", "failed"]
 
     async def test_a_retry_succeeds_when_the_log_is_readable_again(
         self, person: User, model: ScriptedModel

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import F
 
 from runtime import types
 from runtime.agents import LlmAgent
+from runtime.agents.callback_context import CallbackContext
 from runtime.apps import App
 from runtime.models import LlmRequest, LlmResponse
 from runtime.models.base_llm import BaseLlm
@@ -117,6 +119,18 @@ async def test_an_answer_without_a_title_is_logged(
     assert await title_after(person, session) == "Where is my order?"
     assert f"Session {session.pk} got no title from a model" in caplog.text
     assert reason in caplog.text
+
+
+async def test_no_title_is_asked_for_when_another_process_has_taken_the_invocation_over(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose_lease(callback_context: CallbackContext) -> None:
+        await Session.objects.filter(pk=session.pk).aupdate(lease_token=F("lease_token") + 1)
+
+    agent = LlmAgent(name="desk", model=ScriptedModel(turns=["It is 1007."]), before_agent_callback=lose_lease)
+    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
+    assert await title_after(person, session) == "Where is my order?"
+    assert TitleModel.asked == []
 
 
 @pytest.mark.parametrize("answer", ["Late order", ""])
