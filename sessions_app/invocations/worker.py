@@ -172,7 +172,7 @@ class InvocationWorker:
             self._live.hub.drop_text(claim.session_id, claim.invocation_id)
         if finished is not None and finished.status != InvocationStatus.FAILED:
             self._start_follow_up_work(execution)
-        more_is_queued = ending is None or finished is not None and finished.more_is_queued
+        more_is_queued = ending is None or (finished is not None and finished.more_is_queued)
         return await self.start_next(claim.session_id) if more_is_queued else None
 
     def _start_follow_up_work(self, execution: Execution) -> None:

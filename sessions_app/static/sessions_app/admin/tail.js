@@ -34,7 +34,7 @@ async function takeNews(count, onNews) {
   document.getElementById("integrity").replaceWith(badge);
   button().setAttribute("aria-pressed", follows);
   const status = document.querySelector("[data-followed]");
-  status.textContent = status.dataset.words.replace("{count}", count);
+  if (count > 0) status.textContent = status.dataset.words.replace("{count}", count); // else only the status is news
   onNews();
 }
 

@@ -14,7 +14,6 @@ export class Scroll {
    */
   constructor(content, { button, foot, onPress }) {
     this.button = button;
-    this.content = content;
     addEventListener("scroll", () => this.#onScroll(), { passive: true });
     button.addEventListener("click", () => {
       this.toEnd();
