@@ -179,7 +179,7 @@ class InvocationWorker:
         """Start to compact the session, ask for a title and export spans. A shutdown cancels this work."""
         try:
             app = execution.app
-        except NotFoundError:  # The invocation was stopped before it began, and the site no longer has its app.
+        except NotFoundError:  # It was stopped before it began, and the site no longer has its app.
             return
         if app.events_compaction_config is not None:
             self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")

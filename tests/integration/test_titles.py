@@ -127,7 +127,9 @@ async def test_no_title_is_asked_for_when_another_process_has_taken_the_invocati
     async def lose_lease(callback_context: CallbackContext) -> None:
         await Session.objects.filter(pk=session.pk).aupdate(lease_token=F("lease_token") + 1)
 
-    agent = LlmAgent(name="desk", model=ScriptedModel(turns=["It is 1007."]), before_agent_callback=lose_lease)
+    agent = LlmAgent(
+        name="desk", model=ScriptedModel(turns=["It is 1007."]), before_agent_callback=lose_lease
+    )
     monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
     assert await title_after(person, session) == "Where is my order?"
     assert TitleModel.asked == []
