@@ -122,10 +122,10 @@ class StopJob:
         self._client_id = client_id
 
     def is_over(self, page: Page) -> bool:
-        if page.status(self._client_id) not in ("waiting", "completed"):
-            return True  # the invocation ended without a job
         job = page.job(self._client_id)
-        return job is not None and job["status"] in ENDED_JOB
+        if job is None:  # An invocation that fails may have begun its job before.
+            return page.status(self._client_id) not in ("waiting", "completed")
+        return job["status"] in ENDED_JOB
 
     def frames(self, page: Page) -> Iterator[Frame]:
         job = page.job(self._client_id)
