@@ -6,6 +6,7 @@ import { make, makeButton, parse } from "./dom.js";
 import { t } from "./language.js";
 import { remove, rename } from "./menu.js";
 import { loadStyles } from "./styles.js";
+import { showLocalTimes } from "./times.js";
 import { showToast } from "./toast.js";
 
 await loadStyles("onDemand");
@@ -88,8 +89,10 @@ async function fill() {
   const url = document.getElementById("chats").dataset.url;
   const response = await fetch(`${url}?${new URLSearchParams(query ? { q: query } : {})}`).catch(() => null);
   if (!response?.ok || mine !== request) return;
-  const links = [...parse(await response.text()).querySelectorAll(".chat > a")];
-  const chats = links.slice(0, 8).map((link) => [link.querySelector(".item-title").textContent, () => location.assign(link.href)]);
+  const list = parse(await response.text());
+  showLocalTimes(list);
+  // Title, agent, time and what was found: titles alone may be equal.
+  const chats = [...list.querySelectorAll(".chat > a")].slice(0, 8).map((link) => [link.children, () => location.assign(link.href)]);
   shownQuery = query;
   if (query) show(chats, actions);
   else show(actions, chats);
@@ -102,7 +105,8 @@ function show(first, second) {
 }
 
 function makeOption(label, act) {
-  const option = make("div", "palette-option", label);
+  const option = make("div", "palette-option");
+  option.append(...(typeof label === "string" ? [label] : label));
   option.id = `palette-option-${(lastId += 1)}`;
   option.dir = "auto";
   option.setAttribute("role", "option");
