@@ -69,8 +69,8 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
     ordering = ("-created_at", "pk")
     search_fields = ("=prefix", "name", "=user__username")
     fields = (
-        "prefix", "name", "user", "people", "made_by", "may_do", "requests_per_minute", "tokens_per_day",
-        "tokens_of_day", "created_at", "expires_at", "last_used_at", "revoked_at", "revoked_by_name",
+        "prefix", "name", "user", "people", "made_by", "may_do", "most_requests", "most_tokens", "tokens_of_day",
+        "created_at", "expires_at", "last_used_at", "revoked_at", "revoked_by_name",
     )  # fmt: skip
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -126,6 +126,14 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("In force"), boolean=True)
     def in_force(self, key: ApiKey) -> bool:
         return key.is_in_force and bool(key.user.is_active)
+
+    @admin.display(description=gettext_lazy("Requests per minute"))
+    def most_requests(self, key: ApiKey) -> str:
+        return str(key.requests_per_minute) if key.requests_per_minute else _("as many as a person may send")
+
+    @admin.display(description=gettext_lazy("Tokens per day"))
+    def most_tokens(self, key: ApiKey) -> str:
+        return str(key.tokens_per_day) if key.tokens_per_day else _("no limit of the key")
 
     @admin.display(description=gettext_lazy("Tokens today"))
     def tokens_of_day(self, key: ApiKey) -> int:

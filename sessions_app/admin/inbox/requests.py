@@ -76,6 +76,11 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         requests: AnswerRequestQuerySet = super().get_queryset(request)  # type: ignore[assignment]
         return requests.open()
 
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        """Show sessions as links to staff who may open these; staff may answer without that permission."""
+        columns = super().get_list_display(request)
+        return columns if _may_open_sessions(request) else (*columns[:-1], self.of_session_key)
+
     def get_urls(self) -> list[URLPattern]:
         answer = path(
             "<int:object_id>/answer/",
@@ -140,7 +145,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             "age": self.age(row),
             "answerers": self.answerers(row),
             "seen_events": seen_before(row.session, call.seq),
-            "session_url": session_url(row.session_id, seq=call.seq),
+            "session_url": session_url(row.session_id, seq=call.seq) if _may_open_sessions(request) else "",
             "why_not": why_not,
             "form": None if why_not else form or AnswerForm(row, call.args, None),
         }
@@ -182,6 +187,10 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
     @admin.display(description=_("Staff told by mail"))
     def told(self, row: AnswerRequest) -> Any:
         return row.escalated_at
+
+
+def _may_open_sessions(request: HttpRequest) -> bool:
+    return admin.site.get_model_admin(Session).has_view_permission(request)
 
 
 def _permits(request: HttpRequest, row: AnswerRequest) -> bool:

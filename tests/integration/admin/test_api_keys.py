@@ -36,6 +36,16 @@ def test_the_list_tells_whose_key_it_is_and_never_the_digest(client: Client, key
     assert key.prefix not in client.get(reverse(LIST) + "?in_force=no").content.decode()
 
 
+def test_the_page_of_a_key_says_that_zero_is_no_limit(client: Client, key: ApiKey) -> None:
+    sign_in(client, "apikey")
+    page = reverse("admin:sessions_app_apikey_change", args=[key.pk])
+    html = client.get(page).content.decode()
+    assert "as many as a person may send" in html and "no limit of the key" in html
+    ApiKey.objects.update(requests_per_minute=61, tokens_per_day=1001)
+    html = client.get(page).content.decode()
+    assert ">61</div>" in html and ">1001</div>" in html
+
+
 def test_staff_revoke_a_key_with_a_reason(client: Client, key: ApiKey) -> None:
     sign_in(client, "apikey", rights=["revoke_apikey"])
     url = reverse("admin:sessions_app_apikey_revoke", args=[key.pk])

@@ -138,7 +138,6 @@ def test_staff_approve_a_call_once_with_a_reason_and_the_chat_says_who(
     assert "Refund 7 euros" in inbox and "ada" in inbox and page_of(row) in inbox
     page = client.get(page_of(row)).content.decode()
     assert "The lamp is broken" in page
-    assert reverse("admin:sessions_app_session_change", args=[row.session_id]) in page
     response = decide(client, row, "yes")
     assert "Approved: Refund 7 euros" in told(response) and REFUNDED == [7]
     assert "Approved by <bdi>grace</bdi> (staff)" in chat_of(row) and "It is fair" in chat_of(row)
@@ -316,6 +315,19 @@ def test_the_conversation_beside_a_call_is_that_of_the_session_page(
     assert [(one.event.seq, one.entry) for one in beside] == seen[: len(beside)]
     said = [piece.text for one in beside for piece in one.entry.pieces]
     assert {"Order lamps: Succeeded", "Looked up lamp: desk", "Approve trip: Bern"} <= set(said)
+
+
+def test_sessions_are_links_for_staff_who_may_open_these(
+    client: Client, finance: User, person: User, model: ScriptedModel
+) -> None:
+    row = wait(person, model, call("refund", euros=5))
+    addresses = (reverse("admin:sessions_app_answerrequest_changelist"), page_of(row))
+    link = f'href="{reverse("admin:sessions_app_session_change", args=[row.session_id])}'
+    for address in addresses:
+        assert link not in client.get(address).content.decode()
+    sign_in(client, "view_answerrequest", "view_text", "view_session", name="ada-staff")
+    for address in addresses:
+        assert link in client.get(address).content.decode()
 
 
 def test_an_event_of_odd_shape_beside_the_call_is_one_marked_line(
