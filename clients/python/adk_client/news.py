@@ -28,7 +28,11 @@ class NewEvent(ApiModel):
 
 
 class Text(ApiModel):
-    """The next piece of the text that an event will have. No piece comes twice."""
+    """The next piece of the text that an agent's event will have.
+
+    No piece comes twice, and the pieces of an event are its whole text when the event comes. Only a text that the
+    agent has changed after it was streamed differs from its pieces.
+    """
 
     run_id: str
     event_id: str

@@ -24,7 +24,7 @@ class Stream:
     def __init__(self, path: str, after: int | None = None) -> None:
         self._path = path
         self._last_seq = after
-        self._passed_on: dict[tuple[str, bool], int] = {}
+        self._passed_on: dict[tuple[str, bool], bytearray] = {}  # In UTF-16.
         self._unfinished_line: list[bytes] = []  # Its pieces so far.
         self._name, self._id = "", ""
         self._data: list[str] = []
@@ -86,16 +86,31 @@ class Stream:
         if self._last_seq is not None and seq <= self._last_seq:
             return
         self._last_seq = seq
-        for is_thought in (False, True):
-            self._passed_on.pop((event.get("id", ""), is_thought), None)
+        for is_thought in (True, False):
+            yield from self._rest_of_text(event, is_thought)
         yield NewEvent(seq=seq, event=event)
+
+    def _rest_of_text(self, event: dict[str, Any], is_thought: bool) -> Iterator[News]:
+        """Yield the end of an agent's text. The site stops streaming a text when its event is there."""
+        event_id, author = event.get("id", ""), event.get("author", "")
+        passed_on = self._passed_on.pop((event_id, is_thought), bytearray())
+        parts = (event.get("content") or {}).get("parts") or []
+        texts = (part.get("text") or "" for part in parts if bool(part.get("thought")) == is_thought)
+        units = "".join(texts).encode("utf-16-le", "surrogatepass")
+        if author == "user" or not units.startswith(passed_on) or len(units) == len(passed_on):
+            return
+        rest = units[len(passed_on) :].decode("utf-16-le", "replace")
+        run_id = event.get("invocationId", "")
+        yield Text(run_id=run_id, event_id=event_id, author=author, text=rest, thought=is_thought)
 
     def _unseen_text(self, fields: dict[str, Any]) -> Iterator[News]:
         """Yield the part of a piece that was not passed on. Offsets count UTF-16 code units."""
         key = fields["event_id"], bool(fields["thought"])
         units = fields["text"].encode("utf-16-le", "surrogatepass")
-        known = self._passed_on.get(key, 0)
-        unseen = units[max(0, known - fields["offset"]) * 2 :]
-        self._passed_on[key] = max(known, fields["offset"] + len(units) // 2)
+        passed_on = self._passed_on.setdefault(key, bytearray())
+        start = fields["offset"] * 2
+        unseen = units[max(0, len(passed_on) - start) :]
+        passed_on.extend(bytes(max(0, start - len(passed_on))))  # A gap, which the site does not leave.
+        passed_on.extend(unseen)
         if unseen:
             yield Text.model_validate({**fields, "text": unseen.decode("utf-16-le", "replace")})
