@@ -61,6 +61,11 @@ def id_of_key(request: HttpRequest) -> UUID | None:
     return idempotent_requests.id_of_created(row) if row else None
 
 
+def key_of(request: HttpRequest) -> str:
+    """Return the key of a request; empty without one. An operation that runs has a key that can be used, or none."""
+    return request.headers.get(HEADER, "")
+
+
 def _claiming(view: Any) -> Any:
     """Wrap an operation so that it claims the request first. The caller and the input are known here."""
     if isasyncgenfunction(view):

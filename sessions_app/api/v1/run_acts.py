@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import uuid4
 
 from django.http import HttpRequest
-from ninja import Header, Router, Status
+from ninja import Router, Status
 
 from sessions_app import use_cases
-from sessions_app.api.idempotency import id_of_key
+from sessions_app.api.idempotency import id_of_key, key_of
 from sessions_app.api.reachable import reachable_run
 from sessions_app.api.v1.answers import CallAnswer
 from sessions_app.api.v1.runs import ClientId, NewRun, Run
@@ -43,19 +42,14 @@ async def retry(request: HttpRequest, run_id: str) -> Status[Run]:
 
 
 @router.post("/runs/{run_id}/edit", response={202: Run})
-async def edit(
-    request: HttpRequest,
-    run_id: str,
-    body: NewRun,
-    idempotency_key: Annotated[ClientId | None, Header()] = None,
-) -> Status[Run]:
+async def edit(request: HttpRequest, run_id: str, body: NewRun) -> Status[Run]:
     """Replace the message of a run by a new one. The run and all after it become an alternative.
 
     Refused with 409 while a run is queued or running.
     """
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
     files = [(file.name, file.version) for file in body.files]
-    client_id = body.client_id or idempotency_key or uuid4().hex
+    client_id = body.client_id or key_of(request) or uuid4().hex
     person, session_id = run.session.user, run.session_id
     new, _ = await use_cases.edit_message(
         person, session_id, client_id, body.text, run_id, files, state_delta=body.state_delta

@@ -8,10 +8,11 @@ from uuid import UUID, uuid4
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Header, Query, Router, Schema, Status
+from ninja import Query, Router, Schema, Status
 from pydantic import Field, StringConstraints
 
 from sessions_app import use_cases
+from sessions_app.api.idempotency import key_of
 from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_run, reachable_session
 from sessions_app.codec import MAX_INTEGER
@@ -104,15 +105,11 @@ async def list_runs(request: HttpRequest, session_id: UUID, query: Query[RunQuer
 
 @router.post("/sessions/{session_id}/runs", response={202: Run})
 async def start_run(
-    request: HttpRequest,
-    response: HttpResponse,
-    session_id: UUID,
-    message: NewRun,
-    idempotency_key: Annotated[ClientId | None, Header()] = None,
+    request: HttpRequest, response: HttpResponse, session_id: UUID, message: NewRun
 ) -> Status[Run]:
     """Send a message. Its run begins when the earlier runs of the session have ended."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
-    client_id = message.client_id or idempotency_key or uuid4().hex
+    client_id = message.client_id or key_of(request) or uuid4().hex
     files = [(file.name, file.version) for file in message.files]
     run_id, _ = await use_cases.send_message(
         session.user, session_id, client_id, message.text, files, state_delta=message.state_delta

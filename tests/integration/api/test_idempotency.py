@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.api.site_api import site_api
 from sessions_app.credential_encryption import decrypt_text
 from sessions_app.models import ApiKey, Artifact, IdempotentRequest, Session, Webhook
 from sessions_app.services.erasing import delete_session_row
@@ -167,6 +168,15 @@ async def test_a_key_that_cannot_be_used_is_named(program: Program, key: str) ->
     response = await create(program, key.encode().decode("latin-1"))
     assert response.status_code == 422
     assert response.json()["errors"][0]["field"] == "header.Idempotency-Key"
+
+
+def test_the_document_names_the_key_once_in_each_write() -> None:
+    for path, operations in site_api.get_openapi_schema()["paths"].items():
+        for method, operation in operations.items():
+            names = [one["name"] for one in operation["parameters"] if "idempotency" in one["name"].lower()]
+            is_chunk = "Upload-Offset" in [one["name"] for one in operation["parameters"]]
+            has_key = method in ("post", "put", "patch", "delete") and not is_chunk
+            assert names == ["Idempotency-Key"] * has_key, (method, path)
 
 
 async def test_a_file_that_is_sent_again_is_stored_once(program: Program, person: User) -> None:
