@@ -24,6 +24,8 @@ from sessions_app.serving.problem_details import CODES, NOTHING_HERE, problem
 logger = logging.getLogger(__name__)
 PLACES = ("body", "header", "path", "query")
 """Parts of a request that have fields."""
+OF_VALIDATOR = "Value error, "
+"""Words that pydantic puts before the sentence of a validator."""
 
 
 def problem_of(error: Exception) -> HttpResponse:
@@ -49,12 +51,19 @@ def add_problem_handlers(api: NinjaAPI) -> None:
 
 def field_errors(errors: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
     """Return the name of each field that pydantic refused, with the message about it."""
-    return [{"field": _field(*error["loc"]), "message": error["msg"]} for error in errors]
+    return [
+        {"field": _field(*error["loc"]), "message": error["msg"].removeprefix(OF_VALIDATOR)}
+        for error in errors
+    ]
 
 
 def _field(place: str, *steps: str | int) -> str:
-    """Return the name of a field, such as `body.text`. Leaves out the parameter of a body, which django-ninja adds."""
-    return ".".join(map(str, (place, *steps[place == "body" :])))
+    """Return the name of a field, such as `body.text`. Leaves out the parameter of a body, which django-ninja adds.
+
+    A file is a field of the body.
+    """
+    named = steps[place == "body" :]
+    return ".".join(map(str, ("body" if place == "file" else place, *named)))
 
 
 def _with_place(field: str) -> str:
@@ -74,7 +83,7 @@ def _refused(error: Any) -> HttpResponse:
 def _invalid(error: Any) -> HttpResponse:
     errors = field_errors(error.errors)
     detail = "; ".join(f"{one['field']}: {one['message']}" for one in errors[:3])
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{detail}.", "invalid", errors=errors)
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{detail.removesuffix('.')}.", "invalid", errors=errors)
 
 
 def _http_error(error: Any) -> HttpResponse:
@@ -83,10 +92,10 @@ def _http_error(error: Any) -> HttpResponse:
     if isinstance(error.__cause__, HttpError):
         error = error.__cause__
     elif isinstance(error.__cause__, ValueError | RecursionError):  # django-ninja could not read the body
-        errors = [{"field": "body", "message": str(error.__cause__)}]
-        return problem(
-            error.status_code, f"The body is no JSON: {error.__cause__}.", "invalid", errors=errors
-        )
+        is_deep = isinstance(error.__cause__, RecursionError)
+        reason = "its values are nested too deeply" if is_deep else str(error.__cause__)
+        errors = [{"field": "body", "message": reason}]
+        return problem(error.status_code, f"The body is no JSON: {reason}.", "invalid", errors=errors)
     detail = "Sign in, or send an API key." if str(error) == "Unauthorized" else str(error)
     response = problem(error.status_code, detail, CODES.get(error.status_code, "invalid"))
     if error.status_code == HTTPStatus.UNAUTHORIZED:

@@ -90,7 +90,7 @@ def _parse(body: bytes) -> RunRequest:
         return RunRequest.model_validate_json(body)
     except ValidationError as error:
         raise InvalidRequestError(
-            [{"loc": ("body", *one["loc"]), "msg": one["msg"]} for one in error.errors()]
+            [{"loc": ("body", "ask", *one["loc"]), "msg": one["msg"]} for one in error.errors()]
         ) from None
 
 

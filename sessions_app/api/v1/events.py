@@ -9,7 +9,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 from ninja import Query, Router, Schema, Status
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from sessions_app import use_cases
 from sessions_app.api.event_pages import stream_page
@@ -52,12 +52,13 @@ class EventQuery(Schema):
         False, description="True lists also events that a rewind has undone, and the rewinds."
     )
 
-    @model_validator(mode="after")
-    def check_direction(self) -> EventQuery:
+    @field_validator("before")
+    @classmethod
+    def check_direction(cls, before: int | None, values: ValidationInfo) -> int | None:
         """Refuse a page in two directions."""
-        if self.after and self.before is not None:
+        if before is not None and values.data.get("after"):
             raise ValueError("send either after or before")
-        return self
+        return before
 
 
 class Feedback(Schema):

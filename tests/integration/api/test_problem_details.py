@@ -73,6 +73,8 @@ FIELDS = [
         {"text": "a", "state_delta": {"b": deep(900)}},
         "body.state_delta",
     ),
+    ("POST /api/v1/sessions/{session}/files", {}, "body.file"),
+    ("GET /api/v1/sessions/{session}/events?after=1&before=3", None, "query.before"),
     ("PATCH /api/v1/sessions/{session}", {"title": " "}, "body.title"),
     ("PATCH /api/v1/sessions/{session}", {"title": "x" * 300}, "body.title"),
     ("POST /api/v1/keys", {"name": " ", "scopes": ["read"]}, "body.name"),
@@ -115,6 +117,27 @@ async def test_a_refusal_names_the_field(
     assert [error["field"] for error in response.json()["errors"]] == [field]
 
 
+@pytest.mark.parametrize(
+    ("request_line", "body", "sentence"),
+    [
+        ("POST /api/v1/sessions", b"[" * 100_000, "The body is no JSON: its values are nested too deeply."),
+        (
+            "GET /api/v1/sessions/{session}/events?after=1&before=3",
+            b"",
+            "query.before: send either after or before.",
+        ),
+    ],
+    ids=["nested", "two directions"],
+)
+async def test_a_refusal_has_a_sentence_of_the_site(
+    program: Program, person: User, request_line: str, body: bytes, sentence: str
+) -> None:
+    session = await Session.objects.acreate(app_name=APP, user=person, key="s1")
+    method, address = request_line.format(session=session.pk).split()
+    response = await program.generic(method, address, body, "application/json")
+    assert response.json()["detail"] == sentence
+
+
 MESSAGE = {"parts": [{"text": "Hi"}]}
 ANSWER = {"functionResponse": {"id": "c", "name": "f", "response": {}}}
 
@@ -130,6 +153,9 @@ ANSWER = {"functionResponse": {"id": "c", "name": "f", "response": {}}}
         ),
         ({"newMessage": {"parts": [ANSWER, ANSWER]}}, "k", "body.newMessage"),
         ({}, "k", "body.newMessage"),
+        ({"newMessage": "Hi"}, "k", "body.newMessage"),
+        ({"newMessage": {"parts": [{"colour": 1}]}}, "k", "body.newMessage.parts.0.colour"),
+        ({"newMessage": MESSAGE, "streaming": "perhaps"}, "k", "body.streaming"),
         ({"newMessage": MESSAGE, "stateDelta": {"a": "x" * 300_000}}, "k", "body.stateDelta"),
         ({"newMessage": MESSAGE}, "job:1", "header.Idempotency-Key"),
         ({"newMessage": MESSAGE}, "x" * 200, "header.Idempotency-Key"),
