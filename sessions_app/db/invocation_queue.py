@@ -181,7 +181,7 @@ WITH s AS (
         %(address)s::inet, %(reason)s, %(credentials)s, decided.status,
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
-        CASE WHEN decided.status = 'running' THEN now() END
+        CASE WHEN decided.status = 'running' THEN statement_timestamp() END
     FROM s, decided
     WHERE decided.status IN ('running', 'queued')
     ON CONFLICT (session_id, client_id) DO NOTHING

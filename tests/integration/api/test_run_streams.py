@@ -341,6 +341,8 @@ async def test_a_message_sent_twice_under_one_id_starts_one_run(
     await worker().wait_until_idle()
     status = await AsyncClient().get(f"/api/v1/runs/{runs[0]['run_id']}", headers=key)
     assert (status.json()["status"], status.json()["error"]) == ("completed", None)
+    times = [status.json()[name] for name in ("created_at", "started_at", "finished_at")]
+    assert None not in times and times == sorted(times)
 
 
 BAD: dict[str, tuple[Any, int]] = {
