@@ -58,7 +58,7 @@ class Run(Schema):
 
     Attributes:
         status: queued, running, waiting (for an answer to a call), completed, failed or cancelled.
-        error: null unless the run failed.
+        error: null unless the run has failed or was cancelled.
     """
 
     run_id: str
