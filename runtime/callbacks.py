@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -44,9 +45,32 @@ async def close_each(close_functions: Iterable[tuple[str, Callback[object]]]) ->
 
 
 async def first_answer(callbacks: Iterable[Callback[T]], **kwargs: Any) -> T | None:
-    """Call the callbacks in order with keyword arguments and return the first result that is not None (contract Q5)."""
+    """Call the callbacks in order and return the first result that is not None (contract Q5).
+
+    A callback whose parameters have other names gets the arguments by place, in the order of `kwargs`.
+    """
     for function in callbacks:
-        answer = await call(function, **kwargs)
+        if _has_other_names(function, kwargs):
+            answer = await call(partial(function, *kwargs.values()))
+        else:
+            answer = await call(function, **kwargs)
         if answer is not None:
             return answer
     return None
+
+
+def _has_other_names(function: Callback[T], kwargs: dict[str, Any]) -> bool:
+    """True when a function takes the arguments by place only."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a callable that does not tell its parameters
+        return False
+    return not _accepts(signature, **kwargs) and _accepts(signature, *kwargs.values())
+
+
+def _accepts(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True

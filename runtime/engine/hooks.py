@@ -71,10 +71,10 @@ async def on_model_error(
 
 async def before_tool(agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context) -> Args | None:
     """Return a result that replaces the tool call, or None. Hooks may change `args` in place (contract Q5)."""
-    kwargs = {"tool": tool, "tool_context": context}
-    plugin_kwargs = {**kwargs, "tool_args": args}
+    plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context}
+    agent_kwargs = {"tool": tool, "args": args, "tool_context": context}
     return await _first_answer(
-        context, "before_tool", plugin_kwargs, agent.before_tool_callback, {**kwargs, "args": args}
+        context, "before_tool", plugin_kwargs, agent.before_tool_callback, agent_kwargs
     )
 
 
@@ -82,9 +82,8 @@ async def after_tool(
     agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context, result: Any
 ) -> Any:
     """Return the tool's result or its replacement."""
-    kwargs = {"tool": tool, "tool_context": context}
-    plugin_kwargs = {**kwargs, "tool_args": args, "result": result}
-    agent_kwargs = {**kwargs, "args": args, "tool_response": result}
+    plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context, "result": result}
+    agent_kwargs = {"tool": tool, "args": args, "tool_context": context, "tool_response": result}
     answer = await _first_answer(
         context, "after_tool", plugin_kwargs, agent.after_tool_callback, agent_kwargs
     )
@@ -95,10 +94,10 @@ async def on_tool_error(
     agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context, error: Exception
 ) -> Args | None:
     """Return a result that replaces the tool's exception, or None (contract T4)."""
-    kwargs = {"tool": tool, "tool_context": context, "error": error}
-    plugin_kwargs = {**kwargs, "tool_args": args}
+    plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context, "error": error}
+    agent_kwargs = {"tool": tool, "args": args, "tool_context": context, "error": error}
     return await _first_answer(
-        context, "on_tool_error", plugin_kwargs, agent.on_tool_error_callback, {**kwargs, "args": args}
+        context, "on_tool_error", plugin_kwargs, agent.on_tool_error_callback, agent_kwargs
     )
 
 
@@ -109,7 +108,10 @@ async def _first_answer(
     callbacks: Callbacks[T],
     agent_kwargs: dict[str, Any],
 ) -> T | None:
-    """Ask the plugins, then the agent's callbacks. The two have different argument names (contract C4)."""
+    """Ask the plugins, then the agent's callbacks. The two have different argument names (contract C4).
+
+    The order of `agent_kwargs` is that of a callback's parameters.
+    """
     plugins = context.invocation.plugin_manager
     if callbacks is None and (plugins is None or not plugins.plugins):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -11,6 +12,9 @@ from pydantic_core import CoreSchema, core_schema
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.tools.schema import adapter_of, schema_of
+
+_FENCE = "```"
+_LANGUAGE = re.compile(r"^(json|\w+(?=\s))", re.IGNORECASE)
 
 
 class OutputSchema:
@@ -48,15 +52,23 @@ class OutputSchema:
         return self._as_json(self._adapter.validate_python(value))
 
     def read_json(self, text: str) -> Any:
-        """Validate JSON text and return it as `read` does.
+        """Validate JSON text, also in a Markdown code block, and return it as `read` does.
 
         Raises:
             pydantic.ValidationError: the text is not JSON, or does not follow the schema.
         """
-        return self._as_json(self._adapter.validate_json(text))
+        return self._as_json(self._adapter.validate_json(_without_code_fence(text)))
 
     def _as_json(self, value: object) -> Any:
         return self._adapter.dump_python(value, mode="json", exclude_none=True)
+
+
+def _without_code_fence(text: str) -> str:
+    """Return the content of a text that is one Markdown code block, as some models write JSON; else the text."""
+    block = text.strip()
+    if len(block) < 2 * len(_FENCE) or not (block.startswith(_FENCE) and block.endswith(_FENCE)):
+        return text
+    return _LANGUAGE.sub("", block.removeprefix(_FENCE).removesuffix(_FENCE), count=1)
 
 
 def _as_schema(given: dict[str, Any] | types.Schema, owner: str) -> types.Schema:

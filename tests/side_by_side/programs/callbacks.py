@@ -304,6 +304,29 @@ async def on_tool_error_of_an_unknown_tool(world: World) -> None:
 
 
 @program
+async def callbacks_whose_parameters_have_other_names(world: World) -> None:
+    def answers(
+        used: BaseTool, given: dict[str, Any], context: ToolContext, error: Exception
+    ) -> dict[str, Any]:
+        return {"failed": used.name, "given": given, "agent": context.agent_name, "error": str(error)}
+
+    def adds(used: BaseTool, given: dict[str, Any], context: ToolContext, found: Any) -> dict[str, Any]:
+        return {**found, "given": given, "agent": context.agent_name}
+
+    await clerk(
+        world,
+        [call("fails"), call("price", item="lamp")],
+        "Done.",
+        before_agent_callback=lambda context: context.state.update({"seen": context.agent_name}),
+        before_model_callback=lambda context, request: request.append_instructions(["Be brief."]),
+        after_model_callback=lambda context, reply: context.state.update({"said": reply.content.role}),
+        before_tool_callback=lambda used, given, context: context.state.update({used.name: given}),
+        after_tool_callback=adds,
+        on_tool_error_callback=answers,
+    )
+
+
+@program
 async def a_callback_that_raises(world: World) -> None:
     def fail(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         raise LookupError("no")

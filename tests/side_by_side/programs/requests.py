@@ -148,6 +148,12 @@ async def an_output_schema(world: World) -> None:
 
 
 @program
+async def an_output_schema_whose_answer_is_a_code_block(world: World) -> None:
+    answer = '```json\n{"name": "Paris", "people": 2}\n```'
+    await world.play(clerk(world, answer, output_schema=Capital, output_key="capital"), "France?")
+
+
+@program
 async def an_output_schema_that_the_answer_breaks(world: World) -> None:
     await world.play(
         clerk(world, '{"name": "Paris"}', output_schema=Capital, output_key="capital"), "France?"

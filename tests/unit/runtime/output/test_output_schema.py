@@ -48,6 +48,9 @@ def read(given: Any, text: str) -> Any:
     ("given", "text", "value"),
     [
         (Item, '{"name": "tea", "price": 2, "extra": 1}', {"name": "tea", "price": 2.0}),
+        (Item, '```json\n{"name": "tea", "price": 2}\n```\n', {"name": "tea", "price": 2.0}),
+        (Item, '```{"name": "tea", "price": 2}```', {"name": "tea", "price": 2.0}),
+        (int, "``` 3```", 3),
         (Point, '{"x": 1, "y": 2}', {"x": 1, "y": 2}),
         (list[Item], '[{"name": "tea", "price": 2, "note": "hot"}]', [{"name": "tea", "price": 2.0, "note": "hot"}]),
         (list[str], '["a"]', ["a"]),
@@ -69,6 +72,9 @@ def test_a4_text_that_follows_the_schema_is_read_as_json_values(given: Any, text
     ("given", "text"),
     [
         (Item, "tea costs 2"),
+        (Item, "```json```"),
+        (Item, "`````"),
+        (Item, '```json\n{"name": "tea", "price": 2}'),
         (Item, '{"name": "", "price": 2}'),
         (list[Item], '{"name": "tea", "price": 2}'),
         (ITEM_SCHEMA, '{"name": "tea"}'),
