@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import AsyncGenerator, Callable
 from operator import is_not
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
@@ -99,6 +100,14 @@ class LlmAgent(BaseAgent):
     def _check_static_instruction(cls, content: types.ContentUnion | None) -> types.ContentUnion | None:
         static_parts(content)
         return content
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _check_tools(cls, tools: Any, info: ValidationInfo) -> Any:
+        for tool in tools if isinstance(tools, list) else []:
+            if not _is_tool(tool):
+                raise ValueError(f"Agent {info.data.get('name')!r}: {_not_a_tool(tool)}")
+        return tools
 
     @field_validator("generate_content_config")
     @classmethod
@@ -214,6 +223,16 @@ Agent = LlmAgent
 def _as_tool(tool: ToolUnion) -> BaseTool | BaseToolset:
     if isinstance(tool, BaseTool | BaseToolset):
         return tool
-    if not callable(tool):
-        raise ConfigurationError(f"{tool!r} is not a tool: give a function, a BaseTool or a BaseToolset.")
+    if not _is_tool(tool):
+        raise ConfigurationError(_not_a_tool(tool))
     return FunctionTool(tool)
+
+
+def _is_tool(given: object) -> bool:
+    return isinstance(given, BaseTool | BaseToolset) or callable(given)
+
+
+def _not_a_tool(given: object) -> str:
+    if isinstance(given, BaseAgent):
+        return f"the agent {given.name!r} is not a tool: give AgentTool(agent), or put it into sub_agents."
+    return f"{reprlib.repr(given)} is not a tool: give a function, a BaseTool or a BaseToolset."

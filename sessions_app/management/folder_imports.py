@@ -95,7 +95,7 @@ def _runtime_problem(module: str, name: str = "*") -> Iterator[str]:
     except ConfigurationError as error:  # a package that only this part needs
         yield f"missing  {wanted}: {error}"
     except ImportError:
-        yield f"missing  {wanted}, which this runtime does not have"
+        yield f"missing  {wanted}, which this runtime does not have: docs/adk-api.md gives the reasons"
 
 
 def _exists(module: str) -> bool:

@@ -68,8 +68,16 @@ def test_a_class_for_a_model_name_may_be_registered_after_the_agent_is_made() ->
 
 
 def test_an_object_that_is_not_a_tool_is_refused_at_construction() -> None:
-    with pytest.raises(ValueError, match="7"):
-        LlmAgent.model_validate({"name": "a", "tools": [7]})
+    with pytest.raises(
+        ValueError, match="Agent 'a': 7 is not a tool: give a function, a BaseTool or a BaseToolset"
+    ):
+        LlmAgent.model_validate({"name": "a", "tools": [print, 7]})
+
+
+def test_an_agent_among_the_tools_is_refused_with_the_ways_to_offer_it() -> None:
+    message = "Agent 'a': the agent 'b' is not a tool: give AgentTool.agent., or put it into sub_agents"
+    with pytest.raises(ValueError, match=message):
+        LlmAgent.model_validate({"name": "a", "tools": [LlmAgent(name="b")]})
 
 
 async def test_tools_may_be_replaced_later() -> None:
