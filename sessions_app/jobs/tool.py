@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from inspect import iscoroutinefunction
 from typing import Any, overload
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from django.conf import settings
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.tools.arguments import BadArguments, bind
+from runtime.tools.callables import underlying_function
 from runtime.tools.function_signature import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
@@ -47,8 +49,8 @@ class JobTool(LongRunningFunctionTool):
         is_delayable: True when the model may choose the start time.
 
     Raises:
-        ConfigurationError: the function takes a tool context, which does not exist in a worker, or a delayable
-            function has its own parameter `run_at`.
+        ConfigurationError: the function is `async`, or takes a tool context, which does not exist in a worker, or a
+            delayable function has its own parameter `run_at`.
     """
 
     def __init__(
@@ -59,6 +61,11 @@ class JobTool(LongRunningFunctionTool):
             raise ConfigurationError(
                 f"Job tool {self.name!r} takes a tool context, but it runs in a worker. Use progress() and "
                 "save_artifact() of sessions_app.jobs instead."
+            )
+        if iscoroutinefunction(underlying_function(func)):
+            raise ConfigurationError(
+                f"Job tool {self.name!r} is an async function, and a Celery worker calls synchronous ones. Write it "
+                f"without async, or offer as_job(FunctionTool({self.name}))."
             )
         self._own_signature = self._signature
         self._is_delayable = is_delayable

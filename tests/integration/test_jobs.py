@@ -352,6 +352,15 @@ def test_the_sweep_answers_a_job_that_a_crash_left_unanswered(person: User, mode
     assert [response["response"]["summary"] for response in responses(session)] == ["done"]
 
 
+def test_an_async_function_cannot_be_a_job_tool() -> None:
+    async def count() -> int:
+        """Count."""
+        return 1
+
+    with pytest.raises(ConfigurationError, match=r"'count' is an async function.*as_job\(FunctionTool"):
+        job_tool(count)
+
+
 def test_a_job_tool_cannot_take_a_tool_context() -> None:
     def needs_context(tool_context: ToolContext) -> str:
         """No."""
