@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ async def first_answer(callbacks: Iterable[Callback[T]], **kwargs: Any) -> T | N
     A callback whose parameters have other names gets the arguments by place, in the order of `kwargs`.
     """
     for function in callbacks:
-        if _has_other_names(function, kwargs):
+        if _takes_by_place(function, tuple(kwargs)):
             answer = await call(partial(function, *kwargs.values()))
         else:
             answer = await call(function, **kwargs)
@@ -59,13 +59,21 @@ async def first_answer(callbacks: Iterable[Callback[T]], **kwargs: Any) -> T | N
     return None
 
 
-def _has_other_names(function: Callback[T], kwargs: dict[str, Any]) -> bool:
-    """True when a function takes the arguments by place only."""
+def _takes_by_place(function: Callback[Any], names: tuple[str, ...]) -> bool:
+    """True when a function takes arguments with these names by place only."""
+    try:
+        return _takes_by_place_cached(function, names)
+    except TypeError:  # a callable without a hash
+        return _takes_by_place_cached.__wrapped__(function, names)
+
+
+@lru_cache(maxsize=1024)  # An answer in fifty pieces asks fifty times.
+def _takes_by_place_cached(function: Callback[Any], names: tuple[str, ...]) -> bool:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a callable that does not tell its parameters
         return False
-    return not _accepts(signature, **kwargs) and _accepts(signature, *kwargs.values())
+    return not _accepts(signature, **dict.fromkeys(names)) and _accepts(signature, *names)
 
 
 def _accepts(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> bool:
