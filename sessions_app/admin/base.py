@@ -40,6 +40,8 @@ from sessions_app.rendering.audit_values import NOTHING
 SessionRow = Artifact | CallError | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
 FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
 """Look-ups that the links of Django's list filters use."""
+AUTOCOMPLETE = "autocomplete"
+"""Name of Django's view that completes what staff type into a form. No form of this app uses it."""
 ERROR_DETAILS = ("error_detail", "earlier_details")
 CallRow = ScheduledTask | ToolJob
 OF_SESSION_IN_WORDS = {"of_session": "of_session_key"}
@@ -174,8 +176,16 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         note_access(request, kind, (str(self.opts.model_name), key), detail)
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
-        """Offer no search box to staff who may not read texts."""
-        return tuple(super().get_search_fields(request)) if may(request, Right.VIEW_TEXT) else ()
+        """Offer no search to staff who may not read texts, and none outside of the list.
+
+        Django's autocomplete view searches each model that another one refers to, and answers 404 without search
+        fields. It neither records the search nor masks what it finds.
+        """
+        is_autocomplete = (
+            request.resolver_match is not None and request.resolver_match.url_name == AUTOCOMPLETE
+        )
+        may_search = may(request, Right.VIEW_TEXT) and not is_autocomplete
+        return tuple(super().get_search_fields(request)) if may_search else ()
 
 
 def _unlinked_field(field: Field[Any, Any]) -> Callable[[Any], str]:

@@ -133,6 +133,17 @@ def test_what_is_refused_or_has_no_words_leaves_no_row(
     assert accesses() == []
 
 
+def test_no_search_goes_round_the_log(client: Client, session: Session, person: User) -> None:
+    """Django's autocomplete view searches all models that others refer to, and records nothing."""
+    append_event(session, {"text": "the lamp"}, author="user")
+    make_job(session, error="the lamp")
+    client.force_login(User.objects.create_superuser("root"))
+    for model, field in (("event", "session"), ("answerrequest", "job"), ("resumableupload", "artifact")):
+        query = {"app_label": "sessions_app", "model_name": model, "field_name": field, "term": "lamp"}
+        assert client.get(reverse("admin:autocomplete"), query).status_code == 404, model
+    assert accesses() == []
+
+
 def test_what_cannot_be_recorded_is_not_shown(
     auditor: Client, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
