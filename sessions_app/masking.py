@@ -45,6 +45,8 @@ _PIECES = re.compile(r"(<(?:script|style|textarea)\b[^<]*+</(?:script|style|text
 
 Pages escape each `<` in such an element: with a raw one, its content would be masked as text of the page.
 """
+MAX_CACHED_NAME = 100
+"""Characters of the longest name of a member whose masked form is cached."""
 LOOK_AHEAD = 1_000
 """Number of characters on each side of a cut that are searched for a secret across the cut."""
 _SEAM = "\n\x00\n"
@@ -101,7 +103,7 @@ def shortened(text: str, length: int) -> str:
 
 
 def mask(value: Any) -> Any:
-    """Return the JSON value with its texts and keys masked."""
+    """Return the JSON value with its texts masked, those that are names of members included."""
     if isinstance(value, str):
         return mask_text(value)
     return value if _is_unmasked.get() else _mask_members(value, mask)
@@ -208,7 +210,26 @@ def _mask_members(value: Any, mask_value: Any) -> Any:
         return _mask_number(value) if mask_value is mask else value
     if value.get("name") == REQUEST_CREDENTIAL and "response" in value:
         value = {**value, "response": {"result": MASK, **_given_mark(value["response"])}}
-    return {key: MASK if _is_secret(key, item) else mask_value(item) for key, item in value.items()}
+    masks_names, masked = mask_value is mask, dict[str, Any]()
+    for key, item in value.items():
+        name = _masked_name(key) if masks_names else key
+        while name in masked:  # of another member whose name is masked
+            name = f"{name} {len(masked)}"
+        masked[name] = MASK if _is_secret(key, item) else mask_value(item)
+    return masked
+
+
+def _masked_name(name: str) -> str:
+    if len(name) > MAX_CACHED_NAME:
+        return mask_text(name)
+    site = conf()
+    return _cached_name(name, site.masked_keys, site.masked_patterns)
+
+
+@lru_cache(maxsize=10_000)
+def _cached_name(name: str, keys: tuple[str, ...], patterns: tuple[re.Pattern[str], ...]) -> str:
+    """Return the name masked. Cached, because names repeat; the rules only distinguish the entries of the cache."""
+    return mask_text(name)
 
 
 def _given_mark(response: Any) -> dict[str, bool]:
@@ -271,8 +292,9 @@ def _masked_lexemes(lexemes: list[str]) -> Iterator[str]:
             hides_next, depth = False, int(lexeme in "{[")
             yield lexeme if lexeme in _EMPTY else f'"{MASK}"'
         elif lexeme.startswith('"') and lexeme.rstrip().endswith(":"):
-            hides_next = _names_secret(lexeme[1 : lexeme.rindex('"')], conf().masked_keys)
-            yield lexeme
+            end = lexeme.rindex('"') + 1
+            hides_next = _names_secret(lexeme[1 : end - 1], conf().masked_keys)
+            yield _mask_lexeme(lexeme[:end]) + lexeme[end:]
         else:
             yield _mask_lexeme(lexeme)
 

@@ -117,7 +117,7 @@ def _record(session: Session, with_text: bool) -> Record:
         "id": str(session.pk),
         "app": session.app_name,
         "user": session.user.get_username(),
-        "key": session.key,
+        "key": mask_text(session.key),
         "title": mask_text(session.title) if with_text else "",
         "created_at": session.created_at.isoformat(),
         "updated_at": session.updated_at.isoformat(),
@@ -127,10 +127,15 @@ def _record(session: Session, with_text: bool) -> Record:
         "cost": figures.cost,
         "errors": figures.errors,
         "seconds": figures.seconds,
-        "agents": names_of(AGENT, figures.labels),
-        "tools": names_of(TOOL, figures.labels),
-        "outcomes": names_of(OUTCOME, figures.labels),
+        "agents": _masked_names(AGENT, figures),
+        "tools": _masked_names(TOOL, figures),
+        "outcomes": _masked_names(OUTCOME, figures),
     }
+
+
+def _masked_names(kind: str, figures: SessionFigures) -> list[str]:
+    """Return the names of the labels, masked: a program may bring along events with any names."""
+    return [mask_text(name) for name in names_of(kind, figures.labels)]
 
 
 def _as_csv(records: Iterable[Record]) -> str:

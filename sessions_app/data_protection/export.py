@@ -100,9 +100,9 @@ def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         credentials = rows_of_person(SavedCredential, user_pk).order_by("pk").values("app_name", "saved_at")
         archive.write_list("credentials.json", credentials.iterator(ROWS_PER_QUERY))
         keys = rows_of_person(ApiKey, user_pk).order_by("created_at", "pk").values(*API_KEY_FIELDS)
-        archive.write_list("api_keys.json", keys.iterator(ROWS_PER_QUERY))
+        archive.write_list("api_keys.json", map(mask, keys.iterator(ROWS_PER_QUERY)))
         hooks = rows_of_person(Webhook, user_pk).order_by("created_at", "pk").values(*WEBHOOK_FIELDS)
-        archive.write_list("webhooks.json", hooks.iterator(ROWS_PER_QUERY))
+        archive.write_list("webhooks.json", map(mask, hooks.iterator(ROWS_PER_QUERY)))
         acts = rows_of_person(AccountAct, user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
         archive.write_list("account_acts.json", acts.iterator(ROWS_PER_QUERY))
         _write_artifacts(archive, rows_of_person(Artifact, user_pk))
@@ -207,5 +207,5 @@ def _write_artifacts(archive: Archive, artifacts: QuerySet[Artifact]) -> None:
         except FileNotFoundError:
             logger.warning("The file of artifact %s is missing; the export goes on without it", artifact.pk)
             path = ""
-        listed.append({"path": path, **{name: getattr(artifact, name) for name in fields}})
+        listed.append(mask({"path": path, **{name: getattr(artifact, name) for name in fields}}))
     archive.write_list("artifacts.json", listed)

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from sessions_app.admin import keyset_list, session_export
 from sessions_app.figures.batches import count_figures
-from sessions_app.models import Invocation, Session
+from sessions_app.models import Invocation, Session, SessionFigures
 from tests.integration.admin.audit_rows import append_event, list_url, read
 from tests.integration.admin.test_large_lists import statements_of
 
@@ -150,8 +150,11 @@ def test_an_exported_cell_is_never_a_formula(exporter: Client, person: User) -> 
     assert list(titles.values())[::-1] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", 'a "b", c\nd']
 
 
-def test_secrets_in_titles_are_masked_in_an_export(exporter: Client, person: User) -> None:
-    Session.objects.create(app_name="shop", user=person, key="s-1", title="api_key=geheim1234")
+def test_secrets_in_titles_and_names_are_masked_in_an_export(exporter: Client, person: User) -> None:
+    secret = "api_key=geheim1234"
+    session = Session.objects.create(app_name="shop", user=person, key=secret, title=secret)
+    labels = [f"{kind}:{secret}" for kind in ("agent", "tool", "outcome")]
+    SessionFigures.objects.create(session=session, labels=labels)
     assert "geheim1234" not in str(exported(exporter))
 
 

@@ -20,6 +20,7 @@ from sessions_app.data_protection.export import FIELDS, export_person, export_se
 from sessions_app.data_protection.personal_data import ROWS_OF_SESSION
 from sessions_app.models import (
     AnswerRequest,
+    ApiKey,
     Artifact,
     Failure,
     IdempotentRequest,
@@ -130,6 +131,21 @@ def test_secrets_are_redacted(session: Session, tmp_path: Path) -> None:
     assert '"shop": "Lamps"' in text
     assert '"promptTokenCount": 7' in text
     assert json.loads(text)["state"] == {"access_token": "[masked]", "steps": 3}
+
+
+def test_secrets_in_names_and_addresses_are_redacted(person: User, session: Session, tmp_path: Path) -> None:
+    secret = "api_key=hunter2"
+    append_event(
+        session, {"functionResponse": {"name": "pay", "response": {"4111 1111 1111 1111": "declined"}}}
+    )
+    names = {"app_name": session.app_name, "user": person, "session": session, "file": "gone"}
+    Artifact.objects.create(**names, filename=f"{secret}.txt", version=0, size=1, sha256="0" * 64)
+    Webhook.objects.create(user=person, url=f"https://example.org/hook?{secret}", secret="", events=[])
+    ApiKey.objects.make(user=person, name=secret, scopes=["read"])
+    export_person(person.pk, tmp_path / "out")
+    texts = [path.read_text() for path in (tmp_path / "out").rglob("*.json")]
+    assert not [text for text in texts if "hunter2" in text or "1111 1111" in text]
+    assert any("api_key=[masked]" in text for text in texts)
 
 
 def test_a_missing_file_does_not_stop_the_export(ada: User, tmp_path: Path) -> None:

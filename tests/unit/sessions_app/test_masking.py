@@ -117,6 +117,17 @@ def test_a_value_under_the_key_of_a_secret_is_masked_whole() -> None:
     assert mask_member("user:api_key", f'"{SECRET}"') == MASK
 
 
+def test_names_of_members_are_masked_and_no_member_is_lost() -> None:
+    cards = {"4111 1111 1111 1111": 1, "5555555555554444": 2, f"sk-{SECRET}": {"n": 3}, "name": 4}
+    masked = mask(cards)
+    assert list(masked.values()) == [1, 2, {"n": 3}, 4] and "name" in masked
+    texts = (str(masked), mask_json(json.dumps(cards)))
+    assert not any(secret in text for secret in ("4111", "5555", SECRET) for text in texts)
+    assert mask_keys(cards) == cards, "Texts of the person stay in the person's own export."
+    long = {f"{n} password={SECRET} {'x' * 200}": n for n in range(3)}
+    assert SECRET not in str(mask(long)) and len(mask(long)) == 3
+
+
 def test_json_keeps_each_digit_and_space_and_may_end_anywhere() -> None:
     text = (
         '{ "n": 1.10,"big":12345678901234567890123, "api_key" : {"x": ["' + SECRET + '"]}, "l": [1, "ü\\n"]}'
