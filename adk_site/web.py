@@ -14,6 +14,7 @@ from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
 from adk_site.body_limit import limit_bodies  # noqa: E402
+from adk_site.masked_requests import mask_access_log  # noqa: E402
 from adk_site.web_database import limit_database_use  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
 
@@ -24,4 +25,5 @@ if __name__ == "__main__":
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
     limit_bodies()
+    mask_access_log()
     CommandLineInterface.entrypoint()
