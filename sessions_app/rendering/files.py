@@ -10,6 +10,7 @@ from uuid import UUID
 from django.urls import reverse
 
 from runtime.sessions.state import State
+from sessions_app.rendering.hidden_characters import escape_hidden
 from sessions_app.services.file_types import INLINE_IMAGES, named_type
 
 
@@ -18,7 +19,8 @@ class FileLink:
     """Links to an artifact version.
 
     Attributes:
-        name: the filename without the prefix of a user's files.
+        name: the filename to show: without the prefix of a user's files, its hidden characters as escapes. U+202E would
+            show a program as a picture.
         kind: extension of the name in capital letters, such as PDF; empty without a short extension.
         url: address of the download.
         preview_url: address of the preview.
@@ -42,7 +44,7 @@ def file_link(session_id: UUID, filename: str, version: int) -> FileLink:
     return FileLink(
         filename=filename,
         version=version,
-        name=name,
+        name=escape_hidden(name),
         kind=suffix.upper() if dot and len(suffix) <= 5 and suffix.isalnum() else "",
         url=f"{reverse('chat:artifact', args=[session_id, filename])}?{query}",
         preview_url=f"{reverse('chat:preview', args=[session_id, filename])}?{query}",

@@ -24,7 +24,8 @@ from sessions_app.thread_pools import download_threads
 CHUNK_BYTES = 256 * 1024
 TEXT = "text/plain; charset=utf-8"
 MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
-CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that end a header, or that change the direction of the rest, so that a program looks like a picture."""
 
 
 async def find_artifact(session: Session, filename: str, version: str) -> Artifact:

@@ -23,6 +23,12 @@ def test_a_file_of_another_session_is_not_found_in_ones_own(
 @pytest.mark.parametrize(
     ("filename", "mime_type", "disposition", "content_type"),
     [
+        (
+            "bill-\u202efdp.exe",
+            "application/pdf",
+            'attachment; filename="bill-_fdp.exe"',
+            "application/pdf",
+        ),
         ("table.csv", "text/csv", 'attachment; filename="table.csv"', "text/csv"),
         ("page.html", "text/html", 'attachment; filename="page.html"', "text/html"),
         ("drawing.svg", "image/svg+xml", 'attachment; filename="drawing.svg"', "image/svg+xml"),

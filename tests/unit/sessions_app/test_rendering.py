@@ -279,6 +279,11 @@ def test_state_changes_are_shown_but_not_the_temporary_ones_and_the_apps() -> No
     assert "secret" not in text
 
 
+def test_a_program_does_not_look_like_a_document() -> None:
+    html = event_html(actions={"artifactDelta": {"bill-\u202efdp.exe": 0}})
+    assert r">bill-\u202efdp.exe<" in html and '<small class="file-facts">EXE' in html
+
+
 def test_artifacts_are_links_to_their_version_and_images_are_shown() -> None:
     html = event_html(actions={"artifactDelta": {"chart.png": 0, "user:a b/Größe.csv": 2, "x.svg": 0}})
     links = [tag["href"] for tag in Tags(html).all("a") if "download" in tag]
