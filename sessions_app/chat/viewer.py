@@ -298,6 +298,8 @@ class Viewer:
         """Greet the browser again when it has read the queued frames; disconnect it when it is too slow."""
         seconds = conf().slow_reader_seconds
         if await self._send_queue.drained(seconds):
+            if self.has_ended:  # The end has emptied the queue.
+                return
             self._is_paused = False
             await self.greet(self._seq)
             return

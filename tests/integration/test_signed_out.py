@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +16,8 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.chat.send_queue import MAX_QUEUED_CHARACTERS
+from sessions_app.chat.viewer import Viewer
 from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import digest
@@ -216,3 +219,25 @@ async def _tell_from_another_process(tell: Callable[[Relay], Any]) -> None:
     relay = Relay()
     tell(relay)
     await relay.flush()
+
+
+async def test_a_browser_that_does_not_read_is_not_greeted_after_signing_out(
+    person: User, session: Session
+) -> None:
+    has_room, codes = asyncio.Event(), []
+
+    async def send(frame: str) -> None:
+        await has_room.wait()
+
+    async def close(code: int) -> None:
+        codes.append(code)
+
+    viewer = Viewer(session.pk, person, send=send, close=close)
+    await viewer.on_hello(0)
+    while viewer.post("x" * MAX_QUEUED_CHARACTERS):
+        pass
+    await asyncio.sleep(0)  # The viewer begins to wait for the browser.
+    viewer.on_signed_out()
+    await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name().startswith("viewer of")})
+    assert codes == [4401]
+    assert live().hub.watchers(session.pk) == ()
