@@ -121,3 +121,32 @@ def test_four_finished_calls_fold_to_one_line_live_and_after_a_reload(chat: Chat
     chat.send("Look three times")
     chat.wait_for_answer("Again.")
     expect(chat.tool("show_profile").last).to_be_visible()
+
+
+def test_a_thumb_that_is_pressed_again_before_it_is_stored_opens_one_form(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=["An answer."]))
+    chat.send("Rate this")
+    chat.wait_for_answer("An answer.")
+    with chat.page.expect_response("**/feedback/"), chat.page.expect_response("**/feedback/"):
+        button(chat, "Good answer").evaluate("(thumb) => { thumb.click(); thumb.click(); }")
+    chat.page.get_by_label("Comment").fill("Fine")
+    button(chat, "Save").press("Enter")
+    expect(chat.page.get_by_label("Comment")).to_have_count(0)
+
+
+def test_an_answer_is_neither_rated_nor_copied_after_signing_out(chat: ChatPage, model: Model) -> None:
+    chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    model.play(Turn(text=["An answer."]))
+    chat.send("Rate this")
+    chat.wait_for_answer("An answer.")
+    chat.wait_until_idle()
+    chat.page.evaluate("navigator.clipboard.writeText('Mine')")
+    chat.page.context.clear_cookies(name="sessionid")
+    button(chat, "Good answer").click()
+    expect(chat.page.locator("#notice")).to_have_text("Your feedback could not be saved. Try again.")
+    expect(button(chat, "Good answer")).to_have_attribute("aria-pressed", "false")
+    button(chat, "Copy the answer").click()
+    expect(chat.page.locator("#notice")).to_have_text("The answer could not be copied. Try again.")
+    assert chat.page.evaluate("navigator.clipboard.readText()") == "Mine"

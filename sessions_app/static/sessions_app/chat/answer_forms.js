@@ -3,7 +3,7 @@
 /** Return the Markdown of an answer, which the server has. */
 export async function markdown(url) {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`${response.status}`);
+  if (!response.ok || response.redirected) throw new Error(`${response.status}`);
   return new Blob([await response.text()], { type: "text/plain" });
 }
 

@@ -33,6 +33,7 @@ export class FeedbackForm {
   }
 
   #open(article, { rating, comment }) {
+    article.querySelector("form.feedback")?.remove(); // of a press before the server had stored this one
     const form = this.template.cloneNode(true);
     const field = form.querySelector("textarea");
     field.value = comment;
@@ -57,7 +58,7 @@ export class FeedbackForm {
   async #store(article, opinion) {
     const { seq } = article.dataset;
     const response = await post(`${this.url}${seq}/feedback/`, opinion ?? {}).catch(() => null);
-    if (!response?.ok) {
+    if (!response?.ok || response.redirected) {
       this.onTrouble(t("Your feedback could not be saved. Try again."));
       return false;
     }
