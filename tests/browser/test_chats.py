@@ -177,3 +177,17 @@ def test_an_empty_chat_with_menu_and_palette_suits_everybody(chat: ChatPage) -> 
         if opens_list:
             page.get_by_role("button", name="Chats", exact=True).click()
         assert problems_on_a_phone(page) == []
+
+
+def test_a_chat_is_renamed_from_the_palette_where_the_list_is_hidden(chat: ChatPage) -> None:
+    title, new = unique("Narrow"), unique("Renamed")
+    say(chat, title)
+    chat.page.set_viewport_size({"width": 400, "height": 800})
+    expect(chat.page.locator("#chats")).to_be_hidden()
+    chat.page.keyboard.press("Control+k")
+    chat.page.get_by_role("option", name="Rename this chat").click()
+    field = chat.page.get_by_role("textbox", name="Title of the chat")
+    expect(field).to_be_focused()
+    field.fill(new)
+    field.press("Enter")
+    expect(chat.page.locator("#title")).to_have_text(new)

@@ -123,6 +123,7 @@ export class ItemMenu {
 /** Let the person edit the title in its place: Enter or leaving the field saves it, Escape keeps the old one. */
 export async function rename(item, onChange) {
   const title = item.querySelector(".item-title");
+  if (!item.checkVisibility()) item.closest("[popover]").showPopover(); // the palette is used without the list, too
   const field = Object.assign(make("input", "rename"), { value: title.textContent, maxLength: 200 });
   field.setAttribute("aria-label", t("Title of the chat"));
   const link = item.querySelector("a");
