@@ -1,5 +1,8 @@
 """Contract: a reload, a second tab or a lost connection neither loses nor repeats a word."""
 
+import re
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from playwright.sync_api import expect
 
@@ -210,3 +213,32 @@ def test_a_draft_survives_a_reload_and_shift_enter_starts_a_new_line(chat: ChatP
     chat.box.press_sequentially("two")
     chat.reload()
     expect(chat.box).to_have_value("one\ntwo")
+
+
+@pytest.mark.forwarded
+def test_a_stop_that_was_lost_with_a_connection_can_be_pressed_again(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Here ", "I am."], hold_before=[1]))
+    chat.send("Hello")
+    expect(chat.growing).to_have_text("Here ")
+    chat.connection.silence()
+    chat.stop_button.click()
+    chat.connection.cut()
+    chat.connection.restore()
+    chat.wait_until_connected()
+    chat.stop_button.click()
+    chat.wait_until_idle()
+    expect(chat.marks).to_have_text(["Stopped"])
+
+
+def test_times_have_a_date_when_the_tab_is_shown_on_another_day(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Good evening."]))
+    chat.page.clock.install()
+    chat.reload()
+    chat.send("Hello")
+    chat.wait_for_answer("Good evening.")
+    time = chat.log.locator("article time").last
+    shown = time.inner_text()
+    assert "," not in shown
+    chat.page.clock.set_system_time(datetime.now(UTC) + timedelta(days=1))
+    chat.page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))')
+    expect(time).to_have_text(re.compile(rf".+, {re.escape(shown)}$"))

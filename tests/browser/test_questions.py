@@ -302,3 +302,21 @@ def test_an_answer_that_is_pressed_before_its_script_has_loaded_is_sent(chat: Ch
     chat.wait_for_answer("Thank you.")
     expect(chat.log.get_by_text("You chose Basel")).to_be_visible()
     expect(chat.page.locator("#notice")).to_be_hidden()
+
+
+@pytest.mark.forwarded
+def test_an_answer_that_was_lost_with_a_connection_can_be_given_again(chat: ChatPage, model: Model) -> None:
+    play(model, Call(name="pay", args={"amount": 1}), then="Paid.")
+    chat.send("Pay 1")
+    approve = chat.log.get_by_role("button", name="Approve")
+    expect(approve).to_be_enabled()
+    chat.wait_until_idle()
+    chat.connection.silence()
+    approve.click()
+    expect(approve).to_be_disabled()
+    chat.connection.cut()
+    chat.connection.restore()
+    chat.wait_until_connected()
+    approve.click()
+    chat.wait_for_answer("Paid.")
+    expect(chat.page.locator("#notice")).to_be_hidden()

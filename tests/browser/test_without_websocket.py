@@ -246,3 +246,21 @@ def test_the_next_pages_do_not_wait_until_a_websocket_answers_again(
     chat.page.on("request", lambda request: streams.append(request) if is_stream(request) else None)
     chat.reload()
     assert streams == []
+
+
+def test_a_handshake_without_an_answer_is_tried_again(
+    proxy: BlockingProxy, open_blocked: OpenBlocked
+) -> None:
+    proxy.sockets = "pass"
+    chat = open_blocked()
+    chat.page.add_init_script(KEEP_HEARTBEAT)
+    chat.open_new_chat()
+    proxy.sockets = "swallow"
+    proxy.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    with chat.page.expect_websocket():
+        proxy.restore()
+    proxy.sockets = "pass"
+    for _ in range(2):
+        chat.page.evaluate("heartbeat()")
+    chat.wait_until_connected()

@@ -67,11 +67,6 @@ export class Composer {
     this.files.update();
   }
 
-  /** Enable the stop button again. */
-  enableStop() {
-    this.stopButton.disabled = false;
-  }
-
   /** Disable the form for good. */
   close() {
     this.running = null;

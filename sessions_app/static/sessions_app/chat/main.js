@@ -24,6 +24,7 @@ const storage = new ChatStorage(main.dataset, localStorage);
 const editStorage = new ChatStorage(main.dataset, sessionStorage);
 const newChat = "new" in main.dataset ? new (await import("./new_chat.js")).NewChat(main.dataset, { onBegin: handleBegin }) : null;
 const takeFocus = () => composer.takeFocus(conversation.log);
+const tell = (sentence) => (byId("asked").textContent = sentence);
 
 const GAP_REQUEST_INTERVAL = 1000;
 const JOBS = ".job-place";
@@ -83,6 +84,7 @@ const loadNews = once(async () => {
   news = new News(statuses, questions, { conversation, person: main.dataset.person, getTitle, onChange: showWindowTitle });
   news.update();
 });
+const withNews = (note) => loadNews.isStarted && loadNews().then(note);
 let offer = null;
 const loadJobs = once(async () => {
   const { Jobs } = await import("./jobs.js");
@@ -99,6 +101,7 @@ const loadAnswers = once(async () => {
     onWithdraw: act("withdraw_allowance"),
   });
 });
+const updateAnswers = () => conversation.find(ANSWERS) && loadAnswers().then((answers) => answers.update());
 const loadSchedules = once(async () => {
   const { Schedules } = await import("./schedules.js");
   return new Schedules(byId("schedules"), { onCancel: (id) => socket.act("cancel_schedule", { id }), takeFocus });
@@ -120,6 +123,8 @@ const loadAlternatives = once(async () => {
 
 const handlers = {
   ready(frame) {
+    enableControls();
+    lastSeen = 0;
     updatedSinceReady = new Set();
     chats?.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
     const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
@@ -167,9 +172,7 @@ const handlers = {
   },
   sessions: () => chats?.refresh(),
   error(frame) {
-    composer.enableStop();
-    enableConfirmations(conversation);
-    outcomes?.enableRetry();
+    enableControls();
     if (!outbox.refuse(frame.in_reply_to, frame.message)) showNotice(frame.message);
   },
 };
@@ -194,6 +197,13 @@ function onState(state) {
   }
 }
 
+// Enable what waits for a reply of the server: a request may be lost with its connection.
+function enableControls() {
+  composer.stopButton.disabled = false;
+  enableConfirmations(conversation);
+  outcomes?.enableRetry();
+}
+
 // Return a function that calls `load` until it has succeeded once, and returns its promise.
 function once(load) {
   let loaded = null;
@@ -211,10 +221,6 @@ function withLive(change) {
   else if (loadLive.isStarted) loadLive().then(change).then(showWork);
 }
 
-function withNews(note) {
-  if (loadNews.isStarted) loadNews().then(note);
-}
-
 async function showJob(frame) {
   const jobs = await loadJobs();
   jobs.show(frame);
@@ -222,10 +228,6 @@ async function showJob(frame) {
   if (!frame.question) return;
   tell(frame.question.text); // screen readers skip the cards, which change often
   scroll.offerNewest();
-}
-
-async function updateAnswers() {
-  if (conversation.find(ANSWERS)) (await loadAnswers()).update();
 }
 
 // Request what is missing, but not again for every frame that arrives before the response.
@@ -299,10 +301,6 @@ async function regenerate(invocationId) {
   takeFocus();
 }
 
-function tell(sentence) {
-  byId("asked").textContent = sentence;
-}
-
 function mayEdit() {
   const isRunning = invocations.current !== null;
   showNotice(isRunning ? t("An answer is being written. Stop it or wait for it to finish, then edit.") : "");
@@ -331,7 +329,7 @@ function handleBegin() {
   chats?.refresh(0);
 }
 
-// Tell the server how far the person has seen the chat, so that other tabs do not show it as unread.
+// Tell the server how much the person has seen: other tabs do not show it as unread.
 function reportSeen() {
   if (document.hidden || !socket.isReady || invocations.current || conversation.lastSeq <= lastSeen) return;
   if (socket.send("seen", { seq: conversation.lastSeq })) lastSeen = conversation.lastSeq;
@@ -394,6 +392,7 @@ addEventListener("unhandledrejection", ({ reason }) => {
   if (navigator.userActivation.isActive && /module/.test(reason)) showNotice(t("There is no connection. Try again."));
 });
 setInterval(() => showElapsed(document), 1000);
+addEventListener("visibilitychange", () => conversation.chunks.roots.forEach(showLocalTimes)); // of another day
 showElapsed(document);
 showWork();
 scroll.toEnd();

@@ -47,7 +47,7 @@ export class Outbox {
     entry.isKept = false;
     this.storage.set(UNSENT + clientId, "");
     entry.isQueued = status === "queued";
-    this.#setNote(entry, t("Sending…"));
+    entry.note.replaceChildren(t("Sending…"));
     if (this.isShown(id) || hasEnded(status)) this.#remove(entry);
     this.#showPlaces();
   }
@@ -87,16 +87,10 @@ export class Outbox {
 
   #deliver(entry) {
     clearTimeout(entry.timer);
-    if (!this.deliver({ id: entry.id, text: entry.text, replaces: entry.replaces, files: entry.files })) {
-      this.#fail(entry, t("Not sent"));
-      return;
-    }
-    this.#setNote(entry, t("Sending…"));
+    const { id, text, replaces, files } = entry;
+    if (!this.deliver({ id, text, replaces, files })) return this.#fail(entry, t("Not sent"));
+    entry.note.replaceChildren(t("Sending…"));
     entry.timer = setTimeout(() => this.#fail(entry, t("Not sent")), ACKNOWLEDGE_TIMEOUT);
-  }
-
-  #setNote(entry, text) {
-    entry.note.replaceChildren(text);
   }
 
   #fail(entry, reason) {

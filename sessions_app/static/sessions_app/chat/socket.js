@@ -126,7 +126,7 @@ export class ChatSocket {
 
   #sendHeartbeat() {
     if (this.#heardAtPing === this.#heard) this.#disconnect();
-    else if (this.send("ping")) this.#heardAtPing = this.#heard;
+    else if (this.send("ping") || this.#socket?.readyState === WebSocket.CONNECTING) this.#heardAtPing = this.#heard;
   }
 
   #setState(state) {

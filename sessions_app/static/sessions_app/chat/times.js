@@ -10,8 +10,7 @@ const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "sh
 export function showLocalTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not(.elapsed)")) {
     const moment = new Date(time.dateTime);
-    const isToday = moment.toDateString() === new Date().toDateString();
-    time.textContent = formatTime(moment, isToday, time.dataset.format === "day");
+    time.textContent = formatTime(moment, time.dataset.format === "day");
     time.title = full.format(moment);
   }
 }
@@ -24,9 +23,10 @@ export function showElapsed(root) {
   }
 }
 
-function formatTime(moment, isToday, wantsDay) {
-  if (wantsDay) return isToday ? clock.format(moment) : day.format(moment);
-  return isToday ? clock.format(moment) : `${day.format(moment)}, ${clock.format(moment)}`;
+function formatTime(moment, wantsDay) {
+  const time = clock.format(moment);
+  if (moment.toDateString() === new Date().toDateString()) return time;
+  return wantsDay ? day.format(moment) : `${day.format(moment)}, ${time}`;
 }
 
 /** Format whole seconds, such as "2 min 5 s". */
