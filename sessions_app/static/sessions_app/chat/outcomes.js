@@ -90,6 +90,8 @@ export class Outcomes {
       row.append(article);
     }
     if (outcome.status === "cancelled") {
+      // A rewind has removed the message of this outcome before the module was loaded.
+      if (!articles.length && !outcome.text && !outcome.error) return null;
       if (articles.some((article) => "interrupted" in article.dataset)) return null;
       row.append(make("p", "mark", outcome.error || t("Stopped")));
       return row;
