@@ -164,6 +164,8 @@ if SSO_SERVER_URL:
     origins: list[str] = env.list("SSO_ORIGINS", default=[sso.origin_of(SSO_SERVER_URL)])
     CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += origins
 
+EMAIL_TIMEOUT = 10
+"""Seconds. While a mail about waiting requests is sent, these stay locked: a mail server that hangs would hold them."""
 ROOT_URLCONF = "adk_site.urls"
 ASGI_APPLICATION = "adk_site.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [

@@ -26,7 +26,8 @@ MASKED_PATTERNS = tuple(
         r"://([^\s/@:<]{0,200}:[^\s/@<]{1,200})@",  # user and password in a URL
         r"[Bb](?:earer ([\w.~+/=-]+)|asic ([\w+/=]{8,}))",  # Authorization headers
         # The look-behind follows the first letters, so that the search begins with plain letters, which is fast.
-        r"(?:AIza|sk-(?<!\wsk-)|gh[pousr]_|xox[a-z]-)[\w-]{16,}|A[KS]IA[A-Z0-9]{16}|adk_[\w-]{43}|whsec_[\w+/-]{24,}",
+        r"(?:AIza|sk-(?<!\wsk-)|sk_live_|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-)[\w-]{16,}"
+        r"|A[KS]IA[A-Z0-9]{16}|adk_[\w-]{43}|whsec_[\w+/-]{24,}",
         # JSON web tokens. The search stays linear: a text that only begins like a token is passed over immediately.
         r"eyJ(?<!\weyJ)(?:([\w-]++\.[\w-]++\.[\w-]*)|[\w-]*+)",
     )

@@ -79,14 +79,6 @@ class Event(LlmResponse):
             or self.has_trailing_code_execution_result()
         )
 
-    def get_function_calls(self) -> list[types.FunctionCall]:
-        """Return the function calls in the content, in order."""
-        return [part.function_call for part in self._parts() if part.function_call]
-
-    def get_function_responses(self) -> list[types.FunctionResponse]:
-        """Return the function responses in the content, in order."""
-        return [part.function_response for part in self._parts() if part.function_response]
-
     def has_trailing_code_execution_result(self) -> bool:
         """True when the last part is the result of code that the model ran."""
         parts = self._parts()
@@ -95,6 +87,3 @@ class Event(LlmResponse):
     def text(self) -> str:
         """Return the joined text parts, without thoughts."""
         return "".join([part.text for part in self._parts() if part.text and not part.thought])
-
-    def _parts(self) -> list[types.Part]:
-        return (self.content.parts or []) if self.content else []

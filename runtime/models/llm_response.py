@@ -68,6 +68,17 @@ class LlmResponse(BaseModel):
             model_version=generate_content_response.model_version,
         )
 
+    def get_function_calls(self) -> list[types.FunctionCall]:
+        """Return the function calls in the content, in order."""
+        return [part.function_call for part in self._parts() if part.function_call]
+
+    def get_function_responses(self) -> list[types.FunctionResponse]:
+        """Return the function responses in the content, in order."""
+        return [part.function_response for part in self._parts() if part.function_response]
+
+    def _parts(self) -> list[types.Part]:
+        return (self.content.parts or []) if self.content else []
+
 
 def _stop_error(candidate: types.Candidate) -> tuple[str, str] | tuple[None, None]:
     reason = candidate.finish_reason

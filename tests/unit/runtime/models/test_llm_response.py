@@ -36,6 +36,14 @@ def test_e1_unknown_fields_are_ignored_on_load() -> None:
     assert LlmResponse.model_validate({"errorCode": "X", "fromTheFuture": 1}) == LlmResponse(error_code="X")
 
 
+def test_the_calls_of_a_response_are_read_as_those_of_an_event() -> None:
+    call, answer = types.FunctionCall(name="find"), types.FunctionResponse(name="find")
+    parts = [types.Part(text="So."), types.Part(function_call=call), types.Part(function_response=answer)]
+    response = LlmResponse(content=types.Content(role="model", parts=parts))
+    assert response.get_function_calls() == [call] and response.get_function_responses() == [answer]
+    assert LlmResponse().get_function_calls() == []
+
+
 @pytest.mark.parametrize("reason", ["STOP", "FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", None])
 def test_e7_a_complete_answer_is_no_error(reason: str | None) -> None:
     response = response_of(content=HELLO, finishReason=reason)
