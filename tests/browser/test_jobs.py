@@ -231,6 +231,7 @@ def test_an_edit_of_a_message_whose_job_waits_leaves_no_mark_although_a_script_i
     chat.page.route("**/outcomes*.js", lambda route: requests.append(route))
     model.play(Turn(text=["Then not."]), Turn(text=["Bye."]))
     chat.log.get_by_role("button", name="Edit this message").press("Enter")
+    expect(chat.box).to_have_value("A report")
     chat.send("Nothing")
     chat.wait_for_answer("Then not.")
     chat.wait_until_idle()
