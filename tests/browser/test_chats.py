@@ -24,6 +24,12 @@ NO_DELAYED_NEWS = """
 """
 """Keeps the list of chats from being read again after news, for which it waits 300 ms."""
 
+LIST_ANEW = """() => {
+    document.querySelector("#chats .chat").dataset.before = "";
+    document.getElementById("chats").dispatchEvent(new Event("change"));
+}"""
+"""Reads the list anew, as news of other chats do. The items of the old one have a mark."""
+
 
 def unique(title: str) -> str:
     """Return a title that no other test uses: the tests share a site."""
@@ -185,7 +191,11 @@ def test_a_chat_is_renamed_from_the_palette_where_the_list_is_hidden(chat: ChatP
     chat.page.set_viewport_size({"width": 400, "height": 800})
     expect(chat.page.locator("#chats")).to_be_hidden()
     chat.page.keyboard.press("Control+k")
-    chat.page.get_by_role("option", name="Rename this chat").click()
+    rename = chat.page.get_by_role("option", name="Rename this chat")
+    expect(chat.page.get_by_role("option", name=title)).to_be_visible()
+    chat.page.evaluate(LIST_ANEW)
+    expect(chat.page.locator("[data-before]")).to_have_count(0)
+    rename.click()
     field = chat.page.get_by_role("textbox", name="Title of the chat")
     expect(field).to_be_focused()
     field.fill(new)

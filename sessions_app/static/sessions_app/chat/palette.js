@@ -142,14 +142,15 @@ function allActions() {
 }
 
 function actionsOnThisChat() {
-  const item = document.querySelector("#chats .chat:has([aria-current])");
+  const find = () => document.querySelector("#chats .chat:has([aria-current])"); // a list that is read anew has new items
+  const item = find();
   if (!item) return [];
   const reload = () => document.getElementById("chats").dispatchEvent(new Event("change"));
   const simple = (label, what) => [label, () => change(item.dataset.id, what).then(reload)];
   return [
-    [t("Rename this chat"), () => rename(item, reload)],
+    [t("Rename this chat"), () => rename(find(), reload)],
     "pinned" in item.dataset ? simple(t("Unpin this chat"), "unpin") : simple(t("Pin this chat"), "pin"),
     simple(t("Archive this chat"), "archive"),
-    [t("Delete this chat"), () => remove(item, reload)],
+    [t("Delete this chat"), () => remove(find(), reload)],
   ];
 }
