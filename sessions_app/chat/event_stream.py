@@ -14,6 +14,8 @@ from sessions_app.live.frames import PongFrame
 from sessions_app.serving.asgi import AsgiScope, Receive, Send, wait_until_gone
 from sessions_app.serving.event_streams import HEADERS, parse_seq
 
+PIECE_CHARACTERS = 65_536
+"""Characters of a frame that are sent without waiting for room in between."""
 HEARTBEAT_SECONDS = 5.0
 """Interval of `pong` frames, by which the browser knows that the stream is alive: it cannot ask on the stream."""
 
@@ -24,18 +26,27 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
     The query has the fields of a `hello` frame: `?after=<seq>`, and `list=1` for a page with the list of sessions.
     """
     end = asyncio.Event()
+    is_within_frame = False
 
     async def send_frame(frame: str) -> None:
-        # The empty body waits until the browser has room. Viewers that wait share the text of the frame. If it were
-        # encoded before the wait, each viewer would hold a copy.
-        await send({"type": "http.response.body", "body": b"", "more_body": True})
-        await send(
-            {"type": "http.response.body", "body": b"data: %s\n\n" % frame.encode(), "more_body": True}
-        )
+        nonlocal is_within_frame
+        is_within_frame = True
+        for start in range(0, len(frame), PIECE_CHARACTERS):
+            # The empty body waits until the browser has room. Viewers that wait share the text of the frame. If it were
+            # encoded before the wait, or in one piece, each viewer would hold a copy.
+            await send({"type": "http.response.body", "body": b"", "more_body": True})
+            piece = frame[start : start + PIECE_CHARACTERS].encode()
+            body = b"%s%s" % (b"" if start else b"data: ", piece)
+            if start + PIECE_CHARACTERS >= len(frame):
+                body += b"\n\n"
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+        is_within_frame = False
 
     async def close(code: int) -> None:
+        # Browsers drop an event of another name: a frame of which the end was not sent is no JSON.
+        cut = b"\nevent: cut\n\n" if is_within_frame else b""
         try:
-            await send({"type": "http.response.body", "body": b"event: close\ndata: %d\n\n" % code})
+            await send({"type": "http.response.body", "body": b"%sevent: close\ndata: %d\n\n" % (cut, code)})
         finally:
             end.set()
 

@@ -64,6 +64,21 @@ async def test_an_answer_comes_as_text_then_as_events_and_ends(
     assert events[1]["event"] == (await Event.objects.aget(session=session, seq=2)).body
 
 
+async def test_a_large_frame_is_sent_in_pieces_each_of_which_waits_for_room(
+    browser: AsyncClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "PIECE_CHARACTERS", 100)
+    async with open_stream(browser, session.pk) as tab:
+        await tab.post(type="message", id="m1", text="größer \u202e " * 100)
+        text = ""
+        while '"status": "completed"' not in text:
+            piece = await tab.text()
+            assert len(piece) <= 100 + len("data: \n\n")
+            text += piece
+    frames_sent = [json.loads(line.removeprefix("data: ")) for line in text.split("\n\n")[:-1]]
+    assert {"ready", "event", "invocation"} <= {frame["type"] for frame in frames_sent}
+
+
 async def test_a_stream_goes_on_after_the_last_event_of_the_page(
     browser: AsyncClient, session: Session
 ) -> None:

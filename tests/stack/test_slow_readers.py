@@ -28,12 +28,8 @@ from tests.stack.flood.agents import PIECES
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]
 
 STALLED_READERS = 60
-MAX_BYTES_PER_READER = 1_400_000
-"""Memory limit for a stalled reader: a full queue, and one more frame of any size.
-
-An answer has a million characters, and is sent as partials, as an event and as HTML. Most readers take 140 KB. A frame
-has the whole text when the process was late with the partials.
-"""
+MAX_BYTES_PER_READER = 600_000
+"""Memory limit for a stalled reader; an answer has a million characters, and is sent as partials and as an event."""
 SMALL_BUFFER, SMALL_SEGMENT, LARGE_BUFFER = 16_384, 1_000, 1_000_000
 """Socket sizes; with the small ones the kernel buffers little, so that the server process has to."""
 FOREVER_SECONDS, TIMEOUT_SECONDS, END_SECONDS = 3600.0, 60.0, 20.0
