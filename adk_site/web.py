@@ -14,7 +14,7 @@ from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
 from adk_site.body_limit import limit_bodies  # noqa: E402
-from adk_site.masked_requests import mask_access_log  # noqa: E402
+from adk_site.masked_access_log import mask_access_log  # noqa: E402
 from adk_site.web_database import limit_database_use  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
 

@@ -14,7 +14,7 @@ from runtime.errors import ConfigurationError
 from runtime.tools.schema import adapter_of, schema_of
 
 _FENCE = "```"
-_LANGUAGE = re.compile(r"^(json|\w+(?=\s))", re.IGNORECASE)
+_LANGUAGE = re.compile(r"^(json|\w+(?=\n))", re.IGNORECASE)
 
 
 class OutputSchema:
