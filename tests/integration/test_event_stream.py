@@ -13,6 +13,7 @@ from django.conf import settings as site
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
+from adk_site.asgi import application
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -77,6 +78,29 @@ async def test_a_large_frame_is_sent_in_pieces_each_of_which_waits_for_room(
             text += piece
     frames_sent = [json.loads(line.removeprefix("data: ")) for line in text.split("\n\n")[:-1]]
     assert {"ready", "event", "invocation"} <= {frame["type"] for frame in frames_sent}
+
+
+async def test_a_stream_that_ends_within_a_frame_still_tells_its_close_code(
+    browser: AsyncClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "PIECE_CHARACTERS", 20)
+    bodies, is_stalled, gone = [], asyncio.Event(), asyncio.Event()
+
+    async def receive() -> Any:
+        await gone.wait()
+
+    async def send(message: Any) -> None:
+        bodies.append(message.get("body", b""))
+        if len(bodies) == 4:  # within the first frame
+            is_stalled.set()
+            await asyncio.Event().wait()
+
+    tab = StreamTab(browser, session.pk)
+    stream = asyncio.create_task(application(tab.stream.scope, receive, send))
+    await is_stalled.wait()
+    await browser.post(f"/chat/{session.pk}/delete/")
+    await stream
+    assert bodies[-1].startswith(b"\nevent: cut\n\nevent: close\ndata: 4404\n\n")
 
 
 async def test_a_stream_goes_on_after_the_last_event_of_the_page(
