@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 logger = logging.getLogger(__name__)
 MAX_QUEUED_CHARACTERS = 256 * 1024
-"""Limit on the characters queued for a socket that does not read. The last accepted frame may exceed the limit."""
+"""Limit on the characters that wait behind the frame being sent. The last accepted frame may exceed the limit."""
 
 
 class SendQueue:
@@ -23,17 +23,18 @@ class SendQueue:
         self._send = send
         self._on_failure = on_failure
         self._frames: list[str] = []
-        self._queued_characters = 0
+        self._queued_characters = 0  # Of all frames; `_sending_characters` are those of the frame being sent.
+        self._sending_characters = 0
         self._sending: asyncio.Task[None] | None = None
 
     @property
     def is_half_full(self) -> bool:
-        """True above half the limit. A sender that can wait should call `drained` first."""
+        """True when all frames exceed half the limit. A sender that can wait should call `drained` first."""
         return self._queued_characters > MAX_QUEUED_CHARACTERS // 2
 
     def post(self, frame: str) -> bool:
         """Queue a frame. Returns False, and drops the frame, when the queue is full."""
-        if self._queued_characters > MAX_QUEUED_CHARACTERS:
+        if self._queued_characters - self._sending_characters > MAX_QUEUED_CHARACTERS:
             return False
         self._frames.append(frame)
         self._queued_characters += len(frame)
@@ -57,8 +58,10 @@ class SendQueue:
         try:
             while self._frames:
                 frame = self._frames.pop(0)
+                self._sending_characters = len(frame)
                 await self._send(frame)
                 self._queued_characters -= len(frame)
+                self._sending_characters = 0
         except Exception:  # Servers raise various errors here. The connection is broken after any of them.
             logger.warning("A frame could not be sent; the browser is disconnected", exc_info=True)
             self._frames.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -12,26 +11,25 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sessions_app.chat import protocol
+from sessions_app.chat.event_frames import event_frame
 from sessions_app.chat.send_queue import SendQueue
-from sessions_app.codec import event_to_show
+from sessions_app.chat.text_so_far import TextSoFar
 from sessions_app.conf import conf
 from sessions_app.db import event_log
 from sessions_app.db.pool import UNAVAILABLE
-from sessions_app.history.rewinds import rewound_from
 from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.browser_encoder import BrowserEncoder
-from sessions_app.live.frames import EventFrame, Notice, ReadyFrame, SessionsFrame
+from sessions_app.live.frames import Notice, ReadyFrame, SessionsFrame
 from sessions_app.live.known_work import KnownWork
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
-from sessions_app.live.streamed_text import TextChunk
+from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
 from sessions_app.ownership import User
-from sessions_app.rendering.event_html import event_html
 from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.scheduling.listing import tasks_of_session
 
 logger = logging.getLogger(__name__)
-CATCH_UP_ROWS = 50
+CATCH_UP_ROWS, KEEP_ROWS_SECONDS = 50, 1.0
 FAREWELL_SECONDS = 1.0
 GREETING_SECONDS = 1.0
 """Shortest time between two greetings that the browser asks for."""
@@ -75,6 +73,7 @@ class Viewer:
         self._view = SessionView(session_id, "", self.encoder.reader)
         self._known_work = KnownWork()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._text_so_far: TextSoFar | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._next_greeting_at = 0.0
         self._greeting: asyncio.Task[None] | None = None
@@ -144,7 +143,8 @@ class Viewer:
             return
         notices, self._notices_meanwhile = self._notices_meanwhile or [], None
         self._is_greeted = True
-        hub.watch(self._session_id, self)  # Sends the text streamed so far.
+        hub.watch(self._session_id, self)
+        self._catch_up_with_text()
         for notice, frame in notices:
             self.on_notice(notice, frame)
         self.on_log_position(session_status.last_seq)
@@ -167,6 +167,7 @@ class Viewer:
         """Watch the session, which the first message of this socket has just created for its person."""
         self.is_new, self._is_greeted = False, True
         self._hub.watch(self._session_id, self)
+        self._catch_up_with_text()
         self._hub.stop_expecting(self._session_id, self._on_created)
 
     def _on_created(self) -> None:
@@ -246,8 +247,9 @@ class Viewer:
             self._catching_up = self._create_task(self._catch_up())
 
     def on_text(self, chunk: TextChunk, frame: str) -> None:
-        """Send streamed text; nothing before the first greeting, which sends the whole text at its end."""
-        if self._is_greeted:
+        """Send streamed text; nothing before the first greeting, which sends the text so far at its end."""
+        is_unsent = self._text_so_far is not None and self._text_so_far.is_unsent(chunk.stream)
+        if self._is_greeted and not is_unsent:
             self.post(frame)
 
     def on_notice(self, notice: Notice, frame: str) -> None:
@@ -275,22 +277,38 @@ class Viewer:
 
     # Tasks
 
+    def _catch_up_with_text(self) -> None:
+        """Send the text streamed so far, no faster than the browser reads."""
+        if self._text_so_far is not None:
+            self._text_so_far.begin()
+        elif self._hub.growing_texts(self._session_id):
+            self._text_so_far = TextSoFar(self._hub, self._session_id, self._send_queue, self._post_text)
+            self._create_task(self._send_text_so_far(self._text_so_far))
+
+    async def _send_text_so_far(self, text_so_far: TextSoFar) -> None:
+        try:
+            await text_so_far.send()
+        finally:
+            self._text_so_far = None  # An idle socket keeps none.
+
+    def _post_text(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> bool:
+        return self._is_greeted and self.post(self.encoder.text_frame(chunk, blocks))
+
     async def _catch_up(self) -> None:
         """Send the events between the last one sent and the log's position, no faster than the browser reads."""
         while self._seq < self._log_position:
+            if self._send_queue.is_half_full:
+                await self._send_queue.drained()
             rows = await event_log.events_after(self._session_id, self._seq, CATCH_UP_ROWS)
             if not rows:
                 return
             for seq, body in rows:
-                if self._send_queue.is_half_full:
-                    await self._send_queue.drained()
-                event = event_to_show(json.loads(body))
-                is_rewind = event.actions.rewind_before_invocation_id is not None
-                rewound = await rewound_from(self._session_id, seq) if is_rewind else None
-                html = await event_html(self._view, seq, event, body)
+                if self._send_queue.is_half_full and not await self._send_queue.drained(KEEP_ROWS_SECONDS):
+                    break  # The rows are read again when the browser reads: one that stalls holds none of them.
+                frame = await event_frame(self._view, seq, body)
                 if seq != self._seq + 1:
                     break  # The hub brought this event meanwhile, or the browser asked for earlier ones.
-                if not self.post(EventFrame(seq, body, html, rewound).json()):
+                if not self.post(frame):
                     return
                 self._seq = seq
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 from uuid import UUID
 
@@ -118,13 +118,10 @@ class Hub:
         self.on_notice: Callable[[UUID, Notice], None] | None = None
 
     def watch(self, session_id: UUID, watcher: Watcher) -> None:
-        """Add a watcher, and send it the text streamed so far."""
+        """Add a watcher. The watcher itself reads the text streamed so far: see `growing_texts`."""
         if session_id not in self._watchers:
             self._outbox.follow(session_id)
         self._watchers[session_id].add(watcher)
-        for text in self._texts.get(session_id, {}).values():
-            whole = text.whole()
-            watcher.on_text(whole, watcher.encoder.text_frame(whole, text.all_blocks()))
 
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
         """Remove a watcher.
@@ -231,6 +228,10 @@ class Hub:
     def texts(self, session_id: UUID) -> list[TextChunk]:
         """Return the session's streamed texts from their beginnings."""
         return [text.whole() for text in self._texts.get(session_id, {}).values()]
+
+    def growing_texts(self, session_id: UUID) -> Mapping[StreamKey, GrowingText]:
+        """Return the session's growing texts. A committed event takes its texts out."""
+        return self._texts.get(session_id, {})
 
     def streaming_invocations(self, session_id: UUID) -> set[str]:
         """Return the ids of the invocations with streamed text."""

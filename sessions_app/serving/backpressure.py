@@ -18,6 +18,9 @@ from asgiref.typing import (
     Scope,
 )
 
+FRAGMENT_CHARACTERS = 65_536
+"""Characters of a websocket message that are sent without waiting for room in between."""
+
 
 class _BufferWatch:
     """Twisted push producer (IPushProducer) that records whether a connection's buffer has room."""
@@ -70,6 +73,9 @@ def _send_to_socket(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:
         # A close does not wait: Daphne drops the connection if the browser does not acknowledge the close.
         if message["type"] != "websocket.close":
             await watch.wait_for_room()
+        if message["type"] == "websocket.send" and len(message["text"] or "") > FRAGMENT_CHARACTERS:
+            await _send_in_fragments(protocol, watch, message["text"] or "")
+            return
         limit, protocol.maxMessagePayloadSize = protocol.maxMessagePayloadSize, 0
         try:
             await send(message)  # does not yield, so no incoming message escapes the limit
@@ -77,6 +83,17 @@ def _send_to_socket(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:
             protocol.maxMessagePayloadSize = limit
 
     return send_with_room
+
+
+async def _send_in_fragments(protocol: Any, watch: _BufferWatch, text: str) -> None:
+    """Send a websocket message in fragments (RFC 6455, section 5.4), each of which waits for room.
+
+    If the message were sent whole, Twisted would buffer it whole for a slow reader.
+    """
+    for start in range(0, len(text), FRAGMENT_CHARACTERS):
+        await watch.wait_for_room()
+        end = start + FRAGMENT_CHARACTERS
+        protocol.sendFrame(0 if start else 1, text[start:end].encode(), fin=end >= len(text))
 
 
 def _send_to_stream(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:

@@ -77,8 +77,10 @@ class SessionNews:
         self._hub = live().hub
 
     def watch(self) -> None:
-        """Begin to watch the session, which must exist. Idempotent."""
+        """Begin to watch the session, which must exist, and take the text streamed so far. Idempotent."""
         self._hub.watch(self._session_id, self)
+        for chunk in self._hub.texts(self._session_id):
+            self.on_text(chunk, "")
 
     def leave(self) -> None:
         """Stop watching. Idempotent."""

@@ -1,14 +1,16 @@
-"""Contract: a project in which Daphne is installed can be served by another ASGI server."""
+"""Contract: under Daphne a long message waits for a slow reader; another ASGI server is left alone."""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
-import daphne.server  # noqa: F401 - as in a project with Daphne in its INSTALLED_APPS
+import daphne.server
 import pytest
 
-from sessions_app.serving.backpressure import with_backpressure
+from sessions_app.serving.backpressure import FRAGMENT_CHARACTERS, with_backpressure
 
 
 async def send_to(connection: list[Any], message: Any) -> None:
@@ -28,3 +30,28 @@ async def test_the_send_of_another_server_is_left_alone(kind: str) -> None:
     for send in (plain, partial(send_to, connection)):
         await with_backpressure(application)({"type": kind}, None, send)  # type: ignore[arg-type]
     assert connection == [{"type": f"{kind}.close"}] * 2
+
+
+async def test_a_long_message_is_sent_in_fragments_each_of_which_waits_for_room() -> None:
+    protocol = Mock()
+    register, text = protocol.registerProducer, "🙂x" * FRAGMENT_CHARACTERS
+    frames: list[tuple[int, str, bool]] = []
+
+    def send_frame(opcode: int, payload: bytes, fin: bool) -> None:
+        frames.append((opcode, payload.decode(), fin))
+        register.call_args.args[0].pauseProducing()
+
+    protocol.sendFrame = send_frame
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "websocket.send", "text": text})
+
+    server_send: Any = partial(daphne.server.Server.handle_reply, protocol)
+    wrapped: Any = with_backpressure(application)
+    sending: asyncio.Task[None] = asyncio.create_task(wrapped({"type": "websocket"}, None, server_send))
+    await asyncio.sleep(0)
+    assert len(frames) == 1
+    register.call_args.args[0].resumeProducing()
+    await sending
+    assert [(opcode, fin) for opcode, _, fin in frames] == [(1, False), (0, True)]
+    assert "".join(part for _, part, _ in frames) == text

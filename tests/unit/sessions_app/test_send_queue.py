@@ -47,6 +47,21 @@ async def test_the_queue_is_bounded_and_sends_in_order_when_there_is_room() -> N
     assert socket.sent == ["first", HALF, HALF, "last"]
 
 
+async def test_a_long_frame_that_is_being_sent_leaves_room_for_frames_but_not_for_senders_that_can_wait() -> (
+    None
+):
+    socket = Socket()
+    send_queue = socket.send_queue()
+    assert send_queue.post(HALF * 4)
+    await asyncio.sleep(0)  # The queue begins to send it.
+    assert send_queue.is_half_full
+    assert send_queue.post(HALF) and send_queue.post(HALF)
+    assert not send_queue.post("too much")
+    socket.room.set()
+    assert await send_queue.drained()
+    assert (len(socket.sent), send_queue.is_half_full) == (3, False)
+
+
 async def test_a_frame_that_cannot_be_sent_ends_the_queue_and_is_reported() -> None:
     socket = Socket()
     socket.room.set()
