@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FilePayload, expect
+from playwright.sync_api import FilePayload, Route, expect
 
 from tests.browser.accessibility import (
     TOO_SMALL,
@@ -170,6 +170,33 @@ def test_a_broken_upload_can_be_tried_again(chat: ChatPage, model: Model) -> Non
     chat.send_button.click()
     chat.wait_for_answer("Thanks.")
     chat.errors.clear()  # the browser reports the failed request
+
+
+def test_the_focus_stays_among_the_files_while_others_are_uploaded(chat: ChatPage) -> None:
+    chat.attach(file("a.txt", "a"), file("b.txt", "b"))
+    held: list[Route] = []
+    chat.page.route(UPLOADS, lambda route: held.append(route))
+    with chat.page.expect_request(UPLOADS):
+        chat.page.locator("#attach-input").set_input_files([file("slow.txt", "s")])
+    second = chat.page.get_by_role("button", name="Remove b.txt")
+    second.focus()
+    held[0].abort()
+    retry = chat.uploads.get_by_role("button", name="Retry")
+    expect(retry).to_be_visible()
+    expect(second).to_be_focused()
+    second.press("Enter")
+    expect(chat.page.get_by_role("button", name="Remove slow.txt")).to_be_focused()
+    chat.page.unroute(UPLOADS)
+    retry.press("Enter")
+    expect(chat.box).to_be_focused()
+    expect(chat.uploads.last).to_have_attribute("data-state", "ready")
+    expect(chat.page.locator("#notice")).to_be_hidden()
+    chat.errors.clear()  # the browser reports the failed request
+
+
+def test_a_name_does_not_turn_round_the_sentence_that_refuses_the_file(chat: ChatPage) -> None:
+    chat.page.evaluate(DROP, [{"name": "photo\u202egpj.bin", "size": 11_000_000}])
+    expect(chat.page.locator("#notice")).to_have_text("“photogpj.bin” has 10.5 MB; the limit is 10.0 MB.")
 
 
 def test_a_long_paste_is_offered_as_a_file(chat: ChatPage, model: Model) -> None:

@@ -8,6 +8,7 @@ import { loadStyles } from "./styles.js";
 await loadStyles("onDemand");
 
 const MAX_NAMES = 20;
+const NOT_PRINTABLE = /\p{C}/gu; // the server removes them as well; U+202E would turn round the sentence around a name
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 
@@ -17,19 +18,23 @@ export function upload(uploads, files) {
   const beyond = [];
   const problems = [];
   for (const file of files) {
-    const problem = problemOf(file, uploads.region.dataset);
-    if (uploads.items.length >= mostFiles) beyond.push(file.name);
+    const name = file.name.replace(NOT_PRINTABLE, "");
+    const problem = problemOf(name, file, uploads.region.dataset);
+    if (uploads.items.length >= mostFiles) beyond.push(name);
     else if (problem) problems.push(problem);
-    else send(uploads, { name: file.name, file, facts: inWords(file.size) });
+    else send(uploads, { name, file, facts: inWords(file.size) });
   }
   const names = list([...beyond.slice(0, MAX_NAMES), beyond.length > MAX_NAMES && "…"]);
   if (beyond.length) problems.push(plural("A message may have {count} file. Not attached: {names}", "A message may have {count} files. Not attached: {names}", mostFiles, { names }));
   uploads.onProblem(problems.join(" "));
 }
 
-/** Show the files of the message. */
+/** Show the files of the message. The entry of a file stays in the document, and with it the focus. */
 export function show(uploads) {
-  uploads.region.replaceChildren(...uploads.items.map((item) => makeChip(uploads, item)));
+  const chips = uploads.items.map((item) => (item.chip ??= makeChip(uploads, item)));
+  uploads.items.forEach((item) => fill(uploads, item));
+  for (const chip of [...uploads.region.children]) if (!chips.includes(chip)) chip.remove();
+  uploads.region.append(...chips.filter((chip) => !chip.isConnected));
 }
 
 /** Tell the server that a file is not wanted. The server keeps files that a message refers to. */
@@ -54,7 +59,7 @@ export function offerFile(uploads, text, field, offer) {
   offer.hidden = false;
 }
 
-function problemOf({ name, size, type }, { mostBytes, accept }) {
+function problemOf(name, { size, type }, { mostBytes, accept }) {
   if (size === 0) return t("“{name}” is empty, or a folder. Choose another file.", { name });
   if (size > mostBytes) return t("“{name}” has {size}; the limit is {most}.", { name, size: inWords(size), most: inWords(mostBytes) });
   const isAccepted = (pattern) => pattern === type || (pattern.endsWith("/*") && type.startsWith(pattern.slice(0, -1)));
@@ -103,23 +108,37 @@ async function remove(uploads, item) {
   discard(uploads, item);
   tell(t("{name} was removed.", { name: item.name }));
   uploads.onProblem("");
+  const neighbour = item.chip.nextElementSibling ?? item.chip.previousElementSibling;
   await uploads.remove(item);
-  (uploads.region.querySelector("button") ?? document.getElementById("message")).focus();
+  (neighbour?.lastElementChild ?? messageField()).focus();
+}
+
+function retry(uploads, item) {
+  messageField().focus(); // the button disappears
+  uploads.onProblem("");
+  send(uploads, item);
 }
 
 function makeChip(uploads, item) {
   const chip = make("li", "upload");
-  chip.dataset.state = item.state;
-  if (item.isImage) chip.append(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
-  const words = make("span", "upload-words");
-  words.append(makeAuto("span", "upload-name", item.name), make("small", "", item.state === "failed" ? t("Not uploaded") : item.facts));
-  chip.append(words);
-  if (item.state === "uploading") chip.append((item.bar = makeBar(item)));
-  if (item.state === "failed") chip.append(makeButton("plain", t("Retry"), () => send(uploads, item)));
-  const button = makeButton("icon", "×", () => remove(uploads, item));
-  button.setAttribute("aria-label", t("Remove {name}", { name: item.name }));
-  chip.append(button);
+  chip.append(makeButton("icon", "×", () => remove(uploads, item)));
   return chip;
+}
+
+// Show the file's state before the button that removes it.
+function fill(uploads, item) {
+  const { chip, name, state } = item;
+  if (chip.dataset.state === state) return;
+  chip.dataset.state = state;
+  const button = chip.lastElementChild;
+  button.setAttribute("aria-label", t("Remove {name}", { name }));
+  const words = make("span", "upload-words");
+  words.append(makeAuto("span", "upload-name", name), make("small", "", state === "failed" ? t("Not uploaded") : item.facts));
+  while (chip.firstChild !== button) chip.firstChild.remove();
+  if (item.isImage) button.before(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
+  button.before(words);
+  if (state === "uploading") button.before((item.bar = makeBar(item)));
+  if (state === "failed") button.before(makeButton("plain", t("Retry"), () => retry(uploads, item)));
 }
 
 function makeBar(item) {
@@ -127,6 +146,10 @@ function makeBar(item) {
   bar.setAttribute("aria-label", t("Upload of {name}", { name: item.name }));
   bar.setAttribute("value", item.progress);
   return bar;
+}
+
+function messageField() {
+  return document.getElementById("message");
 }
 
 function tell(sentence) {
