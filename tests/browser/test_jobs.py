@@ -118,6 +118,27 @@ def test_a_job_that_the_person_cancels_ends_and_the_agent_answers(chat: ChatPage
     expect(chat.job("Write report")).to_have_attribute("data-status", "cancelled")
 
 
+def test_progress_takes_neither_the_focus_nor_a_press_from_the_cancel_button(
+    chat: ChatPage, model: Model
+) -> None:
+    play_report(model, "sales", then=Turn(text=["It succeeded."]), precise=True)
+    chat.send("A precise report on sales")
+    job = chat.job("Write report")
+    job.get_by_role("button", name="Approve").press("Enter")
+    percent = wait_for_progress(chat.page, 0)
+    expect(job).to_be_focused()
+    cancel = job.get_by_role("button", name="Cancel")
+    cancel.focus()
+    percent = wait_for_progress(chat.page, percent)
+    expect(cancel).to_be_focused()
+    cancel.hover()
+    chat.page.mouse.down()
+    wait_for_progress(chat.page, percent)
+    chat.page.mouse.up()
+    expect(job).to_have_attribute("data-status", "cancelled")
+    expect(job).to_be_focused()
+
+
 def test_a_delayed_job_shows_its_start_time_and_can_be_cancelled_before_it(
     chat: ChatPage, model: Model
 ) -> None:
@@ -214,10 +235,11 @@ def test_a_repeated_question_frame_keeps_the_answer_that_is_being_typed(chat: Ch
     expect(field).to_be_focused()
     field.press_sequentially("ovelace")
     field.press("Enter")
-    sent = json.loads(chat.connection.sent[-1])
-    assert sent == {"v": 1, "type": "answer_job", "id": str(row.id), "number": 0, "answer": "Ada Lovelace"}
     expect(chat.page.get_by_role("alert")).to_have_text("There is no such job in this conversation.")
     expect(job.get_by_role("button", name="Answer")).to_be_enabled()
+    sent = [frame for frame in map(json.loads, chat.connection.sent) if frame["type"] == "answer_job"]
+    answer = {"v": 1, "type": "answer_job", "id": str(row.id), "number": 0, "answer": "Ada Lovelace"}
+    assert sent == [answer]
 
 
 def test_an_edit_of_a_message_whose_job_waits_leaves_no_mark_although_a_script_is_late(

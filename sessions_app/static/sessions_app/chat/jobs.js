@@ -1,10 +1,11 @@
 // Cards of jobs. Each card is placed below its function call and replaced by every update.
 
-import { moveFocus, parse, setEnabled } from "./dom.js";
+import { moveFocus, parse } from "./dom.js";
 import { loadStyles } from "./styles.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
 await loadStyles("jobs");
+const loadControls = () => import("./job_controls.js");
 
 export class Jobs {
   #pending = new Map();
@@ -18,18 +19,13 @@ export class Jobs {
   }
 
   /** Cancel the job of the button. */
-  cancel(button) {
-    this.onCancel(button.dataset.cancelJob);
-    button.disabled = true;
+  async cancel(button) {
+    (await loadControls()).cancel(button, this.onCancel);
   }
 
   /** Send the answer to the question of a job. */
-  submit(form, submitter) {
-    const { job: id, number, kind } = form.dataset;
-    const value = kind === "text" ? form.elements.answer.value : submitter.value;
-    const answer = kind === "confirm" ? value === "yes" : value;
-    this.onAnswer({ id, number: Number(number), answer });
-    setEnabled(form, false);
+  async submit(form, submitter) {
+    (await loadControls()).submit(form, submitter, this.onAnswer);
   }
 
   /** Show the job; keep it for later when its call is not on the page yet. */
@@ -51,7 +47,9 @@ export class Jobs {
 }
 
 /** Replace the card; keep the text of an answer that is being typed, and the focus on the card. */
-function replace(slot, fragment) {
+async function replace(slot, fragment) {
+  const [line, freshLine] = [slot, fragment].map((card) => card.querySelector(".job-progress"));
+  if (line && freshLine) return (await loadControls()).update(line, freshLine);
   const old = slot.querySelector("input[name=answer]");
   const fresh = fragment.querySelector("input[name=answer]");
   const isSame = old && fresh && old.form.dataset.number === fresh.form.dataset.number;
