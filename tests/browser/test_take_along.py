@@ -103,3 +103,23 @@ def test_a_shared_chat_is_read_by_another_person_until_it_is_revoked(
     expect(dialog).to_have_count(0)
     expect(item.locator(".badge", has_text="Shared")).to_have_count(0)
     assert other.page.request.get(address).status == 404
+
+
+def test_the_share_dialog_copies_the_link_and_gives_the_focus_back(chat: ChatPage, title: str) -> None:
+    page = chat.page
+    options = page.get_by_role("button", name=f"Options of {title}", exact=True)
+    chat.choose(title, "Share")
+    dialog = page.get_by_role("dialog", name="Share this chat")
+    dialog.get_by_role("button", name="Create link").press("Enter")
+    expect(page.locator(".chat", has_text=title).locator(".badge", has_text="Shared")).to_be_visible()
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('Denied')) }")
+    dialog.get_by_role("button", name="Copy link").press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("The link is selected. Copy it with Ctrl+C.")
+    expect(dialog.get_by_label("Link")).to_be_focused()
+    page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text } }")
+    dialog.get_by_role("button", name="Copy link").press("Enter")
+    expect(dialog.get_by_role("button", name="Copied")).to_be_focused()
+    expect(dialog.get_by_role("alert")).to_have_count(0)
+    assert page.evaluate("copied") == dialog.get_by_label("Link").input_value()
+    page.keyboard.press("Escape")
+    expect(options).to_be_focused()

@@ -25,9 +25,14 @@ export async function showSharing(id, onChange) {
   dialog.addEventListener("click", ({ target }) => {
     if (target === dialog) return dialog.close();
     const name = Object.keys(actions).find((action) => action in target.dataset);
-    if (name) Promise.resolve(actions[name]()).catch((error) => report(dialog, error.message));
+    if (!name) return;
+    dialog.querySelector("[role=alert]")?.remove();
+    Promise.resolve(actions[name]()).catch((error) => report(dialog, error.message));
   });
-  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    document.querySelector(`.chat[data-id="${id}"] .item-menu`)?.focus(); // the list may have been read again
+  });
   await show(dialog, fetch(url));
   document.body.append(dialog);
   dialog.showModal();
@@ -45,15 +50,17 @@ async function show(dialog, request) {
 function report(dialog, text) {
   const message = make("p", "error", text);
   message.setAttribute("role", "alert");
-  dialog.querySelector("[role=alert]")?.remove();
   dialog.append(message);
 }
 
-// Browsers have a clipboard on HTTPS only; elsewhere the link stays selected.
+// Browsers have a clipboard on HTTPS only, and may refuse it; then the link stays selected.
 async function copyLink(dialog) {
   const field = dialog.querySelector("input");
-  field.select();
-  if (!navigator.clipboard) throw new Error(t("The link is selected. Copy it with Ctrl+C."));
-  await navigator.clipboard.writeText(field.value);
-  dialog.querySelector("[data-copy]").textContent = t("Copied");
+  try {
+    await navigator.clipboard.writeText(field.value);
+    dialog.querySelector("[data-copy]").textContent = t("Copied");
+  } catch {
+    field.select();
+    throw new Error(t("The link is selected. Copy it with Ctrl+C."));
+  }
 }
