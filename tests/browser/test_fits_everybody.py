@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from tests.browser.accessibility import (
     PHONE,
@@ -18,6 +18,8 @@ from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
+ENLARGED: ViewportSize = {"width": 320, "height": 256}
+"""A window of 1280 x 1024 px whose page is enlarged to 400 %."""
 DISTANCE_TO_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
 WIDE_ANSWER = (
     "| " + " | ".join(["a long heading"] * 9) + " |\n" + "|---" * 9 + "|\n" + "| value " * 9 + "|\n\n"
@@ -89,6 +91,17 @@ def test_on_a_phone_the_list_of_chats_opens_over_the_page(chat: ChatPage) -> Non
     expect(chats.get_by_role("button", name="Sign out")).to_be_visible()
     chat.page.keyboard.press("Escape")
     expect(chats).to_be_hidden()
+
+
+def test_the_list_of_chats_can_be_used_in_a_low_window(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Hello."]))
+    chat.send("Low window")
+    chat.wait_for_answer("Hello.")
+    chat.wait_until_idle()
+    chat.page.set_viewport_size(ENLARGED)
+    chat.page.get_by_role("button", name="Chats", exact=True).click()
+    chat.choose("Low window", "Delete")
+    expect(chat.chats.filter(has_text="Low window")).to_have_count(0)
 
 
 def test_a_screen_reader_reads_an_answer_once_when_it_is_complete(chat: ChatPage, model: Model) -> None:
