@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import FilePayload, Route, expect
 
 from tests.browser.accessibility import (
+    PHONE,
     TOO_SMALL,
     problems_on_a_phone,
     serious_problems_in_both_schemes,
@@ -297,6 +298,13 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model) -> N
         expect(page.get_by_role("dialog").get_by_role("cell").first).to_be_visible()
         assert serious_problems_in_both_schemes(page) == []
         page.keyboard.press("Escape")
+
+
+def test_files_do_not_push_the_composer_of_a_new_chat_out_of_view(chat: ChatPage) -> None:
+    chat.page.set_viewport_size(PHONE)
+    chat.attach(*(file(f"a long name of a file, {number}.txt", "x") for number in range(6)))
+    expect(chat.box).to_be_in_viewport(ratio=1)
+    expect(chat.send_button).to_be_in_viewport(ratio=1)
 
 
 FILE_LIST = re.compile(r"/files/(\?.*)?$")
