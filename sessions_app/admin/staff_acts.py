@@ -14,7 +14,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from sessions_app import actors
-from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.subjects import SubjectAdmin
 from sessions_app.client_address import client_address
 from sessions_app.models import ActionKind, StaffAct
 
@@ -62,10 +62,14 @@ class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(StaffAct)
-class StaffActAdmin(KeysetAdmin):
+class StaffActAdmin(SubjectAdmin):
     """Acts, newest first."""
 
-    list_display = ("at", "actor_name", "action", "subject_kind", "subject_id", "address", "reason")
+    list_display = ("at", "actor_name", "action", "subject_kind", "subject", "address", "reason")
     list_filter = ("action", "subject_kind", "at")
     ordering = ("-id",)
     search_fields = ("actor_name", "=subject_id", "=address")
+    fields = (
+        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
+        "reason",
+    )  # fmt: skip
