@@ -108,14 +108,17 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
 
 
 def _rows_of(groups: list[tuple[Cause, Counter[date]]], today: date) -> Iterator[dict[str, Any]]:
-    week = [today - timedelta(days=age) for age in range(7)]
     for (tool, cause), numbers in groups:
         yield {
             "tool": tool,
             "cause": excerpt(cause),
-            "today": numbers[today],
-            "week": sum(numbers[day] for day in week),
-            "all": numbers.total(),
             "url": list_url("failure", tool=tool, cause=cause),
-            "today_url": list_url("failure", tool=tool, cause=cause, day__exact=today.isoformat()),
+            "counts": [_count_of(tool, cause, numbers, days, today) for days in (1, 7, DAYS)],
         }
+
+
+def _count_of(tool: str, cause: str, numbers: Counter[date], days: int, today: date) -> tuple[int, str]:
+    """Return the number of failures of a cause in the last days, and the URL of the list with these failures."""
+    first, end = today - timedelta(days=days - 1), today + timedelta(days=1)
+    url = list_url("failure", tool=tool, cause=cause, day__gte=first.isoformat(), day__lt=end.isoformat())
+    return sum(number for day, number in numbers.items() if day >= first), url
