@@ -4,7 +4,7 @@ import re
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, Request, expect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
@@ -89,6 +89,54 @@ def test_24_staff_follow_a_session_and_pause(chat: ChatPage, open_tab: OpenTab, 
     expect(events).to_have_count(4)
     audit.keyboard.press("ArrowLeft")
     expect(audit).to_have_url(re.compile(r"at=4#state"))
+
+
+REFUSED = "Not followed any more: you have signed out, or may not see this any more."
+
+
+def follow(tab: ChatPage, url: str, name: str) -> Locator:
+    """Open a page whose clock the test sets, and follow it. Return the button."""
+    tab.page.clock.install()
+    tab.page.goto(url)
+    button = tab.page.get_by_role("button", name=name)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    return button
+
+
+def expect_end(tab: ChatPage, button: Locator) -> None:
+    """Expect that the page says why it is not followed any more, and that it asks for nothing in the next minutes."""
+    expect(tab.page.locator("[data-followed]")).to_have_text(REFUSED)
+    expect(button).to_have_attribute("aria-pressed", "false")
+    asked: list[Request] = []
+    tab.page.on("request", lambda request: asked.append(request))
+    for _ in range(10):
+        tab.page.clock.fast_forward(20_000)
+    assert asked == []
+
+
+def test_pages_that_staff_follow_ask_no_more_after_the_sign_out(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(text=["One."]))
+    chat.send("First")
+    chat.wait_for_answer("One.")
+    chat.wait_until_idle()
+    session, jobs = open_tab(STAFF), open_tab(STAFF)
+    follow_session = follow(session, audit_url(chat), "Follow new events")
+    follow_jobs = follow(jobs, f"{chat.base_url}/admin/sessions_app/tooljob/", "Follow changes")
+    session.page.context.clear_cookies()
+    expect_end(session, follow_session)
+    expect_end(jobs, follow_jobs)
+
+
+def test_a_page_that_staff_follow_asks_no_more_without_the_right(chat: ChatPage, open_tab: OpenTab) -> None:
+    jobs = open_tab(STAFF)
+    button = follow(jobs, f"{chat.base_url}/admin/sessions_app/tooljob/", "Follow changes")
+    jobs.page.route("**/tooljob/", lambda route: route.fulfill(status=403))
+    expect_end(jobs, button)
+    assert [error for error in jobs.errors if "403" not in error] == []
+    jobs.errors.clear()
 
 
 def test_lists_of_sessions_and_what_they_have_do_not_scroll_sideways_on_a_laptop_with_the_sidebar_open(

@@ -1,14 +1,15 @@
 // Live refresh of a list, or of a row's page, while "Follow changes" is pressed and the page is visible.
 
+import { ask, isFollowing, toggle } from "./following.js";
+
 const SECONDS = 2;
 const LIST_PARTS = ["#live-rows", ".audit-pages"];
 const ROW_PARTS = [".breadcrumbs", "#content > h2", "#content-main"];
 const button = document.querySelector("[data-live]");
 
 async function load(address) {
-  const response = await fetch(address);
-  if (!response.ok) throw new Error(`${address} answered ${response.status}`); // the next tick tries again
-  return new DOMParser().parseFromString(await response.text(), "text/html");
+  const response = await ask(address);
+  return response && new DOMParser().parseFromString(await response.text(), "text/html");
 }
 
 const isSelecting = (part) => !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
@@ -25,12 +26,14 @@ function replace(part, fresh) {
 
 async function refreshList() {
   const page = await load(location.href);
+  if (!page) return;
   for (const selector of LIST_PARTS) replace(document.querySelector(selector), page.querySelector(selector));
 }
 
 /** Refresh the live fields, or the whole row when anything else has changed. */
 async function refreshRow() {
   const fields = await load(button.dataset.live);
+  if (!fields) return;
   const { version } = fields.querySelector("[data-version]").dataset;
   if (version !== button.dataset.version) return refreshWholeRow(version);
   for (const line of fields.querySelectorAll(".form-row")) {
@@ -41,6 +44,7 @@ async function refreshRow() {
 
 async function refreshWholeRow(version) {
   const page = await load(location.href);
+  if (!page) return;
   for (const selector of ROW_PARTS) replace(document.querySelector(selector), page.querySelector(selector));
   document.title = page.title;
   button.dataset.version = version;
@@ -50,8 +54,7 @@ async function refreshWholeRow(version) {
 
 async function tick() {
   try {
-    const isFollowing = !button.hidden && button.getAttribute("aria-pressed") === "true" && !document.hidden;
-    if (isFollowing) await (button.dataset.live ? refreshRow() : refreshList());
+    if (isFollowing()) await (button.dataset.live ? refreshRow() : refreshList());
   } finally {
     setTimeout(tick, SECONDS * 1000);
   }
@@ -59,8 +62,6 @@ async function tick() {
 
 if (button) {
   button.closest(".audit-tools").hidden = false;
-  button.addEventListener("click", () => {
-    button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") === "false"));
-  });
+  button.addEventListener("click", toggle);
   setTimeout(tick, SECONDS * 1000);
 }

@@ -1,5 +1,6 @@
 // Audit page of a session: opens the linked event, steps through the states by keys, copies ids, folds, follows.
 
+import { toggle } from "./following.js";
 import { checkLog } from "./integrity.js";
 import { follow } from "./tail.js";
 
@@ -46,7 +47,7 @@ function press(event) {
   if (!button) return;
   if (button.matches("[data-copy]")) copyId(button);
   else if (button.matches("[data-fold]")) foldInvocations(button);
-  else button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") === "false"));
+  else toggle();
 }
 
 function showButtons() {

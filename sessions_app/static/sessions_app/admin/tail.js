@@ -1,5 +1,7 @@
 // Live tail of a session's page: asks how far the log reaches, and replaces the parts of the page after a change.
 
+import { ask, isFollowing } from "./following.js";
+
 const SECONDS = 2;
 const PARTS = ["head", "timeline", "state", "files", "invocations", "jobs", "scheduled-tasks", "feedback"];
 const timeline = () => document.getElementById("timeline");
@@ -9,9 +11,9 @@ const button = () => document.querySelector("[data-follow]");
 export function follow(onNews) {
   if (!button()) return;
   setInterval(async () => {
-    if (document.hidden || button().getAttribute("aria-pressed") !== "true") return;
-    const response = await fetch(timeline().dataset.news);
-    if (!response.ok) return; // the next tick tries again
+    if (!isFollowing()) return;
+    const response = await ask(timeline().dataset.news);
+    if (!response) return;
     const { seq, status } = await response.json();
     const before = timeline().dataset;
     if (seq !== Number(before.seq) || (status ?? "") !== before.status) await takeNews(seq - Number(before.seq), onNews);
@@ -21,8 +23,8 @@ export function follow(onNews) {
 async function takeNews(count, onNews) {
   const address = new URL(location.href);
   address.searchParams.set("page", "last");
-  const response = await fetch(address);
-  if (!response.ok) return;
+  const response = await ask(address);
+  if (!response) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   copyOpenState(page);
   const follows = button().getAttribute("aria-pressed");
