@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Never
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
@@ -11,7 +11,7 @@ from django.contrib.admin.views.main import SEARCH_VAR
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import DateTimeField, Field, Model, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -115,14 +115,6 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         if may(request, Right.VIEW_TEXT):
             return list(names)
         return [shown for name in names if (shown := self.text_columns.get(name, name)) is not None]
-
-    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Never:
-        """Answer alike for a row that does not exist and for a row outside of the remits of the user.
-
-        Raises:
-            Http404: always.
-        """
-        raise Http404(f"There is no {opts.verbose_name} {object_id}.")
 
     def require_reading(self, request: HttpRequest) -> None:
         """Refuse a request that may not read the rows.

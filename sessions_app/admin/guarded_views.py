@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Never
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db import OperationalError, connection, transaction
-from django.http import HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from psycopg.errors import QueryCanceled
@@ -41,6 +41,14 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return UncountedChangeList
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Never:
+        """Answer alike for a row that does not exist and for a row outside of the remits of the user.
+
+        Raises:
+            Http404: always.
+        """
+        raise Http404(f"There is no {opts.verbose_name} {object_id}.")
 
     @property
     def urls(self) -> list[URLPattern]:
