@@ -90,6 +90,19 @@ def has_whole_app(request: HttpRequest, name: str) -> bool:
     return not remits or any(remit.app_name in ("", name) and remit.people_id is None for remit in remits)
 
 
+def has_some_whole_app(request: HttpRequest) -> bool:
+    """True when the remits of the user cover the sessions of all people in some app."""
+    remits = remits_of(request)
+    return not remits or any(remit.people_id is None for remit in remits)
+
+
+def sums_within_remits(request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Row]:
+    """Return rows that are sums over the people of an app, of those apps whose people the remits all cover."""
+    if not has_some_whole_app(request):
+        return rows.none()
+    return covered_rows(rows, [remit for remit in remits_of(request) if remit.people_id is None], (OF_APP,))
+
+
 def apps_within_remits(request: HttpRequest, names: Iterable[str]) -> list[str]:
     """Return those of the names of apps that the remits of the user cover; all without a remit."""
     remits = remits_of(request)

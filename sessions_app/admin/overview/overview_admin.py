@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -12,7 +13,7 @@ from django.utils.translation import gettext as _
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.overview.page import DAYS, load_overview
 from sessions_app.admin.page_context import page_context
-from sessions_app.admin.permissions import OF_APP
+from sessions_app.admin.permissions import sums_within_remits
 from sessions_app.models import DayFigure
 
 
@@ -20,12 +21,13 @@ from sessions_app.models import DayFigure
 class OverviewAdmin(ReadOnlyAdmin):
     """Today at a glance, and the last days."""
 
-    remit_paths = (OF_APP,)
-
     class Media:
         """Style sheet of the pages with figures."""
 
         css = {"all": ["sessions_app/admin/figures.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return sums_within_remits(request, super().get_queryset(request))
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -18,7 +18,13 @@ from django.utils.translation import gettext as _
 from sessions_app.admin.overview.costly_sessions import load_costly_sessions
 from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.overview.now import Tile, load_tiles
-from sessions_app.admin.permissions import OF_APP, OF_USER, remits_of, within_remits
+from sessions_app.admin.permissions import (
+    OF_USER,
+    has_some_whole_app,
+    remits_of,
+    sums_within_remits,
+    within_remits,
+)
 from sessions_app.conf import conf
 from sessions_app.figures.buckets import percentile
 from sessions_app.figures.days import DayAmounts, load_days, local_day
@@ -33,7 +39,11 @@ MAX_SERIES = 5
 
 @dataclass(frozen=True)
 class Overview:
-    """Numbers of today, of work that is open, and of the last days."""
+    """Numbers of today, of work that is open, and of the last days.
+
+    Attributes:
+        shows_days: False when the user may see no sum over the people of an app, and so no figure of a day.
+    """
 
     tiles: list[Tile]
     outcomes: list[Tile]
@@ -44,12 +54,13 @@ class Overview:
     people: list[dict[str, Any]]
     plots: list[tuple[str, SafeString]]
     counts_people: bool
+    shows_days: bool
     days: list[dict[str, Any]]
 
 
 def load_overview(request: HttpRequest) -> Overview:
     """Load the figures that the remits of the user cover."""
-    figures = within_remits(request, DayFigure.objects.all(), OF_APP)
+    figures = sums_within_remits(request, DayFigure.objects.all())
     last = local_day()
     links = OverviewLinks(request)
     days = load_days(figures, last, DAYS)
@@ -65,6 +76,7 @@ def load_overview(request: HttpRequest) -> Overview:
         people=_people(request, last, links),
         plots=_plots(days),
         counts_people=counts_people,
+        shows_days=has_some_whole_app(request),
         days=[_day_row(day, amounts, links) for day, amounts in reversed(days.items())],
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from sessions_app.models import (
@@ -183,6 +184,24 @@ def test_the_overview_has_the_apps_of_the_remit_only(staff: Client, person: User
     assert tile(html, "Tokens")[0] == "7" and "pilot" not in html
     assert "Active people" not in html and "<th>People</th>" not in html
     assert "<td>5</td>" not in html
+
+
+def test_sums_over_all_people_are_not_shown_to_staff_whose_remits_have_some_people(staff: Client) -> None:
+    group, customers = Group.objects.create(name="Shop"), Group.objects.create(name="Customers")
+    User.objects.get(username="staff").groups.add(group)
+    Remit.objects.create(group=group, app_name="shop", people=customers)
+    add(DayMetric.TOKENS, 7777, "clerk", app="shop")
+    add(DayMetric.TOKENS, 333, "pilot", app="travel")
+    add(DayMetric.FAILURES, 5, "refund", app="shop")
+    figure = reverse("admin:sessions_app_dayfigure_change", args=[DayFigure.objects.earliest("pk").pk])
+    html = read(staff, list_url("dayfigure"))
+    assert not any(word in html for word in ("7,777", "333", "clerk", "pilot", "refund", "Tokens and cost"))
+    assert "your remits have some people only" in html and tile(html, "Running now")[0] == "0"
+    assert staff.get(figure).status_code == 404
+    Remit.objects.create(group=group, app_name="travel")
+    html = read(staff, list_url("dayfigure"))
+    assert tile(html, "Tokens")[0] == "333" and "clerk" not in html
+    assert staff.get(figure).status_code == 404
 
 
 def test_names_of_agents_and_tools_are_inert_in_tables_and_plots(staff: Client) -> None:
