@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from runtime import types
-from runtime.errors import EvaluationError
+from runtime.errors import EvaluationError, ModelError
 from runtime.evaluation.eval_metrics import JudgeModelOptions
 from runtime.evaluation.texts import text_of
 from runtime.models.llm_request import LlmRequest
@@ -54,7 +54,9 @@ class Judge:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(sample()) for _ in range(self._options.num_samples)]
         except ExceptionGroup as failures:
-            raise failures.exceptions[0] from failures
+            first = failures.exceptions[0]
+            # The group in place of the cause would hide the words of the model.
+            raise first from first.__cause__ or first.__context__
         found = [verdict for task in tasks if (verdict := task.result()) is not None]
         if not found:
             raise EvaluationError(
@@ -73,10 +75,10 @@ class Judge:
         answer = ""
         async with aclosing(ask(self._model, request, stream=False)) as responses:
             async for response in responses:
-                if response.error_code:
+                if code := response.error_code:
                     raise EvaluationError(
-                        f"The judge model {self._options.judge_model!r} could not answer: {response.error_code}."
-                    )
+                        f"The judge model {self._options.judge_model!r} could not answer: {code}."
+                    ) from ModelError(code, response.error_message or "", response.error_detail or "")
                 answer += text_of(response.content)
         return answer
 

@@ -20,6 +20,7 @@ from runtime.errors import EvaluationError
 from runtime.evaluation.eval_case import EvalCase, SessionInput
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
+from runtime.models import LLMRegistry, LlmResponse
 from sessions_app import celery_dispatch, tasks
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
@@ -271,6 +272,20 @@ def test_a_judge_that_cannot_answer_breaks_the_case_and_what_was_said_is_kept(se
     assert row.status == CaseStatus.BROKEN and "judge model 'demo'" in row.error
     assert len(row.actual) == 1
     assert [one["metric"] for one in row.results] == ["response_match_score"]
+
+
+def test_the_words_of_a_judge_that_fails_are_among_the_details_of_the_error(
+    sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = LlmResponse(
+        error_code="RESOURCE_EXHAUSTED", error_message="Busy.", error_detail="Quota 7 is used."
+    )
+    monkeypatch.setattr(LLMRegistry, "new_llm", lambda name: ScriptedModel(turns=[failure]))
+    criterion = {"threshold": 0.5, "judge_model_options": {"judge_model": "judge", "num_samples": 1}}
+    config = EvalConfig.model_validate({"criteria": {"final_response_match_v2": criterion}})
+    row = run_all(begin(case_of("words", "Hello", "Hello"), config=config)).cases.get()
+    assert row.error == "The judge model 'judge' could not answer: RESOURCE_EXHAUSTED."
+    assert "Quota 7 is used." in row.error_detail
 
 
 def recorded(session: Session) -> EvalCase:
