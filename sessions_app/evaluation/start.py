@@ -52,7 +52,7 @@ def start_evaluation(app_name: str, eval_set: EvalSet, config: EvalConfig) -> Ev
             set_id=eval_set.eval_set_id,
             config=as_values(config),
             case_count=len(cases),
-            previous=runs.filter(finished_at__isnull=False, cancelled=0).order_by("-finished_at").first(),
+            previous=runs.completed().first(),
         )
         rows = EvaluatedCase.objects.bulk_create(
             EvaluatedCase(

@@ -18,6 +18,10 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
         """Return the evaluations with cases that have not ended."""
         return self.filter(finished_at__isnull=True)
 
+    def completed(self) -> EvaluationQuerySet:
+        """Return the evaluations that have ended without a cancelled case, the last one first."""
+        return self.filter(finished_at__isnull=False, cancelled=0).order_by("-finished_at")
+
 
 class Evaluation(models.Model):
     """One run of an app against an eval set.

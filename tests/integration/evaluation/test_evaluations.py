@@ -348,6 +348,20 @@ def test_the_housekeeping_keeps_the_newest_runs_of_each_set(
     assert EvaluatedCase.objects.count() == 3
 
 
+def test_the_housekeeping_keeps_the_run_that_the_next_one_is_compared_with(
+    sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "KEPT_RUNS", 2)
+    for _ in range(2):
+        last = run_all(begin(RIGHT))
+    cancelled = [begin(RIGHT) for _ in range(3)]
+    for evaluation in cancelled:
+        cancel_evaluation(evaluation.pk)
+    retention.delete_old_evaluations()
+    assert set(Evaluation.objects.all()) == {last, *cancelled[1:]}
+    assert begin(RIGHT).previous == last
+
+
 def test_hostile_texts_and_values_are_stored(sent: list[int]) -> None:
     text = "a\0b \ud800 \u202e <script> " + "x" * 1_000_000
     case = case_of("items", text, text, session_input=None)
