@@ -130,7 +130,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         except AdkError as error:
             messages.error(request, str(error))
         else:
-            self.log_act(request, ActionKind.ANSWER, row, reason)
+            # The row is gone with the answer: auditors find the call on the page of its session.
+            self.log_act(request, ActionKind.ANSWER, row.session, reason)
             done = DONE[answer] if isinstance(answer, bool) else _("Answered: %(effect)s")
             messages.success(request, done % {"effect": row.effect})
         return HttpResponseRedirect(self._inbox)

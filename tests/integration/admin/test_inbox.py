@@ -150,6 +150,10 @@ def test_staff_approve_a_call_once_with_a_reason_and_the_chat_says_who(
         "It is fair",
         "127.0.0.1",
     )
+    finance.user_permissions.add(*Permission.objects.filter(codename__in=("view_staffact", "view_session")))
+    acts = client.get(reverse("admin:sessions_app_staffact_changelist")).content.decode()
+    session_page = reverse("admin:sessions_app_session_change", args=[row.session_id])
+    assert f'<a href="{session_page}"><bdi>The lamp is broken</bdi></a>' in acts
     assert "This was approved already by grace." in told(decide(client, row, "no"))
     assert "waits for nobody" in told(client.get(page_of(row), follow=True))
     assert REFUNDED == [7] and StaffAct.objects.count() == 1
