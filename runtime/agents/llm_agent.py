@@ -57,7 +57,7 @@ class LlmAgent(BaseAgent):
         include_contents: `none` sends only the events since the latest message to the agent (contract Q11).
         input_schema: arguments of this agent when it is used as a tool.
         output_schema: schema of the final response, as JSON: a pydantic model, a type such as `list[Model]`, a
-            `types.Schema` or a dict with a schema. Can be combined with tools and transfer (`engine.output`).
+            `types.Schema`, its dict form or a JSON schema. Can be combined with tools and transfer (`engine.output`).
         output_key: state key that the response is written to (contract A4).
         planner: makes the model plan before it acts.
         code_executor: runs the code blocks of the model's answers, or lets the provider run them.

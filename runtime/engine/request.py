@@ -79,7 +79,7 @@ def _require_output_schema(
         return []
     if has_tools and not model.capabilities.schema_with_tools:
         return [SetModelResponseTool(schema)]
-    request.set_output_schema(schema.given)
+    request.set_output_schema(schema.requested)
     return []
 
 

@@ -11,9 +11,10 @@ from pydantic_core import CoreSchema, core_schema
 
 from runtime import types
 from runtime.errors import ConfigurationError
-from runtime.tools.schema import adapter_of, schema_of
+from runtime.tools.schema import adapter_of, schema_of, schema_of_json
 
 _FENCE = "```"
+_JSON_SCHEMA_KEYS = {"$defs", "$ref", "$schema"}
 _LANGUAGE = re.compile(r"^(json|\w+(?=\n))", re.IGNORECASE)
 
 
@@ -21,7 +22,8 @@ class OutputSchema:
     """Validates an agent's final response.
 
     Args:
-        given: a pydantic model, a dataclass, a type such as `list[Model]`, a `types.Schema`, or its dict form.
+        given: a pydantic model, a dataclass, a type such as `list[Model]`, a `types.Schema`, its dict form, or a JSON
+            schema with `$defs`, `$ref` or `$schema`.
         owner: the owner of the schema, named in error messages.
 
     Raises:
@@ -42,6 +44,11 @@ class OutputSchema:
             ConfigurationError: the type cannot be described to a model.
         """
         return self._declared or schema_of(self._adapter, self._owner)
+
+    @property
+    def requested(self) -> types.SchemaUnion:
+        """The schema as a request asks for it, without references and apart from the author's own dict."""
+        return self._declared or self.given
 
     def read(self, value: object) -> Any:
         """Validate a value and return it as JSON values; a pydantic model becomes a dict without its None fields.
@@ -74,6 +81,8 @@ def _without_code_fence(text: str) -> str:
 def _as_schema(given: dict[str, Any] | types.Schema, owner: str) -> types.Schema:
     if isinstance(given, types.Schema):
         return given
+    if not _JSON_SCHEMA_KEYS.isdisjoint(given):
+        return schema_of_json(given, owner)
     try:
         return types.Schema.model_validate(given)
     except ValidationError as error:
@@ -81,7 +90,7 @@ def _as_schema(given: dict[str, Any] | types.Schema, owner: str) -> types.Schema
         place = ".".join(map(str, problem["loc"]))
         raise ConfigurationError(
             f"{owner} has a dict as output_schema that is not a valid types.Schema: {place}: {problem['msg']}. "
-            "Write it with the fields of types.Schema, or give a pydantic model."
+            "Write it with the fields of types.Schema, or give a JSON schema with `$schema` or a pydantic model."
         ) from error
 
 

@@ -78,7 +78,19 @@ def schema_of(adapter: TypeAdapter[Any], owner: str, **overrides: Any) -> types.
         node = adapter.json_schema(schema_generator=_JsonSchema)
     except PydanticUserError as error:
         raise _unsupported_type(owner, error) from error
-    return _SchemaConverter(node.pop("$defs", {}), owner).convert({**node, **overrides}, ())
+    return schema_of_json({**node, **overrides}, owner)
+
+
+def schema_of_json(json_schema: Node, owner: str) -> types.Schema:
+    """Return the subset of a JSON schema that models accept.
+
+    Raises:
+        ConfigurationError: a reference leads to no definition of the schema, or an enumeration holds an object or a
+            list. The message names the `owner` of the schema.
+    """
+    definitions = json_schema.get("$defs", {})
+    root = {key: value for key, value in json_schema.items() if key != "$defs"}
+    return _SchemaConverter(definitions, owner).convert(root, ())
 
 
 def _unsupported_type(
@@ -108,10 +120,16 @@ class _SchemaConverter:
             return self._choice(node, node["enum"], path)
         if "type" not in node:
             return self._union(node, _ANYTHING, path)
+        if isinstance(node["type"], list):
+            return self._union(node, [{**node, "type": kind} for kind in node["type"]], path)
         return self._plain(node, path)
 
     def _reference(self, node: Node, path: tuple[str, ...]) -> types.Schema:
         name = node["$ref"].removeprefix("#/$defs/")
+        if name not in self._definitions:
+            raise ConfigurationError(
+                f"{self._owner} has a schema with the reference {node['$ref']!r}, which names nothing in its `$defs`."
+            )
         definition = self._definitions[name]
         beside = {key: value for key, value in node.items() if key != "$ref"}
         if name in path:

@@ -116,6 +116,8 @@ class Outcome:
         }
         for name in CONFIG:
             fields[name] = self._plain(getattr(config, name, None))
+        if isinstance(fields["response_schema"], dict):
+            fields["response_schema"] = comparable_schema(fields["response_schema"])
         self._requests.append(self._new_since_last_request(_without_empty(fields)))
 
     def _new_since_last_request(self, fields: Json) -> Json:

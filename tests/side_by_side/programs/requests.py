@@ -167,6 +167,19 @@ async def a_list_as_an_output_schema(world: World) -> None:
 
 
 @program
+async def a_json_schema_with_references_as_an_output_schema(world: World) -> None:
+    schema = {
+        "$defs": {
+            "City": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        },
+        "type": "array",
+        "items": {"$ref": "#/$defs/City"},
+    }
+    answer = '[{"name": "Paris"}]'
+    await world.play(clerk(world, answer, output_schema=schema, output_key="cities"), "France?")
+
+
+@program
 async def an_output_key(world: World) -> None:
     await world.play(clerk(world, "One.", "Two.", output_key="said"), "First", "Second")
 

@@ -39,6 +39,23 @@ ITEM_SCHEMA = types.Schema(
     required=["name", "price"],
 )
 
+INVOICE_SCHEMA = {
+    "$defs": {
+        "Line": {"type": "object", "properties": {"item": {"type": "string"}, "count": {"type": ["integer", "null"]}},
+                 "required": ["item"]},
+        "Kind": {"enum": ["bill", "credit"], "type": "string"},
+        "Node": {"type": "object", "properties": {"below": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}},
+    },
+    "type": "object",
+    "properties": {
+        "kind": {"$ref": "#/$defs/Kind"},
+        "lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}},
+        "tree": {"$ref": "#/$defs/Node"},
+        "version": {"const": "1"},
+    },
+    "required": ["kind", "lines"],
+}  # fmt: skip
+
 
 def read(given: Any, text: str) -> Any:
     return OutputSchema(given, "Agent 'clerk'").read_json(text)
@@ -62,6 +79,13 @@ def read(given: Any, text: str) -> Any:
         ({"type": "object", "properties": {"a": {"type": "boolean"}}}, '{"a": true}', {"a": True}),
         ({"type": "OBJECT"}, '{"any": [1]}', {"any": [1]}),
         ({"type": "ARRAY"}, "[1, null]", [1, None]),
+        (INVOICE_SCHEMA, '{"kind": "bill", "lines": [{"item": "a", "count": 2}]}',
+         {"kind": "bill", "lines": [{"item": "a", "count": 2}]}),
+        (INVOICE_SCHEMA, '{"kind": "bill", "lines": [{"item": "a", "count": null}]}',
+         {"kind": "bill", "lines": [{"item": "a"}]}),
+        (INVOICE_SCHEMA, '{"kind": "bill", "lines": [], "tree": {"below": [{"below": [{"below": []}]}]}}',
+         {"kind": "bill", "lines": [], "tree": {"below": [{"below": [{"below": []}]}]}}),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "integer"}}}, "3", 3),
     ],
 )  # fmt: skip
 def test_a4_text_that_follows_the_schema_is_read_as_json_values(given: Any, text: str, value: Any) -> None:
@@ -85,6 +109,9 @@ def test_a4_text_that_follows_the_schema_is_read_as_json_values(given: Any, text
         ({"type": "STRING", "pattern": "^a+$"}, '"b"'),
         ({"type": "INTEGER", "maximum": 3}, "4"),
         ({"type": "NULL"}, "0"),
+        (INVOICE_SCHEMA, '{"kind": "gift", "lines": []}'),
+        (INVOICE_SCHEMA, '{"kind": "bill", "lines": [{"count": 2}]}'),
+        (INVOICE_SCHEMA, '{"kind": "bill", "lines": [], "version": "2"}'),
     ],
 )
 def test_a4_text_that_does_not_follow_the_schema_is_refused(given: Any, text: str) -> None:
@@ -95,6 +122,13 @@ def test_a4_text_that_does_not_follow_the_schema_is_refused(given: Any, text: st
 def test_a4_a_dict_that_is_not_a_schema_is_refused_at_construction() -> None:
     with pytest.raises(ValueError, match=r"Agent 'clerk'.*types\.Schema"):
         LlmAgent(name="clerk", output_schema={"type": "OBJECT", "fields": {}})
+
+
+def test_a4_a_json_schema_with_a_reference_to_nothing_is_refused_at_construction() -> None:
+    with pytest.raises(ValueError, match=r"Agent 'clerk'.*'#/\$defs/Line', which names nothing"):
+        LlmAgent(
+            name="clerk", output_schema={"type": "array", "items": {"$ref": "#/$defs/Line"}, "$defs": {}}
+        )
 
 
 def test_a4_a_type_unknown_to_pydantic_is_refused_at_construction() -> None:
