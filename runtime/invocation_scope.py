@@ -30,6 +30,7 @@ class InvocationScope:
         credentials: credentials given with the message, by credential key (contract T8). They exist only here, not
             in the state, which templates and child sessions read, and not in events.
         known_allowances: allowances of the session, with the number of events that they were found in.
+        toolset_tools: each toolset that was asked for its tools, with its answer, by the toolset's `id`.
         credential_lock: held while a credential is exchanged for a token: most codes can be exchanged only once.
     """
 
@@ -42,6 +43,7 @@ class InvocationScope:
     own_state: dict[str, Any] = field(default_factory=dict, repr=False)
     credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
     known_allowances: tuple[int, Allowances] | None = field(default=None, repr=False)
+    toolset_tools: dict[int, tuple[object, list[Any]]] = field(default_factory=dict, repr=False)
     credential_lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:

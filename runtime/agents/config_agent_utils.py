@@ -166,7 +166,7 @@ class _ConfigFile:
         if inspect.isclass(tool) and issubclass(tool, BaseTool | BaseToolset):
             if issubclass(tool, AgentTool) and "agent" in args:
                 args["agent"] = self._agent(args["agent"])
-            return tool(**args)
+            return tool.from_config(ToolArgsConfig(**args), str(self._path))
         if not (callable(tool) or isinstance(tool, BaseTool | BaseToolset)):
             raise ConfigurationError(f"{config.name!r} is a {type(tool).__name__}, not a tool.")
         return tool(ToolArgsConfig(**args)) if args else tool

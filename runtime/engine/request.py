@@ -11,7 +11,7 @@ from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.referenced_artifacts import load_references
-from runtime.engine.tools import resolve_tools
+from runtime.engine.tools import resolve_sources
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.run_config import RunConfig
@@ -37,10 +37,10 @@ class BuiltRequest(NamedTuple):
 async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm) -> BuiltRequest:
     """Return a new request with configuration, instructions, contents and tools.
 
-    Later changes come only from public extension points: each tool's `process_llm_request` in the order of
-    `agent.tools`, then the `before_model` hooks of the plugins and of the agent.
+    Later changes come only from public extension points: the `process_llm_request` of each tool and toolset in the
+    order of `agent.tools`, then the `before_model` hooks of the plugins and of the agent.
     """
-    tools = await resolve_tools(agent, ctx)
+    sources = await resolve_sources(agent, ctx)
     last_seq = ctx.session.last_seq or len(ctx.session.events)
     contents, with_files = await build_contents(agent, ctx)
     position = _position_of_input_context(contents, ctx)  # Before files are loaded: they change the message.
@@ -59,8 +59,9 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
         ReadonlyContext(ctx), request
     ):
         request.append_instructions([planning_instruction])
-    for tool in [*tools, *_require_output_schema(agent, model, request, has_tools=bool(tools))]:
-        await tool.process_llm_request(tool_context=Context(ctx), llm_request=request)
+    has_tools = any(isinstance(source, BaseTool) for source in sources)
+    for source in [*sources, *_require_output_schema(agent, model, request, has_tools=has_tools)]:
+        await source.process_llm_request(tool_context=Context(ctx), llm_request=request)
     request.contents = instructions.insert_into(request.contents)
     return BuiltRequest(request, loaded, last_seq)
 

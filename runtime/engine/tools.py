@@ -18,21 +18,33 @@ async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list
 
     An agent's own tool that is called `transfer_to_agent` takes the place of the built-in one.
     """
-    tools = await tools_of_sources(agent.canonical_tool_sources, ReadonlyContext(ctx))
+    return _tools_in(await resolve_sources(agent, ctx))
+
+
+async def resolve_sources(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool | BaseToolset]:
+    """Return the tools of `resolve_tools`, and each toolset before its own tools."""
+    sources = await _with_tools(agent.canonical_tool_sources, ReadonlyContext(ctx))
     targets = transfer_targets(agent)
-    if targets and all(tool.name != transfer_to_agent.__name__ for tool in tools):
-        return [TransferToAgentTool([target.name for target in targets]), *tools]
-    return tools
+    if targets and all(tool.name != transfer_to_agent.__name__ for tool in _tools_in(sources)):
+        return [TransferToAgentTool([target.name for target in targets]), *sources]
+    return sources
 
 
 async def tools_of_sources(
     sources: Sequence[BaseTool | BaseToolset], readonly: ReadonlyContext | None
 ) -> list[BaseTool]:
     """Return the tools and those of the toolsets, in this order; toolsets are queried concurrently."""
+    return _tools_in(await _with_tools(sources, readonly))
+
+
+async def _with_tools(
+    sources: Sequence[BaseTool | BaseToolset], readonly: ReadonlyContext | None
+) -> list[BaseTool | BaseToolset]:
     toolsets = [source for source in sources if isinstance(source, BaseToolset)]
     provided = await asyncio.gather(*(toolset.get_tools_with_prefix(readonly) for toolset in toolsets))
     by_toolset = {id(toolset): tools for toolset, tools in zip(toolsets, provided, strict=True)}
-    tools: list[BaseTool] = []
-    for source in sources:
-        tools += by_toolset[id(source)] if isinstance(source, BaseToolset) else [source]
-    return tools
+    return [found for source in sources for found in (source, *by_toolset.get(id(source), ()))]
+
+
+def _tools_in(sources: Sequence[BaseTool | BaseToolset]) -> list[BaseTool]:
+    return [source for source in sources if isinstance(source, BaseTool)]

@@ -7,6 +7,7 @@ from typing import Any
 from runtime import types
 from runtime.context import Context
 from runtime.models.llm_request import LlmRequest
+from runtime.tools.tool_configs import ToolArgsConfig
 from runtime.tools.tool_result import ToolError
 
 
@@ -45,6 +46,14 @@ class BaseTool:
         self.description = description
         self.is_long_running = is_long_running
         self.custom_metadata = custom_metadata
+
+    @classmethod
+    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> BaseTool:
+        """Return the tool that the `args` in an agent's YAML file, at the given path, describe.
+
+        By default they are the arguments of the class.
+        """
+        return cls(**dict(config))
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         """Return the declaration for the model; None for a tool that the model does not call."""

@@ -7,9 +7,11 @@ import copy
 from typing import Protocol
 
 from runtime import types
-from runtime.context import ReadonlyContext
+from runtime.context import Context, ReadonlyContext
 from runtime.models.base_llm import SetupProblem
+from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.tool_configs import ToolArgsConfig
 
 
 class ToolPredicate(Protocol):
@@ -36,20 +38,31 @@ class BaseToolset(abc.ABC):
         self.tool_filter = tool_filter
         self.tool_name_prefix = tool_name_prefix
 
+    @classmethod
+    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> BaseToolset:
+        """Return the toolset that an agent's YAML file describes, as `BaseTool.from_config` does."""
+        return cls(**dict(config))
+
     @abc.abstractmethod
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools available in this invocation."""
+        """Return the tools available in this invocation. Asked once in an invocation."""
 
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools that pass the filter, under their prefixed names. Agents call this method.
+        """Return the tools that pass the filter, under their prefixed names. Agents call this method at each step.
 
-        Prefixed tools are copies; the toolset's own tools are not changed (contract Q14).
+        A predicate is asked at each step, and may follow the state. Prefixed tools are copies; the toolset's own tools
+        are not changed (contract Q14).
         """
-        tools = await self.get_tools(readonly_context)
+        tools = await self._tools_of_invocation(readonly_context)
         offered = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
         if not self.tool_name_prefix:
             return offered
         return [_renamed(tool, f"{self.tool_name_prefix}_{tool.name}") for tool in offered]
+
+    async def process_llm_request(  # noqa: B027  # most toolsets leave the request to their tools
+        self, *, tool_context: Context, llm_request: LlmRequest
+    ) -> None:
+        """Change the request before each model call, and before the toolset's own tools do; by default, do nothing."""
 
     def setup_problems(self) -> list[SetupProblem]:
         """Return the reasons why the tools cannot be used, such as a server that is not allowed."""
@@ -57,6 +70,15 @@ class BaseToolset(abc.ABC):
 
     async def close(self) -> None:  # noqa: B027  # most toolsets hold nothing open
         """Release connections and processes; called once, when the Runner is closed."""
+
+    async def _tools_of_invocation(self, readonly_context: ReadonlyContext | None) -> list[BaseTool]:
+        if readonly_context is None:
+            return await self.get_tools()
+        known = readonly_context.invocation.scope.toolset_tools
+        if id(self) not in known:
+            # The toolset is kept beside its tools, so that no other object gets its id.
+            known[id(self)] = (self, await self.get_tools(readonly_context))
+        return known[id(self)][1]
 
     def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
         if self.tool_filter is None:

@@ -78,6 +78,14 @@ class ToolsetAsJobs(BaseToolset):
         tools = await self.toolset.get_tools_with_prefix(readonly_context)
         return [ToolAsJob(tool, self.policy) if can_run_in_job(tool) else tool for tool in tools]
 
+    async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """Return the tools as `get_tools` does: the toolset itself remembers them for the invocation."""
+        return await self.get_tools(readonly_context)
+
+    async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Let the toolset change the request."""
+        await self.toolset.process_llm_request(tool_context=tool_context, llm_request=llm_request)
+
     def setup_problems(self) -> list[SetupProblem]:
         """Return the problems of the toolset."""
         return self.toolset.setup_problems()

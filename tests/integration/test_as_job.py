@@ -15,8 +15,18 @@ from django.utils import timezone
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError
-from runtime.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext, google_search
+from runtime.models import LlmRequest
+from runtime.tools import (
+    AgentTool,
+    BaseTool,
+    BaseToolset,
+    FunctionTool,
+    LongRunningFunctionTool,
+    ToolContext,
+    google_search,
+)
 from runtime.tools.mcp_tool import McpToolset
 from runtime.tools.openapi_tool import OpenAPIToolset
 from sessions_app import agent_registry
@@ -59,6 +69,16 @@ def cancelled_by(tool_name: str, **kwargs: object) -> Any:
             os.kill(os.getpid(), signal.SIGUSR1)
 
     return cancel
+
+
+class Labels(BaseToolset):
+    """Toolset that tells the model about its labels."""
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        return [FunctionTool(make_label)]
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        llm_request.append_instructions(["Labels are blue."])
 
 
 @pytest.fixture
@@ -251,6 +271,15 @@ def test_a_service_that_cannot_be_reached_is_asked_again(
     job.refresh_from_db()
     assert (job.status, job.error) == (JobStatus.FAILED, "The job failed.")
     assert "The request failed" in job.error_detail
+
+
+def test_a_toolset_as_jobs_still_changes_the_request(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = offer(monkeypatch, as_job(Labels()))
+    model.turns = ["Hello."]
+    talk(person, "reports", "hello")
+    [request] = model.requests
+    assert "Labels are blue." in str(request.config.system_instruction)
+    assert list(request.tools_dict) == ["make_label"]
 
 
 def test_the_model_sees_the_image_of_an_mcp_tool(person: User, site_with_server: ScriptedModel) -> None:

@@ -48,7 +48,7 @@ _RESERVED_PREFIX = "adk_"
 
 
 class McpToolset(BaseToolset):
-    """The tools of an MCP server, listed before each model call and sorted by name.
+    """The tools of an MCP server, listed once in an invocation and sorted by name.
 
     The connection is shared by all invocations and toolsets of the process and event loop that have the same
     parameters and headers. It is opened at the first use, and again when the server was restarted. `close` closes it.

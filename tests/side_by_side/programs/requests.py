@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.agents.readonly_context import ReadonlyContext
 from runtime.examples import BaseExampleProvider, Example
+from runtime.models import LlmRequest
 from runtime.planners import BuiltInPlanner, PlanReActPlanner
-from runtime.tools import BaseTool, ExampleTool, FunctionTool, google_search, url_context
+from runtime.tools import BaseTool, ExampleTool, FunctionTool, ToolContext, google_search, url_context
 from runtime.tools.base_toolset import BaseToolset
 from tests.side_by_side.program import program
 from tests.side_by_side.world import Turn, World, call, content_of
@@ -261,9 +262,38 @@ class Shelf(BaseToolset):
         """Nothing to close."""
 
 
+class CountingShelf(Shelf):
+    """Shelf that counts how often it is asked, and adds to the request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        self.asked += 1
+        return await super().get_tools(readonly_context)
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        llm_request.append_instructions([f"«{tool_context.agent_name} knows a shelf.»"])
+
+
 @program
 async def a_toolset(world: World) -> None:
     await world.play(clerk(world, call("stock", item="lamp"), "3", tools=[Shelf()]), "Go")
+
+
+@program
+async def a_toolset_is_asked_once_in_an_invocation(world: World) -> None:
+    shelf = CountingShelf()
+    turns: list[Turn] = [call("stock", item="lamp"), call("price", item="lamp"), "3", "Bye."]
+    await world.play(clerk(world, *turns, tools=[shelf]), "Go", "Stop")
+    world.note(asked=shelf.asked)
+
+
+@program
+async def a_toolset_that_changes_the_request_before_its_tools_do(world: World) -> None:
+    tools = [ExampleTool([Example(input=content_of("user", "«a»"), output=[content_of("model", "«b»")])])]
+    await world.play(clerk(world, "3", tools=[CountingShelf(), *tools]), "Go")
 
 
 @program

@@ -65,6 +65,14 @@ def make_tool(args: ToolArgsConfig) -> BaseTool:
     return FunctionTool(stock)
 
 
+class Counter(BaseTool):
+    """Reads its arguments from a file in its own way."""
+
+    @classmethod
+    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> BaseTool:
+        return cls(name="counter", description=f"{Path(config_abs_path).name} {dict(config)}")
+
+
 def note(callback_context: CallbackContext) -> None:
     callback_context.state["noted"] = True
 
@@ -92,6 +100,8 @@ async def test_an_agent_from_a_file_answers_with_its_tools_and_callbacks(tmp_pat
               - google_search
               - name: {HERE}.make_tool
                 args: {{count: 7}}
+              - name: {HERE}.Counter
+                args: {{shelf: 3}}
             before_agent_callbacks:
               - name: {HERE}.note
             output_schema: null
@@ -106,6 +116,8 @@ async def test_an_agent_from_a_file_answers_with_its_tools_and_callbacks(tmp_pat
     assert (await conversation.session()).state["noted"] is True
     made = agent.tools[2]
     assert isinstance(made, FunctionTool) and made.func() == 7
+    counter = agent.tools[3]
+    assert isinstance(counter, Counter) and counter.description == "root.yaml {'shelf': 3}"
 
 
 def test_workflow_agents_take_sub_agents_from_files_and_from_code(tmp_path: Path) -> None:

@@ -83,6 +83,18 @@ async def test_a_predicate_filters_with_the_context(context: Context) -> None:
     assert await shop.get_tools_with_prefix() == []
 
 
+async def test_a_predicate_follows_the_state_while_the_tools_are_asked_for_once(context: Context) -> None:
+    def while_open(tool: BaseTool, readonly_context: ReadonlyContext | None = None) -> bool:
+        return readonly_context is not None and "closed" not in readonly_context.state
+
+    shop = Shop(tool_filter=while_open)
+    assert len(await shop.get_tools_with_prefix(context)) == 2
+    shop.tools = []
+    assert len(await shop.get_tools_with_prefix(context)) == 2
+    context.state["closed"] = True
+    assert await shop.get_tools_with_prefix(context) == []
+
+
 async def test_the_default_close_does_nothing() -> None:
     shop = Shop()
     await shop.close()
