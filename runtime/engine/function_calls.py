@@ -170,6 +170,7 @@ async def run_call(
     if result is None or (tool.is_long_running and not result):
         result = _pending_response(context.actions, tool, is_rerun=call.id in confirmations)
     if tool.is_long_running and result is None:
+        context.actions.skip_summarization = None  # Nothing to sum up: the event would say nothing else.
         return CallResult(call, context.actions, None)
     display_text = tool.display_text(result) if context.actions.skip_summarization else None
     response = as_response(tool.name, result)

@@ -7,6 +7,7 @@ from typing import Any
 from runtime.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from runtime.apps import App, ResumabilityConfig
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext
+from runtime.tools.get_user_choice_tool import get_user_choice_tool
 from tests.side_by_side.program import differing_program, program
 from tests.side_by_side.world import APP, Turn, World, answer, call
 
@@ -20,6 +21,11 @@ def order(item: str) -> dict[str, Any]:
 
 def order_silently(item: str) -> None:
     """«Order silently.»"""
+
+
+def note_silently(item: str, tool_context: ToolContext) -> None:
+    """«Note silently.»"""
+    tool_context.state["noted"] = item
 
 
 def price(item: str) -> dict[str, Any]:
@@ -60,6 +66,24 @@ async def a_call_with_a_first_result(world: World) -> None:
 @program
 async def a_call_without_a_first_result(world: World) -> None:
     await world.play(clerk(world, call("order_silently", item="lamp"), "Never said."), "Go")
+
+
+@program
+async def a_choice_of_the_person(world: World) -> None:
+    tools = [get_user_choice_tool]
+    await world.play(clerk(world, call("get_user_choice", options=["a", "b"]), "Never.", tools=tools), "Go")
+
+
+@differing_program("A long-running call without a first result ends the turn")
+async def a_choice_beside_another_call(world: World) -> None:
+    both = [call("get_user_choice", options=["a", "b"]), call("price", item="lamp")]
+    await world.play(clerk(world, both, "Never.", tools=[get_user_choice_tool, price]), "Go")
+
+
+@differing_program("The state that a long-running call without a first result")
+async def a_silent_call_that_changes_the_state(world: World) -> None:
+    tools = [LongRunningFunctionTool(note_silently)]
+    await world.play(clerk(world, call("note_silently", item="lamp"), "Never.", tools=tools), "Go")
 
 
 @differing_program("The answer to a long-running call", only_in=("invocation",))
