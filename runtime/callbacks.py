@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 T = TypeVar("T")
 Callback = Callable[..., T | Awaitable[T | None] | None]
 Callbacks = Callback[T] | list[Callback[T]] | None
 """Type of an agent's callback field: one callable, a list of them, or None."""
+
+
+class PluginManagerProtocol(Protocol):
+    """Plugins of an app, as the engine asks them. Implemented by `PluginManager`."""
+
+    @property
+    def plugins(self) -> Sequence[object]: ...
+
+    def implements(self, hook: str) -> bool: ...
+
+    async def ask(self, hook: str, **kwargs: Any) -> Any: ...
+
+    async def tell(self, hook: str, **kwargs: Any) -> None: ...
 
 
 def as_list(callbacks: Callbacks[T]) -> list[Callback[T]]:

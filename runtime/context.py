@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from runtime import _platform, types
-from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
-from runtime.callbacks import Callbacks
+from runtime.callbacks import Callbacks, PluginManagerProtocol
 from runtime.errors import ConfigurationError
 from runtime.events.calls import events_of_invocation, pending_calls
 from runtime.events.event import Event
@@ -33,11 +33,14 @@ from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from runtime.memory.memory_entry import MemoryEntry
 from runtime.models.context_cache_config import ContextCacheConfig
 from runtime.run_config import RunConfig
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.session import Session
 from runtime.sessions.state import State
+
+ServiceT = TypeVar("ServiceT")
 
 
 class AgentProtocol(Protocol):
@@ -74,19 +77,6 @@ class AgentProtocol(Protocol):
     def descendants(self) -> Iterator[AgentProtocol]: ...
 
     def run_async(self, parent_context: InvocationContext) -> AsyncGenerator[Event, None]: ...
-
-
-class PluginManagerProtocol(Protocol):
-    """Plugins of an app, as the engine asks them. Implemented by `PluginManager`."""
-
-    @property
-    def plugins(self) -> Sequence[object]: ...
-
-    def implements(self, hook: str) -> bool: ...
-
-    async def ask(self, hook: str, **kwargs: Any) -> Any: ...
-
-    async def tell(self, hook: str, **kwargs: Any) -> None: ...
 
 
 RunChild = Callable[["Context", AgentProtocol, types.Content, dict[str, Any]], AsyncGenerator[Event, None]]
@@ -237,6 +227,10 @@ class ReadonlyContext:
         """Read-only view of the session's state (contract Q16)."""
         return MappingProxyType(self.invocation.session.state)
 
+    def get_credential(self, key: str) -> AuthCredential | None:
+        """Return the credential given with this invocation's message under the key, or None."""
+        return self.invocation.scope.credentials.get(key)
+
 
 class Context(ReadonlyContext):
     """Context of one callback or tool call; its changes are collected in `actions` (contract S6, T3).
@@ -293,26 +287,42 @@ class Context(ReadonlyContext):
             **session_args(self.session), filename=filename, version=version
         )
 
+    async def get_artifact_version(self, filename: str, version: int | None = None) -> ArtifactVersion | None:
+        """Return the facts about a version, by default the latest; None when it does not exist."""
+        args = session_args(self.session)
+        return await self._artifacts().get_artifact_version(**args, filename=filename, version=version)
+
     async def list_artifacts(self) -> list[str]:
         """Return the filenames of the session's and the user's artifacts."""
         return await self._artifacts().list_artifact_keys(**session_args(self.session))
 
     async def search_memory(self, query: str) -> SearchMemoryResponse:
         """Search the user's earlier sessions."""
-        service = self.invocation.memory_service
-        if service is None:
-            raise ConfigurationError("Memory service is not available: give the Runner a memory_service.")
-        return await service.search_memory(app_name=self.session.app_name, user_id=self.user_id, query=query)
+        return await self._memory().search_memory(app_name=self.app_name, user_id=self.user_id, query=query)
 
     async def add_session_to_memory(self) -> None:
         """Add this session's events to the memory, including summarized ones, excluding rewound ones."""
-        service = self.invocation.memory_service
-        if service is None:
-            raise ConfigurationError("Memory service is not available: give the Runner a memory_service.")
+        service = self._memory()
         stored = await self.invocation.session_service.get_session(**session_args(self.session))
         session = stored or self.session
         update = {"events": drop_rewound(session.events)}
         await service.add_session_to_memory(session.model_copy(update=update))
+
+    async def add_events_to_memory(
+        self, *, events: Sequence[Event], custom_metadata: Mapping[str, object] | None = None
+    ) -> None:
+        """Add these events to the memory; what it has of the session stays."""
+        await self._memory().add_events_to_memory(
+            **session_args(self.session), events=events, custom_metadata=custom_metadata
+        )
+
+    async def add_memory(
+        self, *, memories: Sequence[MemoryEntry], custom_metadata: Mapping[str, object] | None = None
+    ) -> None:
+        """Add entries of your own to the memory of the user, if its service can."""
+        await self._memory().add_memory(
+            app_name=self.app_name, user_id=self.user_id, memories=memories, custom_metadata=custom_metadata
+        )
 
     def request_confirmation(self, *, hint: str | None = None, payload: Any | None = None) -> None:
         """Ask the person to confirm this call; the call is rerun with the answer (contract T7).
@@ -333,7 +343,7 @@ class Context(ReadonlyContext):
 
     def get_auth_response(self, auth_config: AuthConfig) -> AuthCredential | None:
         """Return the credential given with this invocation's message, or None."""
-        return self.invocation.scope.credentials.get(auth_config.credential_key)
+        return self.get_credential(auth_config.credential_key)
 
     async def save_credential(self, auth_config: AuthConfig) -> None:
         """Keep the config's `exchanged_auth_credential` for later invocations of the user (contract T8)."""
@@ -359,18 +369,20 @@ class Context(ReadonlyContext):
         return self.function_call_id
 
     def _credentials(self) -> BaseCredentialService:
-        if self.invocation.credential_service is None:
-            raise ConfigurationError(
-                "Credential service is not initialized: give the Runner a credential_service."
-            )
-        return self.invocation.credential_service
+        return _given(self.invocation.credential_service, "Credential service is not initialized")
+
+    def _memory(self) -> BaseMemoryService:
+        return _given(self.invocation.memory_service, "Memory service is not available")
 
     def _artifacts(self) -> BaseArtifactService:
-        if self.invocation.artifact_service is None:
-            raise ConfigurationError(
-                "Artifact service is not initialized: give the Runner an artifact_service."
-            )
-        return self.invocation.artifact_service
+        return _given(self.invocation.artifact_service, "Artifact service is not initialized")
+
+
+def _given(service: ServiceT | None, problem: str) -> ServiceT:
+    """Return the service; raise the problem, which begins with the name of the service, when there is none."""
+    if service is None:
+        raise ConfigurationError(f"{problem}: give the Runner a {problem.split()[0].lower()}_service.")
+    return service
 
 
 def new_invocation_id() -> str:

@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 import abc
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from runtime import types
+
+
+class ArtifactVersion(BaseModel):
+    """Facts about one version of an artifact.
+
+    Attributes:
+        canonical_uri: the version as `ArtifactReference` refers to it.
+        create_time: seconds since the epoch.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    version: int
+    canonical_uri: str
+    custom_metadata: dict[str, Any] = Field(default_factory=dict)
+    create_time: float
+    mime_type: str | None = None
 
 
 class BaseArtifactService(abc.ABC):
@@ -35,3 +56,9 @@ class BaseArtifactService(abc.ABC):
         self, *, app_name: str, user_id: str, session_id: str, filename: str
     ) -> list[int]:
         """Return the version numbers, oldest first."""
+
+    @abc.abstractmethod
+    async def get_artifact_version(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
+    ) -> ArtifactVersion | None:
+        """Return the facts about a version, by default the latest; None when it does not exist."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from runtime import types
-from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 
 
 class SessionArgs(TypedDict):
@@ -43,3 +43,8 @@ class BorrowedArtifactService(BaseArtifactService):
         self, *, app_name: str, user_id: str, session_id: str, filename: str
     ) -> list[int]:
         return await self._service.list_versions(**self._args, filename=filename)
+
+    async def get_artifact_version(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
+    ) -> ArtifactVersion | None:
+        return await self._service.get_artifact_version(**self._args, filename=filename, version=version)

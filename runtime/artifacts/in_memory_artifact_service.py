@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from runtime import types
-from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime import _platform, types
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 
 USER_PREFIX = "user:"
 Key = tuple[str, str, str, str]
@@ -13,21 +14,27 @@ class InMemoryArtifactService(BaseArtifactService):
     """Keeps every version in a dict; all versions are lost when the process ends."""
 
     def __init__(self) -> None:
-        self._versions: dict[Key, list[types.Part]] = {}
+        self._versions: dict[Key, list[tuple[types.Part, ArtifactVersion]]] = {}
 
     async def save_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
     ) -> int:
         versions = self._versions.setdefault(_key(app_name, user_id, session_id, filename), [])
-        versions.append(artifact.model_copy(deep=True))
-        return len(versions) - 1
+        version, mime_type = len(versions), _mime_type(artifact)
+        facts = ArtifactVersion(
+            version=version,
+            canonical_uri=ArtifactReference(filename, version, mime_type or "").uri,
+            create_time=_platform.now(),
+            mime_type=mime_type,
+        )
+        versions.append((artifact.model_copy(deep=True), facts))
+        return version
 
     async def load_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
     ) -> types.Part | None:
-        versions = self._versions.get(_key(app_name, user_id, session_id, filename), [])
-        index = len(versions) - 1 if version is None else version
-        return versions[index].model_copy(deep=True) if 0 <= index < len(versions) else None
+        found = self._find(_key(app_name, user_id, session_id, filename), version)
+        return found and found[0].model_copy(deep=True)
 
     async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str) -> list[str]:
         scopes = {(app_name, user_id, session_id), (app_name, user_id, "")}
@@ -40,6 +47,23 @@ class InMemoryArtifactService(BaseArtifactService):
         self, *, app_name: str, user_id: str, session_id: str, filename: str
     ) -> list[int]:
         return list(range(len(self._versions.get(_key(app_name, user_id, session_id, filename), []))))
+
+    async def get_artifact_version(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
+    ) -> ArtifactVersion | None:
+        found = self._find(_key(app_name, user_id, session_id, filename), version)
+        return found and found[1].model_copy(deep=True)
+
+    def _find(self, key: Key, version: int | None) -> tuple[types.Part, ArtifactVersion] | None:
+        versions = self._versions.get(key, [])
+        index = len(versions) - 1 if version is None else version
+        return versions[index] if 0 <= index < len(versions) else None
+
+
+def _mime_type(artifact: types.Part) -> str | None:
+    if artifact.inline_data is not None:
+        return artifact.inline_data.mime_type
+    return None if artifact.text is None else "text/plain"
 
 
 def _key(app_name: str, user_id: str, session_id: str, filename: str) -> Key:

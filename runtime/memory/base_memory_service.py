@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
+from runtime.events.event import Event
 from runtime.memory.memory_entry import MemoryEntry
 from runtime.sessions.session import Session
 
@@ -22,6 +24,42 @@ class BaseMemoryService(abc.ABC):
     @abc.abstractmethod
     async def add_session_to_memory(self, session: Session) -> None:
         """Store the session's text; a later call for the same session replaces its entries."""
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add the text of some events of a session; its other entries stay.
+
+        Raises:
+            NotImplementedError: the service stores whole sessions only.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not store single events. Use add_session_to_memory."
+        )
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add entries that are no events.
+
+        Raises:
+            NotImplementedError: the service stores the text of events only.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} stores the text of events only. Use add_events_to_memory or "
+            "add_session_to_memory."
+        )
 
     @abc.abstractmethod
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:

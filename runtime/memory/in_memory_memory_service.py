@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.memory.memory_entry import MemoryEntry
 from runtime.memory.recall import memory_entry_of, text_of, words_of
@@ -17,6 +20,21 @@ class InMemoryMemoryService(BaseMemoryService):
     async def add_session_to_memory(self, session: Session) -> None:
         sessions = self._entries.setdefault((session.app_name, session.user_id), {})
         sessions[session.id] = [entry for event in session.events if (entry := memory_entry_of(event))]
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add the events that are not there. The metadata is not used."""
+        sessions = self._entries.setdefault((app_name, user_id), {})
+        entries = sessions.setdefault(session_id or "", [])
+        known = {entry.id for entry in entries}
+        entries += [entry for event in events if event.id not in known and (entry := memory_entry_of(event))]
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         query_words = set(words_of(query))

@@ -11,7 +11,8 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q, QuerySet
 
 from runtime import types
-from runtime.artifacts.base_artifact_service import BaseArtifactService
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from runtime.errors import SessionNotFoundError
 from sessions_app.codec import is_storable, user_pk
 from sessions_app.conf import conf
@@ -49,6 +50,11 @@ class DjangoArtifactService(BaseArtifactService):
         self, *, app_name: str, user_id: str, session_id: str, filename: str
     ) -> list[int]:
         return await in_thread(_version_numbers, app_name, user_id, session_id, filename)
+
+    async def get_artifact_version(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
+    ) -> ArtifactVersion | None:
+        return await in_thread(_facts, app_name, user_id, session_id, filename, version)
 
 
 def _content_of(filename: str, part: types.Part) -> tuple[bytes, str, str]:
@@ -185,11 +191,31 @@ def check_size(user: Any, more: int) -> None:
 def _load(
     app_name: str, user_id: str, session_id: str, filename: str, version: int | None
 ) -> types.Part | None:
+    artifact = _find(app_name, user_id, session_id, filename, version)
+    return None if artifact is None else load_part(artifact)
+
+
+def _facts(
+    app_name: str, user_id: str, session_id: str, filename: str, version: int | None
+) -> ArtifactVersion | None:
+    row = _find(app_name, user_id, session_id, filename, version)
+    if row is None:
+        return None
+    return ArtifactVersion(
+        version=row.version,
+        canonical_uri=ArtifactReference(filename, row.version, row.mime_type).uri,
+        create_time=row.created_at.timestamp(),
+        mime_type=row.mime_type or None,
+    )
+
+
+def _find(
+    app_name: str, user_id: str, session_id: str, filename: str, version: int | None
+) -> Artifact | None:
     rows = artifact_versions(app_name, user_pk(user_id), session_id, filename)
     if version is not None:
         rows = rows.filter(version=version)
-    artifact = rows.order_by("-version").first()
-    return None if artifact is None else load_part(artifact)
+    return rows.order_by("-version").first()
 
 
 def load_part(artifact: Artifact) -> types.Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from django.db import transaction
@@ -42,6 +43,22 @@ class DjangoMemoryService(BaseMemoryService):
         """
         await in_thread(_replace, session)
 
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add entries of these events to those of the session. The metadata is not used.
+
+        Raises:
+            SessionNotFoundError: the session is not stored here.
+        """
+        await in_thread(_add, app_name, user_id, session_id, events)
+
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return the user's entries with any word of the query.
 
@@ -55,19 +72,33 @@ class DjangoMemoryService(BaseMemoryService):
 
 
 def _replace(session: Session) -> None:
-    entries = {event.id: (event, entry) for event in session.events if (entry := memory_entry_of(event))}
-    stored = models.Session.objects.filter(
-        app_name=session.app_name, user_id=user_pk(session.user_id), key=session.id
-    )
     with transaction.atomic():
-        owner = stored.select_for_update(no_key=True).only("id", "app_name", "user_id").first()
-        if owner is None:
-            raise SessionNotFoundError(
-                f"Session {session.id!r} of user {session.user_id!r} is not stored here, so it cannot be remembered."
-            )
-        models.MemoryEntry.objects.filter(session=owner).exclude(event_id__in=list(entries)).delete()
-        rows = [_row(owner, event, entry) for event, entry in entries.values()]
-        models.MemoryEntry.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+        owner = _locked(session.app_name, session.user_id, session.id)
+        kept = _insert(owner, session.events)
+        models.MemoryEntry.objects.filter(session=owner).exclude(event_id__in=kept).delete()
+
+
+def _add(app_name: str, user_id: str, session_id: str | None, events: Sequence[Event]) -> None:
+    with transaction.atomic():
+        _insert(_locked(app_name, user_id, session_id), events)
+
+
+def _locked(app_name: str, user_id: str, session_id: str | None) -> models.Session:
+    """Return the session, locked until the end of the transaction."""
+    stored = models.Session.objects.filter(app_name=app_name, user_id=user_pk(user_id), key=session_id)
+    owner = stored.select_for_update(no_key=True).only("id", "app_name", "user_id").first()
+    if owner is None:
+        raise SessionNotFoundError(
+            f"Session {session_id!r} of user {user_id!r} is not stored here, so it cannot be remembered."
+        )
+    return owner
+
+
+def _insert(owner: models.Session, events: Sequence[Event]) -> list[str]:
+    """Insert entries of the events that have none, and return the ids of all events with text."""
+    rows = [_row(owner, event, entry) for event in events if (entry := memory_entry_of(event))]
+    models.MemoryEntry.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+    return [row.event_id for row in rows]
 
 
 def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.MemoryEntry:

@@ -12,6 +12,7 @@ import pytest
 
 from runtime import types
 from runtime.artifacts import BaseArtifactService
+from runtime.artifacts.base_artifact_service import ArtifactVersion
 from runtime.sessions import BaseSessionService
 
 APP = "shop"
@@ -40,6 +41,9 @@ class Shelf:
     async def text(self, filename: str, version: int | None = None) -> str | None:
         part = await self.load(filename, version)
         return part.text if part else None
+
+    async def facts(self, filename: str, version: int | None = None) -> ArtifactVersion | None:
+        return await self.service.get_artifact_version(**self.owner, filename=filename, version=version)
 
     async def names(self) -> list[str]:
         return await self.service.list_artifact_keys(**self.owner)
@@ -84,6 +88,19 @@ class ArtifactServiceContract:
         assert await shelf.versions("b") == []
         await shelf.delete("b")
         assert await shelf.names() == ["a"]
+
+    async def test_a_version_has_a_uri_a_time_and_a_type(self, shelf: Shelf) -> None:
+        await shelf.save("a/b.txt", "x")
+        await shelf.save("a/b.txt", types.Part(inline_data=types.Blob(data=b"y", mime_type="text/csv")))
+        first, latest = await shelf.facts("a/b.txt", 0), await shelf.facts("a/b.txt")
+        assert first and latest
+        assert [(facts.version, facts.mime_type) for facts in (first, latest)] == [
+            (0, "text/plain"),
+            (1, "text/csv"),
+        ]
+        assert latest.canonical_uri == "artifact:a%2Fb.txt?version=1"
+        assert 0 < first.create_time <= latest.create_time
+        assert await shelf.facts("a/b.txt", 2) is None and await shelf.facts("c") is None
 
     @pytest.mark.parametrize(
         "part",

@@ -5,8 +5,10 @@ Both provide the fixtures `memory` and `sessions` (the services), `ada` and `bob
 
 from __future__ import annotations
 
+import pytest
+
 from runtime.events import Event
-from runtime.memory import BaseMemoryService
+from runtime.memory import BaseMemoryService, MemoryEntry
 from runtime.sessions import BaseSessionService, Session
 from tests.fakes import text_content
 
@@ -73,6 +75,23 @@ class MemoryServiceContract:
         await sessions.append_event(session, Event(author="clerk", content=text_content("bicycle bell")))
         await memory.add_session_to_memory(session)
         assert sorted(await search(memory, ada, "bicycle")) == ["bicycle", "bicycle bell", "old bicycle"]
+
+    async def test_added_events_stand_beside_the_entries_of_their_session(
+        self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
+    ) -> None:
+        session = await add_to_memory(memory, sessions, ada, "bicycle")
+        await sessions.append_event(session, Event(author="clerk", content=text_content("bicycle bell")))
+        await sessions.append_event(session, Event(author="clerk", content=text_content("bicycle lock")))
+        for _ in range(2):
+            await memory.add_events_to_memory(
+                app_name=APP, user_id=ada, session_id=session.id, events=session.events[:2]
+            )
+        assert sorted(await search(memory, ada, "bicycle")) == ["bicycle", "bicycle bell"]
+
+    async def test_entries_that_are_no_events_are_refused(self, memory: BaseMemoryService, ada: str) -> None:
+        entry = MemoryEntry(content=text_content("bicycle"))
+        with pytest.raises(NotImplementedError, match="Use add_events_to_memory"):
+            await memory.add_memory(app_name=APP, user_id=ada, memories=[entry])
 
     async def test_events_without_text_are_not_added_to_memory(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str

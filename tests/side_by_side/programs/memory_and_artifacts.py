@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.genai import types
+
 from runtime.agents import LlmAgent
 from runtime.agents.callback_context import CallbackContext
+from runtime.memory.memory_entry import MemoryEntry
 from runtime.tools import ToolContext, load_artifacts, load_memory, preload_memory
 from tests.side_by_side.program import differing_program, program
 from tests.side_by_side.world import Turn, World, call
@@ -31,6 +34,55 @@ async def memory_of_another_session(world: World) -> None:
     await world.play(clerk(world, "Noted.", after_agent_callback=remember), "I like green lamps")
     agent = clerk(world, call("look_up", query="green"), "Green lamps.", tools=[look_up])
     await world.play(agent, "What do I like?", session_id="s2")
+
+
+async def remember_the_message(callback_context: CallbackContext) -> None:
+    first = callback_context.session.events[:1]
+    await callback_context.add_events_to_memory(events=first, custom_metadata={"kind": "message"})
+
+
+async def add_an_entry(tool_context: ToolContext) -> dict[str, Any]:
+    """«Add an entry.»"""
+    entry = MemoryEntry(content=types.Content(role="user", parts=[types.Part(text="green")]))
+    try:
+        await tool_context.add_memory(memories=[entry])
+    except NotImplementedError:
+        return {"added": False}
+    return {"added": True}
+
+
+async def look_at_versions(name: str, tool_context: ToolContext) -> dict[str, Any]:
+    """«Look at versions.»"""
+    await tool_context.save_artifact(name, types.Part(text="1"))
+    blob = types.Blob(data=b"2", mime_type="text/csv")
+    await tool_context.save_artifact(name, types.Part(inline_data=blob))
+    found = [await tool_context.get_artifact_version(name, version) for version in (None, 0, 7)]
+    return {
+        "versions": [
+            {"version": facts.version, "type": facts.mime_type, "metadata": facts.custom_metadata}
+            for facts in found
+            if facts
+        ],
+        "credential": str(tool_context.get_credential("none")),
+    }
+
+
+@program
+async def memory_of_some_events(world: World) -> None:
+    await world.play(clerk(world, "Green it is.", after_agent_callback=remember_the_message), "Green lamps")
+    agent = clerk(world, call("look_up", query="green"), "Green lamps.", tools=[look_up])
+    await world.play(agent, "What do I like?", session_id="s2")
+
+
+@program
+async def memory_of_an_entry_of_its_own(world: World) -> None:
+    await world.play(clerk(world, call("add_an_entry"), "No.", tools=[add_an_entry]), "Remember green")
+
+
+@program
+async def versions_of_an_artifact(world: World) -> None:
+    turns = (call("look_at_versions", name="a"), "Two.")
+    await world.play(clerk(world, *turns, tools=[look_at_versions]), "Which?")
 
 
 @program

@@ -11,6 +11,7 @@ from runtime.agents import BaseAgent, RunConfig
 from runtime.agents.callback_context import CallbackContext
 from runtime.agents.readonly_context import ReadonlyContext
 from runtime.artifacts import InMemoryArtifactService
+from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from runtime.context import Context, InvocationContext
 from runtime.errors import ConfigurationError, LlmCallsLimitExceededError
 from runtime.memory import InMemoryMemoryService
@@ -83,6 +84,15 @@ async def test_memory_is_searched_for_the_sessions_user() -> None:
     context = Context(await invocation(memory_service=InMemoryMemoryService()))
     assert (await context.search_memory("tea")).memories == []
     await context.add_session_to_memory()
+
+
+async def test_a_credential_of_the_message_is_found_by_its_key() -> None:
+    """Contract T8."""
+    ctx = await invocation()
+    key = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="k")
+    ctx.scope.credentials["shop"] = key
+    assert ReadonlyContext(ctx).get_credential("shop") == key
+    assert Context(ctx).get_credential("other") is None
 
 
 async def test_a_missing_service_is_named_with_the_remedy() -> None:
