@@ -6,6 +6,7 @@ from sessions_app.api.adk import about, artifacts, evaluations, memory, sessions
 from sessions_app.api.adk.authentication import AUTHENTICATION
 from sessions_app.api.adk.examples import EXAMPLES
 from sessions_app.api.adk.runs import ADK_STREAMS
+from sessions_app.api.json_bodies import AdkParser
 from sessions_app.api.streaming_api import StreamingApi
 from sessions_app.programs.problems import add_problem_handlers
 
@@ -17,6 +18,7 @@ adk_api = StreamingApi(
     description="Addresses and JSON of google-adk's api_server.",
     urls_namespace="api-adk",
     auth=AUTHENTICATION,
+    parser=AdkParser(),
 )
 add_problem_handlers(adk_api)
 for subject in (about, sessions, artifacts, memory, traces, evaluations):

@@ -122,12 +122,17 @@ async def test_a_refusal_names_the_field(
     [
         ("POST /api/v1/sessions", b"[" * 100_000, "The body is no JSON: its values are nested too deeply."),
         (
+            "POST /api/v1/sessions",
+            b'{"app": ' + b"7" * 4_301 + b"}",
+            "The body is no JSON: an integer has more than 4300 digits.",
+        ),
+        (
             "GET /api/v1/sessions/{session}/events?after=1&before=3",
             b"",
             "query.before: send either after or before.",
         ),
     ],
-    ids=["nested", "two directions"],
+    ids=["nested", "long number", "two directions"],
 )
 async def test_a_refusal_has_a_sentence_of_the_site(
     program: Program, person: User, request_line: str, body: bytes, sentence: str

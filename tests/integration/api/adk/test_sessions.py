@@ -227,6 +227,8 @@ HOSTILE: tuple[tuple[str, str, Any, int], ...] = (
     ("POST", SESSIONS, "[" * 100_000, 400),
     ("POST", SESSIONS, "{", 400),
     ("POST", f"{SESSIONS}/s2", [1], 422),
+    *(("POST", SESSIONS, body, 422) for body in ("[]", "[1]", '""', "0", "false")),
+    ("POST", SESSIONS, '{"state": {"a": ' + "7" * 4_301 + "}}", 400),
     ("PATCH", f"{SESSIONS}/s1", {}, 422),
     ("PATCH", f"{SESSIONS}/s1", {"stateDelta": 1}, 422),
     ("PATCH", f"{SESSIONS}/s1", {"stateDelta": {"a\0": 1}}, 400),
