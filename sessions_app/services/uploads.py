@@ -57,6 +57,12 @@ def store_upload(
     return store_artifact(artifact, upload)
 
 
+def _size_beyond(limit: int, size: int) -> str:
+    """Return the size in words, at least a tenth of a unit above the limit: rounded, both could read alike."""
+    unit = 1024 ** ((limit.bit_length() - 1) // 10)
+    return filesizeformat(max(size, limit + unit // 10))
+
+
 def check_upload(upload: UploadedFile[Any]) -> str:
     """Return the MIME type of the file.
 
@@ -69,7 +75,8 @@ def check_upload(upload: UploadedFile[Any]) -> str:
         raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.", field="file")
     if size > conf().upload_bytes:
         raise TooLargeError(
-            f"The file “{filename}” has {filesizeformat(size)}; the limit is {filesizeformat(conf().upload_bytes)}.",
+            f"The file “{filename}” has {_size_beyond(conf().upload_bytes, size)}; "
+            f"the limit is {filesizeformat(conf().upload_bytes)}.",
             field="file",
         )
     upload.seek(0)

@@ -146,6 +146,8 @@ def test_limits_are_said_in_words_before_anything_is_sent(chat: ChatPage) -> Non
     notice = chat.page.locator("#notice")
     chat.page.evaluate(DROP, [{"name": "big.bin", "size": 11_000_000}])
     expect(notice).to_have_text("“big.bin” has 10.5 MB; the limit is 10.0 MB.")
+    chat.page.evaluate(DROP, [{"name": "over.bin", "size": 10 * 1024 * 1024 + 1}])
+    expect(notice).to_have_text("“over.bin” has 10.1 MB; the limit is 10.0 MB.")
     chat.page.locator("#attach-input").set_input_files([file("none.txt", "")])
     expect(notice).to_contain_text("“none.txt” is empty")
     assert posts == []

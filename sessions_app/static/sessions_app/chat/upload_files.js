@@ -61,7 +61,8 @@ export function offerFile(uploads, text, field, offer) {
 
 function problemOf(name, { size, type }, { mostBytes, accept }) {
   if (size === 0) return t("“{name}” is empty, or a folder. Choose another file.", { name });
-  if (size > mostBytes) return t("“{name}” has {size}; the limit is {most}.", { name, size: inWords(size), most: inWords(mostBytes) });
+  const most = Number(mostBytes);
+  if (size > most) return t("“{name}” has {size}; the limit is {most}.", { name, size: inWords(Math.max(size, most + tenthOfUnit(most))), most: inWords(most) });
   const isAccepted = (pattern) => pattern === type || (pattern.endsWith("/*") && type.startsWith(pattern.slice(0, -1)));
   if (accept && type && !accept.split(",").some(isAccepted)) return t("“{name}” is of the type {type}. Files may be: {accept}.", { name, type, accept });
   return "";
@@ -162,6 +163,12 @@ function readJson(text) {
   } catch {
     return {}; // the page of a sign-in or a proxy
   }
+}
+
+/** Return how far sizes must lie apart to read differently: they are rounded to a tenth of their unit. */
+function tenthOfUnit(bytes) {
+  if (bytes < KILOBYTE) return 0;
+  return (bytes < MEGABYTE ? KILOBYTE : MEGABYTE) / 10;
 }
 
 function inWords(bytes) {
