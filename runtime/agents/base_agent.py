@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any, ClassVar, TypeVar, final
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from runtime import types
 from runtime.agents.agent_state import BaseAgentState
@@ -23,6 +23,16 @@ AgentCallback = Callback[types.Content]
 BeforeAgentCallback = AgentCallback | list[AgentCallback]
 AfterAgentCallback = BeforeAgentCallback
 AgentStateT = TypeVar("AgentStateT", bound=BaseAgentState)
+_DEFAULT_MODE = "chat"
+"""The mode that google-adk's agents have when none is given."""
+UNSUPPORTED = {
+    "mode": "There are no task agents. Offer the agent as a tool by AgentTool, or leave the mode out.",
+    "parallel_worker": "Put agents that run at once into a ParallelAgent.",
+    "retry_config": "Model calls are retried by generate_content_config.http_options.retry_options, tools by "
+    "ReflectAndRetryToolPlugin.",
+    "timeout": "Limit the agent's model calls by generate_content_config.http_options.timeout.",
+}
+"""Fields of google-adk's agents that these lack, each with its remedy. A subclass may have fields of these names."""
 
 
 class BaseAgent(BaseModel):
@@ -37,7 +47,8 @@ class BaseAgent(BaseModel):
         after_agent_callback: one callable or a list; a content that it returns is appended after the agent's run.
 
     Raises:
-        ConfigurationError: the name is not allowed, or a sub-agent has a parent already.
+        ConfigurationError: a sub-agent has a parent already.
+        ValueError: the name is not allowed, or a field of google-adk's agents is not supported.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -50,6 +61,17 @@ class BaseAgent(BaseModel):
     after_agent_callback: AfterAgentCallback | None = None
     canonical_before_agent_callbacks: ClassVar[property] = callback_list("before_agent_callback")
     canonical_after_agent_callbacks: ClassVar[property] = callback_list("after_agent_callback")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unsupported(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict):
+            return fields
+        unsupported = {name for name in UNSUPPORTED if name in fields and name not in cls.model_fields}
+        for name in sorted(unsupported):
+            if fields[name] is not None and fields[name] != _DEFAULT_MODE:
+                raise ValueError(f"Agent {fields.get('name')!r} cannot have {name!r}: {UNSUPPORTED[name]}")
+        return {name: value for name, value in fields.items() if name not in unsupported}
 
     @field_validator("name")
     @classmethod

@@ -14,6 +14,7 @@ from runtime.artifacts import InMemoryArtifactService
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from runtime.context import Context, InvocationContext
 from runtime.errors import ConfigurationError, LlmCallsLimitExceededError
+from runtime.events import EventActions
 from runtime.memory import InMemoryMemoryService
 from runtime.sessions import InMemorySessionService
 from runtime.tools import ToolContext
@@ -93,6 +94,14 @@ async def test_a_credential_of_the_message_is_found_by_its_key() -> None:
     ctx.scope.credentials["shop"] = key
     assert ReadonlyContext(ctx).get_credential("shop") == key
     assert Context(ctx).get_credential("other") is None
+
+
+async def test_members_of_google_adk_that_nothing_reads_are_absent() -> None:
+    context = Context(await invocation())
+    assert not any(hasattr(context, name) for name in ("delete_memory", "render_ui_widget"))
+    for field in ("transfer_reason", "route", "render_ui_widgets"):
+        with pytest.raises(ValueError, match=field):
+            EventActions.model_validate({field: ["x"]})
 
 
 async def test_a_missing_service_is_named_with_the_remedy() -> None:

@@ -53,6 +53,31 @@ def test_a_name_may_use_any_script() -> None:
     assert BaseAgent(name="Größe_2").name == "Größe_2"
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "remedy"),
+    [
+        ("mode", "task", "AgentTool"),
+        ("parallel_worker", True, "ParallelAgent"),
+        ("retry_config", {"max_attempts": 3}, "retry_options"),
+        ("timeout", 5, r"http_options\.timeout"),
+    ],
+)
+def test_a_field_of_google_adk_without_effect_is_refused_with_its_remedy(
+    field: str, value: object, remedy: str
+) -> None:
+    with pytest.raises(ValueError, match=f"Agent 'clerk' cannot have '{field}': .*{remedy}"):
+        LlmAgent.model_validate({"name": "clerk", field: value})
+
+
+def test_what_these_fields_are_by_default_may_be_given_and_a_subclass_may_have_its_own() -> None:
+    class Timed(BaseAgent):
+        timeout: float = 1.0
+
+    given = {"mode": "chat", "parallel_worker": None, "retry_config": None, "timeout": None}
+    assert LlmAgent.model_validate({"name": "a", **given}) == LlmAgent(name="a")
+    assert Timed(name="b", timeout=2.0).timeout == 2.0
+
+
 def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(ValueError, match="instructions"):
         LlmAgent.model_validate({"name": "a", "instructions": "typo"})
