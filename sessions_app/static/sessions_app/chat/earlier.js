@@ -4,13 +4,17 @@ import { embeddedInvocations } from "./conversation.js";
 import { parse } from "./dom.js";
 import { t } from "./language.js";
 
-/** Set up the button; `onLoaded` receives the invocations of each loaded page. */
+/**
+ * Set up the button; `onLoaded` receives the invocations of each loaded page.
+ *
+ * Return a function that loads one more page. Its promise resolves to true when a page was loaded.
+ */
 export function setUpEarlierButton({ button, conversation, scroll, url, onLoaded }) {
-  let isLoading = false;
+  let loading = null;
+  const load = () => (loading ??= loadPage().finally(() => (loading = null)));
 
-  async function load() {
-    if (isLoading || button.hidden) return;
-    isLoading = true;
+  async function loadPage() {
+    if (button.hidden) return false;
     button.textContent = t("Loading…");
     try {
       const first = conversation.log.querySelector(".log-page").dataset.firstSeq;
@@ -18,10 +22,10 @@ export function setUpEarlierButton({ button, conversation, scroll, url, onLoaded
       if (!response.ok) throw new Error(`${response.status}`);
       show(parse(await response.text()));
       button.textContent = t("Show earlier messages");
+      return true;
     } catch {
       button.textContent = t("Could not load earlier messages. Try again");
-    } finally {
-      isLoading = false;
+      return false;
     }
   }
 
@@ -43,4 +47,5 @@ export function setUpEarlierButton({ button, conversation, scroll, url, onLoaded
     rootMargin: "300px 0px 0px",
   });
   observer.observe(button);
+  return load;
 }

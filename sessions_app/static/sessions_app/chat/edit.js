@@ -10,14 +10,31 @@ const EDITED = "edit";
 export class Edit {
   #article = null;
 
-  /** @param onTrouble - Callback with a sentence when the edited message was replaced in another tab. */
-  constructor(bar, { storage, conversation, composer, onTrouble }) {
-    Object.assign(this, { bar, storage, composer, onTrouble });
+  /**
+   * @param loadEarlier - Return the promise of a function that loads an earlier page of the log.
+   * @param onRepeat - Callback with the text, the invocation and the files of a message to send again.
+   * @param onTrouble - Callback with a sentence about why there is no edit; empty when there is one.
+   */
+  constructor(bar, { storage, conversation, composer, invocations, loadEarlier, onRepeat, onTrouble }) {
+    Object.assign(this, { bar, storage, conversation, composer, invocations, loadEarlier, onRepeat, onTrouble });
     bar.querySelector("button").addEventListener("click", () => this.#cancel());
     bar.parentElement.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.isComposing && this.#article) this.#cancel();
     });
-    this.#resume(conversation);
+    this.#resume();
+  }
+
+  /** Begin to edit the message of an article if it may be replaced now. */
+  start(article) {
+    if (this.#isAllowed() && article.isConnected) this.#begin(article);
+  }
+
+  /** Send the message that started an invocation again, in its own place. */
+  repeat(invocation) {
+    if (!this.#isAllowed()) return;
+    const message = this.conversation.articlesOf(invocation).find((article) => article.matches(".person"));
+    this.onRepeat(message.querySelector(".said")?.textContent ?? "", invocation, filesOf(message));
+    this.composer.takeFocus(this.conversation.log);
   }
 
   /** End the edit and return the invocation whose message is replaced; undefined for a new message. */
@@ -34,8 +51,14 @@ export class Edit {
     this.onTrouble(t("The message that you were editing was removed. Your text will be sent as a new message."));
   }
 
-  /** Begin to edit the message of an article. */
-  begin(article) {
+  // Say why a message cannot be replaced now.
+  #isAllowed() {
+    const isRunning = this.invocations.current !== null;
+    this.onTrouble(isRunning ? t("An answer is being written. Stop it or wait for it to finish, then edit.") : "");
+    return !isRunning && !this.composer.field.disabled;
+  }
+
+  #begin(article) {
     this.#end();
     this.#article = article;
     const { invocation } = article.dataset;
@@ -67,21 +90,27 @@ export class Edit {
   }
 
   // Continue an edit after a reload of the page.
-  #resume(conversation) {
+  async #resume() {
     const invocation = this.storage.get(EDITED);
     if (!invocation) return;
-    const articles = conversation.articlesOf(invocation);
-    const article = articles.find((one) => one.querySelector("button[data-edit]")) ?? makeRemovedArticle(invocation);
-    this.begin(article);
-    conversation.chunks.unfold([article]); // a folded article would count as removed
+    const article = await this.#findEditable(invocation);
+    if (this.#article) return; // another edit has begun
+    if (!article && !document.getElementById("earlier").hidden) {
+      this.onTrouble(t("The message that you were editing could not be loaded. Reload the page."));
+      return;
+    }
+    this.#begin(article ?? makeRemovedArticle(invocation));
+    this.conversation.chunks.unfold([this.#article]); // a folded article would count as removed
     this.handleRewind();
   }
-}
 
-/** Return text, invocation and files of the message that started an invocation, to send them again. */
-export function repeated(conversation, invocationId) {
-  const message = conversation.articlesOf(invocationId).find((article) => article.matches(".person"));
-  return [message.querySelector(".said")?.textContent ?? "", invocationId, filesOf(message)];
+  // Return the article of a message that can be edited; load earlier pages until it is there.
+  async #findEditable(invocation) {
+    const find = () => this.conversation.articlesOf(invocation).find((article) => article.querySelector("button[data-edit]"));
+    let article = find();
+    while (!article && (await (await this.loadEarlier())())) article = find();
+    return article;
+  }
 }
 
 // Discard the edited text and its files, or append them to the draft.

@@ -54,7 +54,7 @@ const composer = new Composer(byId("composer"), newChat?.storage ?? storage, {
   onSend: (text, files) => send(text, edit?.finish(), files),
   onStop: () => cancel(invocations.current),
 });
-const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: regenerate, tell, onTrouble: showNotice });
+const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: async (id) => (await loadEdit()).repeat(id), tell, onTrouble: showNotice });
 
 // Modules, loaded when first needed.
 let waiting = null;
@@ -109,11 +109,11 @@ const loadSchedules = once(async () => {
 let edit = null;
 const loadEdit = once(async () => {
   const { Edit } = await import("./edit.js");
-  edit = new Edit(byId("editing"), { storage: editStorage, conversation, composer, onTrouble: showNotice });
+  return (edit = new Edit(byId("editing"), { storage: editStorage, conversation, composer, invocations, loadEarlier, onRepeat: send, onTrouble: showNotice }));
 });
 const loadEarlier = once(async () => {
   const { setUpEarlierButton } = await import("./earlier.js");
-  setUpEarlierButton({ button: byId("earlier"), conversation, scroll, url: eventsUrl, onLoaded: showLoaded });
+  return setUpEarlierButton({ button: byId("earlier"), conversation, scroll, url: eventsUrl, onLoaded: showLoaded });
 });
 const loadAlternatives = once(async () => {
   const { Alternatives } = await import("./alternatives.js");
@@ -237,11 +237,11 @@ function onGap(request) {
   request();
 }
 
-function handleInvocation(frame, { isEarlier = false } = {}) {
+function handleInvocation(frame) {
   const text = frame.text ?? outbox.textOf(frame.client_id);
   invocations.update(frame);
   outbox.acknowledge(frame);
-  showOutcome({ ...frame, text, isEarlier });
+  showOutcome({ ...frame, text });
   if (hasEnded(frame.status)) withLive(() => live.drop(frame.id));
   withNews(() => news.note("invocation", frame));
 }
@@ -257,10 +257,8 @@ function showOutcome(frame) {
 async function readOutcomes(seq) {
   const updated = updatedSinceReady;
   const { readInvocations } = await import("./missed_outcomes.js");
-  const frames = await readInvocations(eventsUrl, seq);
-  if (updated !== updatedSinceReady) return;
-  // Frames that arrived during the request are newer than the response.
-  for (const frame of frames) if (!updated.has(frame.id)) handleInvocation(frame, { isEarlier: frame.isEarlier || updated.size > 0 });
+  const frames = await readInvocations(eventsUrl, seq, updated);
+  if (updated === updatedSinceReady) frames.forEach(handleInvocation);
 }
 
 function send(text, replaces, files) {
@@ -287,24 +285,6 @@ function showLoaded(frames, isEarlier = true) {
 function deliverMessage(message) {
   newChat?.noteUnsent();
   return socket.isReady && socket.send("message", message);
-}
-
-async function startEdit(article) {
-  await loadEdit();
-  if (article.isConnected) edit.begin(article);
-}
-
-async function regenerate(invocationId) {
-  const { repeated } = await import("./edit.js");
-  if (!mayEdit()) return;
-  send(...repeated(conversation, invocationId));
-  takeFocus();
-}
-
-function mayEdit() {
-  const isRunning = invocations.current !== null;
-  showNotice(isRunning ? t("An answer is being written. Stop it or wait for it to finish, then edit.") : "");
-  return !isRunning && !composer.field.disabled;
 }
 
 function showWork() {
@@ -349,7 +329,7 @@ function showNotice(text) {
   byId("notice").hidden = !text;
 }
 
-embeddedInvocations(conversation.log).forEach((frame) => handleInvocation(frame));
+embeddedInvocations(conversation.log).forEach(handleInvocation);
 listenForConfirmations(conversation.log, act("confirm"));
 updateAnswers();
 if (!byId("earlier").hidden) loadEarlier();
@@ -363,7 +343,7 @@ conversation.log.addEventListener("submit", async ({ target, submitter }) => {
 conversation.log.addEventListener("click", async ({ target }) => {
   const button = target.closest("button");
   if (!button) return;
-  if ("edit" in button.dataset && mayEdit()) startEdit(button.closest("article"));
+  if ("edit" in button.dataset) (await loadEdit()).start(button.closest("article"));
   if ("cancelJob" in button.dataset) (await loadJobs()).cancel(button);
   if ("askAgain" in button.dataset) (await loadAnswers()).withdraw(button);
 });
