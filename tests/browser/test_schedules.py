@@ -13,6 +13,10 @@ from tests.model_server import Call, Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 CHECK = "Check order 1003."
+IS_END_IN_VIEW = """() => {
+    const [last, foot] = [document.querySelector("#log article:last-child"), document.querySelector(".foot")];
+    return last.getBoundingClientRect().bottom <= foot.getBoundingClientRect().top;
+}"""
 
 
 @pytest.fixture
@@ -73,3 +77,20 @@ def test_a_scheduled_task_is_shown_in_every_tab_and_can_be_cancelled_in_any(
     expect(chat.box).to_be_focused()
     chat.reload()
     expect(chat.schedules).to_be_hidden()
+
+
+def test_the_opened_list_of_scheduled_tasks_covers_no_line_of_the_conversation(
+    chat: ChatPage, model: Model
+) -> None:
+    play_schedule(model, every="0 9 * * 1-5")
+    chat.send("Please check order 1003 every weekday" + "\nA line." * 60)
+    chat.wait_for_answer("I will check it.")
+    chat.wait_until_idle()
+    chat.schedules.locator("summary").press("Enter")
+    expect(chat.schedules).to_contain_text(CHECK)
+    chat.page.wait_for_function(IS_END_IN_VIEW)
+    chat.schedules.locator("summary").press("Enter")
+    chat.page.evaluate("scrollTo(0, 0)")
+    chat.schedules.locator("summary").press("Enter")
+    expect(chat.schedules).to_contain_text(CHECK)
+    assert chat.page.evaluate("scrollY") == 0

@@ -19,10 +19,11 @@ export class Scroll {
       this.toEnd();
       onPress();
     });
-    new ResizeObserver(() => this.#onResize()).observe(content);
-    new ResizeObserver(() => {
+    const observer = new ResizeObserver(() => {
       document.documentElement.style.scrollPaddingBlockEnd = `${foot.offsetHeight + FOCUS_RING_PIXELS}px`;
-    }).observe(foot);
+      this.#onResize();
+    });
+    for (const part of [content, foot]) observer.observe(part);
     addEventListener("resize", () => this.#onResize());
     this.toEnd();
   }
