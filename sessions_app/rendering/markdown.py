@@ -22,6 +22,7 @@ from markdown_it.utils import OptionsDict
 from sessions_app.codec import storable
 from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.footnotes import show_footnotes
+from sessions_app.rendering.link_targets import show_link_targets
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 from sessions_app.rendering.mathematics import ATTRIBUTES, TAGS, show_mathematics
 from sessions_app.rendering.task_lists import show_task_lists
@@ -138,6 +139,7 @@ def _table_close(
 
 def _make_markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    show_link_targets(markdown)  # before bare URLs are links, which are their own text
     link_bare_urls(markdown)
     show_task_lists(markdown)
     show_footnotes(markdown)

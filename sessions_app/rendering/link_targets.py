@@ -1,0 +1,67 @@
+"""Hosts of the links whose text is another address than their target.
+
+A reader of `[https://bank.example](https://evil.example)` would take the text for the target.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from mdurl import parse
+
+ISOLATE, END_OF_ISOLATE = "\u2066", "\u2069"
+"""Characters around a host that a U+202E in the text of its link must not reverse."""
+INVISIBLE = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+URL = re.compile(r"(?:https?:[/\\]*|\bwww\.)([^\s/\\?#:@,;!'\"()<>\[\]]+)", re.IGNORECASE)
+HOST = re.compile(r"\W*+(?:[\w.+-]++@)?((?:[\w-]++\.)+[^\W\d_]{2,})(?!\w)")
+"""Host, or address of an e-mail, at the beginning of a word."""
+
+
+def show_link_targets(markdown: MarkdownIt) -> None:
+    """Make the parser add the host of a link's target when the link's text is an address of another host."""
+    markdown.core.ruler.push("link_targets", _show_targets)
+
+
+def _show_targets(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type == "inline" and token.children:
+            token.children = list(_with_targets(state.md, token.children))
+
+
+def _with_targets(markdown: MarkdownIt, tokens: list[Token]) -> Iterator[Token]:
+    texts: list[str] = []
+    target = ""
+    for token in tokens:
+        yield token
+        texts.append(token.content)
+        if token.type == "link_open":
+            texts, target = [], str(token.attrs["href"])
+        elif token.type == "link_close":
+            yield from _suffix(markdown, "".join(texts), target)
+        elif token.type == "image":  # shown as a link
+            yield from _suffix(markdown, token.content, str(token.attrs["src"]))
+
+
+def _suffix(markdown: MarkdownIt, text: str, target: str) -> Iterator[Token]:
+    if text == target:
+        return  # as in `<https://bank.example>`: normalising thousands of these takes long
+    named = _named_host(markdown, text)
+    if named and not f".{_host(target)}".endswith(f".{named}"):
+        yield Token("text", "", 0, content=f" {ISOLATE}({_host(target)}){END_OF_ISOLATE}")
+
+
+def _named_host(markdown: MarkdownIt, text: str) -> str:
+    """Return the host of the address that a reader sees in the text; empty without an address."""
+    visible = INVISIBLE.sub("", text)
+    found = URL.search(visible)
+    if not found and len(visible.split()) == 1:
+        found = HOST.match(visible.strip())
+    return _host(markdown.normalizeLink(f"https://{found[1]}")) if found else ""
+
+
+def _host(url: str) -> str:
+    return (parse(url, slashes_denote_host=True).hostname or "").lower().removeprefix("www.")
