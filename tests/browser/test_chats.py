@@ -6,7 +6,7 @@ import re
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.accessibility import PHONE, problems_on_a_phone, serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
@@ -201,3 +201,28 @@ def test_a_chat_is_renamed_from_the_palette_where_the_list_is_hidden(chat: ChatP
     field.fill(new)
     field.press("Enter")
     expect(chat.page.locator("#title")).to_have_text(new)
+
+
+def test_letters_typed_while_the_palette_is_loaded_are_searched_for(chat: ChatPage) -> None:
+    chat.box.fill("A draft")
+    keyboard, palette = chat.page.keyboard, chat.page.get_by_role("dialog")
+    requests: list[Route] = []
+    chat.page.route("**/palette.js", lambda route: requests.append(route))
+    with chat.page.expect_request("**/palette.js"):
+        keyboard.press("Control+k")
+    keyboard.type("archz")
+    keyboard.press("Backspace")
+    keyboard.press("Control+k")
+    keyboard.type("i")
+    keyboard.press("Enter")
+    requests[0].continue_()
+    expect(palette.get_by_role("combobox")).to_have_value("archi")
+    keyboard.type("ved")
+    expect(palette.get_by_role("option").first).to_have_text("Archived chats")
+    keyboard.press("Escape")  # empties the field
+    keyboard.press("Escape")
+    expect(chat.box).to_be_focused()
+    expect(chat.box).to_have_value("A draft")
+    expect(chat.unsent).to_have_count(0)
+    keyboard.press("Control+k")
+    expect(palette.get_by_role("combobox")).to_have_value("")

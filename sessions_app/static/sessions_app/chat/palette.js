@@ -52,10 +52,10 @@ field.addEventListener("keydown", (event) => {
 });
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 
-/** Open the palette. */
-export function open() {
+/** Open the palette with the text that was typed before. */
+export function open(text) {
   dialog.replaceChildren(field, options);
-  field.value = "";
+  field.value = text;
   if (!dialog.open) dialog.showModal();
   field.focus();
   fill();
