@@ -325,7 +325,7 @@ function showWindowTitle() {
 }
 
 function showNotice(text) {
-  byId("notice").textContent = text;
+  byId("notice").firstElementChild.textContent = text;
   byId("notice").hidden = !text;
 }
 
@@ -352,6 +352,10 @@ for (const type of ["pointerover", "focusin"]) conversation.log.addEventListener
 if (editStorage.names("edit").length) loadEdit(); // an edit goes on after a reload
 if (conversation.find(JOBS)) loadJobs();
 forgetOnSignOut();
+byId("notice").lastElementChild.addEventListener("click", () => {
+  showNotice("");
+  takeFocus();
+});
 byId("reconnect").addEventListener("click", () => {
   socket.retry();
   takeFocus();
