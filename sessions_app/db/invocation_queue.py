@@ -190,12 +190,13 @@ WITH s AS (
     UPDATE sessions_app_session t
     SET title = CASE WHEN t.title = '' THEN left(%(title)s, 200) ELSE t.title END,
         updated_at = now(),
+        archived_at = CASE WHEN %(actor_kind)s = 'person' THEN NULL ELSE t.archived_at END,
         lease_token = t.lease_token + (added.status = 'running')::int,
         lease_owner = CASE WHEN added.status = 'running' THEN %(owner)s ELSE t.lease_owner END,
         lease_expires_at = CASE
             WHEN added.status = 'running' THEN now() + make_interval(secs => %(ttl)s) ELSE t.lease_expires_at
         END
-    FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '')
+    FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '' OR t.archived_at IS NOT NULL)
     RETURNING t.lease_token
 )
 SELECT coalesce(added.invocation_id, existing.invocation_id, ''),

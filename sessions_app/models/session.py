@@ -63,7 +63,8 @@ class Session(models.Model):
         lease_owner: the process that holds the lease; empty without a lease.
         title_source: origin of the title: the first message, a model (`ADK["title_model"]`) or the person. A title of
             the person stays.
-        archived_at: time at which the person archived the session; null for a session in the list.
+        archived_at: time at which the person archived the session; null for a session in the list. A message of
+            the person takes the session back into the list.
         deleted_at: time at which the person deleted the session. It is hidden from then on, and erased by a sweep
             when the time to undo the deletion is over.
         updated_at: time of the last use, for lists and retention. While events are appended it may be a minute behind

@@ -226,3 +226,13 @@ def test_letters_typed_while_the_palette_is_loaded_are_searched_for(chat: ChatPa
     expect(chat.unsent).to_have_count(0)
     keyboard.press("Control+k")
     expect(palette.get_by_role("combobox")).to_have_value("")
+
+
+def test_a_message_brings_an_archived_chat_back_into_the_list(chat: ChatPage) -> None:
+    title = unique("Put away")
+    say(chat, title)
+    entry = chat.chats.filter(has_text=title)
+    chat.choose(title, "Archive")
+    expect(entry).to_have_count(0)
+    say(chat, "Still there?")
+    expect(entry).to_have_count(1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
 
-from sessions_app import models
+from sessions_app import actors, models
 from sessions_app.db import invocation_queue, leases
 from sessions_app.db.invocation_queue import Queued
 from sessions_app.db.leases import Claim
@@ -138,6 +139,29 @@ class TestClaims:
         assert queued is None
         assert not await models.Invocation.objects.aexists()
         assert (await session_row(session)).title == ""
+
+    async def test_only_a_message_of_the_person_takes_an_archived_session_back_into_the_list(
+        self, person: User
+    ) -> None:
+        session = await create_session(person)
+        pk = (await session_row(session)).pk
+        await models.Session.objects.filter(pk=pk).aupdate(archived_at=Now(), title="Orders")
+        for number, (by, is_archived) in enumerate(
+            [
+                (actors.schedule(1, "clerk"), True),
+                (actors.job("j-1", "report"), True),
+                (actors.person(person), False),
+            ]
+        ):
+            await invocation_queue.enqueue(
+                pk,
+                user_id=person.pk,
+                invocation_id=f"e-{number}",
+                client_id=f"m{number}",
+                message=MESSAGE,
+                by=by,
+            )
+            assert ((await session_row(session)).archived_at is not None) == is_archived
 
     async def test_the_next_invocation_waits_for_the_end_of_the_first(self, person: User) -> None:
         session = await create_session(person)
