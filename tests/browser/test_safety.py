@@ -73,3 +73,16 @@ def test_every_page_forbids_foreign_scripts_and_files_are_sent_as_attachments(
     file = chat.page.request.get(chat.address(chat.files.get_attribute("href") or ""))
     assert file.headers["x-content-type-options"] == "nosniff"
     assert file.headers["content-disposition"].startswith("attachment")
+
+
+def test_a_direction_character_in_a_link_reverses_only_the_text_of_the_link(
+    chat: ChatPage, model: Model
+) -> None:
+    links = " ".join(f"[{text}](https://a.example)" for text in ("one\u202e", "two", "three"))
+    model.play(Turn(text=[links]))
+    chat.send("Links")
+    answer = chat.wait_for_answer("three")
+    starts = answer.locator("a").evaluate_all(
+        "links => links.map((link) => link.getBoundingClientRect().left)"
+    )
+    assert starts == sorted(starts)
