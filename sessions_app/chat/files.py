@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from sessions_app.chat.error_responses import error_response
 from sessions_app.client_address import client_network
 from sessions_app.db.threads import fetch_rows
 from sessions_app.errors import InvalidInputError
-from sessions_app.models import Artifact
+from sessions_app.models import Artifact, Session, ToolJob
 from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.previews import MAX_BYTES, preview_of
@@ -70,7 +71,14 @@ async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
         Q(session=session) | Q(session=None), app_name=session.app_name, user_id=session.user_id
     )
     rows = await fetch_rows(owned.order_by("-pk")[:MAX_LISTED_FILES])
-    return HttpResponse(await download_threads.run(_render_list, session.pk, rows))
+    return HttpResponse(await download_threads.run(_render_list, session.pk, rows, await _makers(session)))
+
+
+async def _makers(session: Session) -> Mapping[tuple[str, int], str]:
+    """Return the tools whose jobs have made files of the session, by filename and version."""
+    jobs = ToolJob.objects.filter(session=session).exclude(artifacts={}).only("tool_name", "artifacts")
+    newest = await fetch_rows(jobs.order_by("-pk")[:MAX_LISTED_FILES])
+    return {file: job.tool_name for job in newest for file in job.artifacts.items()}
 
 
 async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
@@ -102,9 +110,12 @@ def _facts(row: Artifact, link: FileLink) -> str:
     return " · ".join(filter(None, (link.kind, filesizeformat(row.size), version)))
 
 
-def _render_list(session_id: UUID, rows: list[Artifact]) -> str:
+def _render_list(session_id: UUID, rows: list[Artifact], makers: Mapping[tuple[str, int], str]) -> str:
     links = [file_link(session_id, row.filename, row.version) for row in rows]
-    listed = [(link, _facts(row, link)) for row, link in zip(rows, links, strict=True)]
+    listed = [
+        (link, _facts(row, link), makers.get((row.filename, row.version)))
+        for row, link in zip(rows, links, strict=True)
+    ]
     return render_to_string("chat/file_list.html", {"listed": listed})
 
 

@@ -355,21 +355,6 @@ def test_a_legal_hold_keeps_uploads(browser_of_person: Client, session: Session,
     assert Artifact.objects.exists()
 
 
-def test_the_list_has_each_version_with_its_facts(browser_of_person: Client, session: Session) -> None:
-    send(browser_of_person, session, "<b>.txt", b"a")
-    send(browser_of_person, session, "<b>.txt", b"ab")
-    save_artifact(session, "user:me.csv", session=None)
-    html = browser_of_person.get(files_url(session)).content.decode()
-    assert html.index("me.csv") < html.index("version 2") < html.index("TXT · 1\xa0byte<")
-    assert "<b>" not in html
-
-
-def test_a_session_without_files_says_so(browser_of_person: Client, session: Session) -> None:
-    assert (
-        "There are no files in this chat yet." in browser_of_person.get(files_url(session)).content.decode()
-    )
-
-
 def test_a_page_says_the_limits(browser_of_person: Client, session: Session, settings: Settings) -> None:
     settings.ADK = {"upload_bytes": 123, "upload_files": 4, "upload_types": ("image/*", "text/csv")}
     html = browser_of_person.get(page(session)).content.decode()
