@@ -19,6 +19,10 @@ INVISIBLE = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f
 URL = re.compile(r"(?:https?:[/\\]*|\bwww\.)([^\s/\\?#:@,;!'\"()<>\[\]]+)", re.IGNORECASE)
 HOST = re.compile(r"\W*+(?:[\w.+-]++@)?((?:[\w-]++\.)+[^\W\d_]{2,})(?!\w)")
 """Host, or address of an e-mail, at the beginning of a word."""
+FILE_ENDINGS = frozenset(
+    "c cc cpp cs css csv go h html java js json jsx md pdf php pl py rb rs sh sql ts tsx txt xml yaml".split()
+)
+"""Ends of names that are names of files and libraries far more often than hosts: `README.md`, `Node.js`."""
 
 
 def show_link_targets(markdown: MarkdownIt) -> None:
@@ -60,6 +64,8 @@ def _named_host(markdown: MarkdownIt, text: str) -> str:
     found = URL.search(visible)
     if not found and len(visible.split()) == 1:
         found = HOST.match(visible.strip())
+        if found and found[1].rpartition(".")[2].lower() in FILE_ENDINGS:
+            return ""
     return _host(markdown.normalizeLink(f"https://{found[1]}")) if found else ""
 
 
