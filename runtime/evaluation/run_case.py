@@ -73,7 +73,8 @@ async def _run_message(
     async with aclosing(events):
         async for event in events:
             if event.error_code:
-                raise EvaluationError(f"{event.error_code}: {event.error_message or 'there is no answer.'}")
+                message = event.error_message or "there is no answer."
+                raise ModelError(event.error_code, message, event.error_detail or "")
             if not event.partial:
                 recording.add(event)
     return recording.invocation

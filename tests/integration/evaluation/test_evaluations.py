@@ -288,6 +288,16 @@ def test_the_words_of_a_judge_that_fails_are_among_the_details_of_the_error(
     assert "Quota 7 is used." in row.error_detail
 
 
+def test_the_words_of_a_model_that_fails_are_among_the_details_of_the_error(
+    sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = LlmResponse(error_code="BUSY", error_message="Wait.", error_detail="Quota 7, password=secret")
+    serve(monkeypatch, APP, ScriptedModel(turns=[failure]), [])
+    row = run_all(begin(WRONG_TEXT)).cases.get()
+    assert row.error == "Message 1 of the case failed: BUSY: Wait."
+    assert "Quota 7" in row.error_detail and "secret" not in row.error_detail
+
+
 def recorded(session: Session) -> EvalCase:
     """Return a case as the export of a conversation has it."""
     session_input = SessionInput(app_name=session.app_name, user_id=str(session.user_id))

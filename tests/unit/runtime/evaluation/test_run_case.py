@@ -9,9 +9,10 @@ import pytest
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.context import Context
-from runtime.errors import EvaluationError
+from runtime.errors import EvaluationError, ModelError
 from runtime.evaluation.eval_case import IntermediateData, SessionInput
 from runtime.evaluation.run_case import run_case
+from runtime.models import LlmResponse
 from runtime.run_config import RunConfig
 from runtime.testing import ScriptedModel, call
 from runtime.tools import FunctionTool, LongRunningFunctionTool
@@ -74,6 +75,17 @@ async def test_a_failure_names_the_message_and_no_words_of_the_exception() -> No
     with pytest.raises(EvaluationError, match=r"^Message 2 of the case failed: the agent raised") as caught:
         await run_case(shop(model), case_of("Hello", "How much?"))
     assert isinstance(caught.value.__cause__, OSError) and "secret" not in str(caught.value)
+
+
+async def test_the_words_of_the_provider_are_in_the_cause_of_a_failure_only() -> None:
+    failure = LlmResponse(
+        error_code="RESOURCE_EXHAUSTED", error_message="Busy.", error_detail="Quota 7 is used."
+    )
+    with pytest.raises(EvaluationError) as caught:
+        await run_case(shop(ScriptedModel(turns=[failure])), case_of("Hello"))
+    assert str(caught.value) == "Message 1 of the case failed: RESOURCE_EXHAUSTED: Busy."
+    assert isinstance(caught.value.__cause__, ModelError)
+    assert caught.value.__cause__.detail == "Quota 7 is used."
 
 
 async def test_a_message_that_takes_too_long_fails() -> None:
