@@ -94,6 +94,17 @@ def test_the_page_compares_each_case_and_score_with_the_run_before(staff: Client
     assert StaffAccess.objects.filter(subject_kind="evaluation", subject_id=str(second.pk)).exists()
 
 
+def test_the_page_does_not_take_a_run_for_the_first_one_when_the_run_before_was_deleted(
+    staff: Client,
+) -> None:
+    first = make_evaluation(("lamp", "passed", 1.0))
+    second = make_evaluation(("lamp", "passed", 1.0), previous=first)
+    first.delete()
+    html = read(staff, page_url(second))
+    assert "nothing: no run that was complete before this one began is kept" in html
+    assert "first run" not in html
+
+
 def test_cases_that_did_not_pass_come_first_and_twenty_are_on_a_page(staff: Client) -> None:
     outcomes = [(f"lamp-{number}", "passed", 1.0) for number in range(24)]
     evaluation = make_evaluation(*outcomes, ("bad", "failed", 0.0))
