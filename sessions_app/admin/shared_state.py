@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.overview.links import list_url
 from sessions_app.admin.permissions import OF_APP, OWN
-from sessions_app.models import AppState, UserState
+from sessions_app.models import AppState, Session, UserState
 from sessions_app.rendering.audit_values import json_block
 
 
@@ -48,3 +53,14 @@ class UserStateAdmin(KeysetAdmin, SharedStateAdmin):
     list_select_related = ("user",)
     ordering = ("-id",)
     fields = ("user", "app_name", "values")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Add the link to the sessions for staff who may see their list."""
+        fields = super().get_fields(request, obj)
+        may_list = admin.site.get_model_admin(Session).has_view_permission(request)
+        return [*fields, "sessions"] if may_list else fields
+
+    @admin.display(description=_("Sessions"))
+    def sessions(self, shared: UserState) -> SafeString:
+        url = list_url("session", user=shared.user.get_username(), app_name=shared.app_name)
+        return format_html('<a href="{}">{}</a>', url, _("the sessions that share this state"))

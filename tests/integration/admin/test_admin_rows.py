@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+from html import unescape
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -226,3 +227,18 @@ def test_scheduled_tasks_are_shown_on_the_page_of_their_session_and_on_their_own
     assert HOSTILE not in page and 'href="#scheduled-tasks">2 scheduled tasks<' in page
     assert page_of(session, "?event=1#event-1") in read(client, task_page)
     assert page_of(session, "?invocation=e-7") in read(client, task_page)
+
+
+def test_the_state_of_a_user_leads_to_the_sessions_of_the_user_in_the_app(
+    client: Client, session: Session, person: User
+) -> None:
+    sign_in(client, "userstate")
+    other = Session.objects.create(app_name="other", user=person, key="elsewhere")
+    state = create_one_of_each(session, person)["userstate"]
+    page = reverse("admin:sessions_app_userstate_change", args=[state.pk])
+    assert "app_name=help_desk" not in read(client, page)
+    may_view = Permission.objects.get(codename="view_session", content_type__app_label="sessions_app")
+    User.objects.get(username="staff").user_permissions.add(may_view)
+    (url,) = re.findall(r'href="([^"]*app_name=help_desk[^"]*)"', read(client, page))
+    listed = read(client, unescape(url))
+    assert page_of(session) in listed and page_of(other) not in listed
