@@ -38,7 +38,11 @@ class ActorKind(models.TextChoices):
 
 
 class ActionKind(models.TextChoices):
-    """Kinds of acts."""
+    """Kinds of acts.
+
+    In the record of staff, `ANSWER` is an answer other than a yes or a no. Its words are in the session, and are erased
+    with it.
+    """
 
     ADD = "add"
     CHANGE = "change"
@@ -49,6 +53,8 @@ class ActionKind(models.TextChoices):
     REWIND = "rewind"
     SWITCH = "switch"
     ANSWER = "answer"
+    APPROVE = "approve"
+    REJECT = "reject"
     WITHDRAW = "withdraw"
     LIFT = "lift"
     SHARE = "share"

@@ -38,9 +38,10 @@ from sessions_app.rendering.audit_values import format_duration, status_badge
 
 GONE = _("This waits for nobody any more.")
 DONE = {
-    True: _("Approved: %(effect)s"),
-    False: _("Rejected: %(effect)s"),
+    True: (ActionKind.APPROVE, _("Approved: %(effect)s")),
+    False: (ActionKind.REJECT, _("Rejected: %(effect)s")),
 }
+ANSWERED = (ActionKind.ANSWER, _("Answered: %(effect)s"))
 
 
 class MayAnswerFilter(admin.SimpleListFilter):
@@ -130,9 +131,9 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         except AdkError as error:
             messages.error(request, str(error))
         else:
+            action, done = DONE[answer] if isinstance(answer, bool) else ANSWERED
             # The row is gone with the answer: auditors find the call on the page of its session.
-            self.log_act(request, ActionKind.ANSWER, row.session, reason)
-            done = DONE[answer] if isinstance(answer, bool) else _("Answered: %(effect)s")
+            self.log_act(request, action, row.session, reason)
             messages.success(request, done % {"effect": row.effect})
         return HttpResponseRedirect(self._inbox)
 

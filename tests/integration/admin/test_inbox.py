@@ -145,7 +145,7 @@ def test_staff_approve_a_call_once_with_a_reason_and_the_chat_says_who(
     assert (answer.actor_kind, answer.actor_name, answer.reason) == ("staff", "grace", "It is fair")
     act = StaffAct.objects.get()
     assert (act.action, act.actor_name, act.reason, act.address) == (
-        "answer",
+        "approve",
         "grace",
         "It is fair",
         "127.0.0.1",
@@ -169,6 +169,25 @@ def test_a_rejection_tells_the_model_and_the_person_the_reason(
     assert "Rejected by <bdi>grace</bdi> (staff)" in chat_of(row) and "<script" not in chat_of(row)
     heard = str(model.requests[-1].contents)
     assert "This call was rejected: it did not run. The reason: <script>" in heard
+
+
+def test_acts_say_whether_the_answer_was_a_yes_or_a_no_and_repeat_no_words(
+    client: Client, person: User, model: ScriptedModel
+) -> None:
+    user = sign_in(client, "approve_answerrequest", "view_answerrequest", "view_text", "cancel_invocation")
+    pay, choose = call("pay", euros=9), call("get_user_choice", options=["tea", "mocha"])
+    answers = {"approve": (pay, "yes"), "reject": (pay, "no"), "answer": (choose, "1")}
+    for word, (asked, answer) in answers.items():
+        row = wait(person, model, asked, "Well.")
+        decide(client, row, answer)
+        act = StaffAct.objects.latest("id")
+        assert (act.action, act.subject_id) == (word, str(row.session_id))
+    user.user_permissions.set(Permission.objects.filter(codename="view_staffact"))
+    acts = reverse("admin:sessions_app_staffact_changelist")
+    for word in answers:
+        page = client.get(acts, {"action__exact": word}).content.decode()
+        assert page.count(f'<td class="field-action">{word.title()}</td>') == 1
+        assert "mocha" not in page and "pay" not in page
 
 
 def test_staff_who_may_not_answer_read_why_and_a_forged_answer_is_refused(
