@@ -181,6 +181,29 @@ def test_long_words_make_no_page_of_the_admin_wider_than_a_phone(
         assert admin.evaluate("document.documentElement.scrollWidth") <= 360, page
 
 
+def test_a_phone_shows_the_numbers_of_failures_beside_the_tool_and_the_cause(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    tool = "look_up_the_order_of_a_lamp"
+    model.play(Turn(calls=[Call(name=tool)]), Turn(text=["Sorry."]))
+    chat.send("Where is my lamp?")
+    chat.wait_until_idle()
+    admin = open_tab(STAFF).page
+    admin.set_viewport_size({"width": 360, "height": 740})
+    admin.goto(chat.address("/admin/sessions_app/failure/"))
+    admin.evaluate(UNTIL_SHOWN, tool)
+    admin.reload()
+    row = admin.locator("section[aria-labelledby=groups] tbody tr", has_text=tool)
+    expect(row.locator("td").last).to_be_in_viewport(ratio=1)
+    assert row.locator("th").evaluate("(cell) => cell.clientWidth") > 60
+
+
+UNTIL_SHOWN = """async (word) => {
+  while (!(await (await fetch(location.href)).text()).includes(word)) {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+}"""
+"""Waits for a word on the page: the sweep counts failures some seconds after the events."""
 HIDDEN_WIDTH = """() => {
   const list = document.querySelector("#result_list").closest(".results");
   return list.scrollWidth - list.clientWidth;
