@@ -50,7 +50,7 @@ class SendQueue:
 
     def stop(self) -> None:
         """Drop the queued frames and send nothing more."""
-        self._frames.clear()
+        self._drop()
         if self._sending is not None:
             self._sending.cancel()
 
@@ -64,7 +64,12 @@ class SendQueue:
                 self._sending_characters = 0
         except Exception:  # Servers raise various errors here. The connection is broken after any of them.
             logger.warning("A frame could not be sent; the browser is disconnected", exc_info=True)
-            self._frames.clear()
+            self._drop()
             self._on_failure()
         finally:
             self._sending = None  # An idle socket keeps no ended task.
+
+    def _drop(self) -> None:
+        """Drop all frames. A queue that stayed half full would be drained at once, again and again."""
+        self._frames.clear()
+        self._queued_characters = self._sending_characters = 0

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import agent_registry, use_cases
+from sessions_app.chat.protocol import CLOSE_NOT_SIGNED_IN
 from sessions_app.chat.send_queue import MAX_QUEUED_CHARACTERS
 from sessions_app.chat.text_so_far import PIECE_CHARACTERS
 from sessions_app.chat.viewer import Viewer
@@ -79,6 +80,17 @@ class Browser:
     async def read_events(self, seq: int) -> None:
         async with asyncio.timeout(20), self._has_read:
             await self._has_read.wait_for(lambda: any(frame["seq"] == seq for frame in self.of_type("event")))
+
+
+class ClosedBrowser(Browser):
+    """A tab whose socket is closed with `codes`."""
+
+    def __init__(self, person: User, session: Session) -> None:
+        super().__init__(person, session)
+        self.codes: list[int] = []
+
+    async def close(self, code: int) -> None:
+        self.codes.append(code)
 
 
 @pytest.fixture
@@ -152,3 +164,16 @@ async def test_the_rest_of_a_text_is_not_sent_after_its_event(
     assert tab.frames[-1]["type"] != "partial"
     assert SO_FAR.startswith(tab.text()) and tab.text() != SO_FAR
     tab.viewer.leave()
+
+
+async def test_a_tab_that_is_closed_while_its_browser_stalls_gets_no_more_of_the_text(
+    person: User, session: Session
+) -> None:
+    tab = ClosedBrowser(person, session)
+    tab.has_room.clear()
+    await tab.viewer.on_hello(0)
+    while not tab.viewer._send_queue.is_half_full:
+        await asyncio.sleep(0)
+    tab.viewer.on_signed_out()
+    await asyncio.gather(*tab.viewer._tasks)
+    assert tab.codes == [CLOSE_NOT_SIGNED_IN]

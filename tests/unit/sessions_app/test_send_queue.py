@@ -70,3 +70,15 @@ async def test_a_frame_that_cannot_be_sent_ends_the_queue_and_is_reported() -> N
     send_queue.post("after")
     await send_queue.drained()
     assert (socket.sent, socket.failures) == ([], 1)
+
+
+async def test_a_queue_that_was_stopped_or_has_failed_holds_nothing() -> None:
+    """A sender that waits while the queue is half full would wait for ever without giving way to others."""
+    stopped, failed = Socket(), Socket()
+    stopped_queue, failed_queue = stopped.send_queue(), failed.send_queue()
+    for send_queue in (stopped_queue, failed_queue):
+        assert send_queue.post("broken") and send_queue.post(HALF)
+    stopped_queue.stop()
+    failed.room.set()
+    assert await failed_queue.drained() and failed.failures == 1
+    assert not (stopped_queue.is_half_full or failed_queue.is_half_full)
