@@ -8,7 +8,7 @@ that contains itself is described to its first level.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -85,8 +85,8 @@ def schema_of_json(json_schema: Node, owner: str) -> types.Schema:
     """Return the subset of a JSON schema that models accept.
 
     Raises:
-        ConfigurationError: a reference leads to no definition of the schema, or an enumeration holds an object or a
-            list. The message names the `owner` of the schema.
+        ConfigurationError: a reference leads to no definition of the schema, an enumeration holds an object or a
+            list, or `allOf` combines several schemas. The message names the `owner` of the schema.
     """
     definitions = json_schema.get("$defs", {})
     root = {key: value for key, value in json_schema.items() if key != "$defs"}
@@ -109,9 +109,13 @@ class _SchemaConverter:
         self._definitions = definitions
         self._owner = owner
 
-    def convert(self, node: Node, path: tuple[str, ...]) -> types.Schema:
+    def convert(self, node: Node | Literal[True], path: tuple[str, ...]) -> types.Schema:
+        if node is True:
+            node = {}
         if "$ref" in node:
             return self._reference(node, path)
+        if "allOf" in node:
+            return self._combination(node, path)
         if branches := node.get("anyOf") or node.get("oneOf"):
             return self._union(node, branches, path)
         if "const" in node:
@@ -143,10 +147,23 @@ class _SchemaConverter:
             return self.convert(_with_hint({**beside, **kind}, f"a {name} like the one that holds it"), path)
         return self.convert({**definition, **beside}, (*path, name))
 
+    def _combination(self, node: Node, path: tuple[str, ...]) -> types.Schema:
+        """Convert an `allOf` of one schema, which some write for a reference with fields beside it."""
+        schemas = node["allOf"]
+        if len(schemas) != 1:
+            raise ConfigurationError(
+                f"{self._owner} has a schema that combines several schemas by allOf, which cannot be described to a "
+                "model. Write them as one."
+            )
+        beside = {key: value for key, value in node.items() if key != "allOf"}
+        return self.convert({**schemas[0], **beside}, path)
+
     def _union(self, node: Node, branches: list[Node], path: tuple[str, ...]) -> types.Schema:
         """Convert a union. Gemini refuses fields beside `any_of`, so the description moves to the first branch."""
         about: Node = {key: node[key] for key in ("description", "default") if key in node}
         non_null = [branch for branch in branches if branch.get("type") != "null"]
+        if not non_null:
+            return self._plain({**about, "type": "null"}, path)
         nullable = len(non_null) < len(branches) or None
         if len(non_null) == 1:
             schema = self.convert({**non_null[0], **about}, path)
@@ -163,6 +180,8 @@ class _SchemaConverter:
     def _choice(self, node: Node, values: list[Any], path: tuple[str, ...]) -> types.Schema:
         """Convert an enumeration. Gemini accepts only strings in `enum`; other values go to the description."""
         non_null = [value for value in values if value is not None]
+        if not non_null:
+            return self._plain({**node, "type": "null"}, path)
         kinds = list(dict.fromkeys(self._type_name(value) for value in non_null))
         if len(kinds) > 1:
             groups = [{"enum": [v for v in non_null if self._type_name(v) == kind]} for kind in kinds]
@@ -201,11 +220,11 @@ class _SchemaConverter:
         return _TYPE_NAMES[type(value)]
 
 
-def _items(node: Node) -> Node:
+def _items(node: Node) -> Node | Literal[True]:
     """Return the node of an array's items; the positions of a tuple become a union."""
     positions = node.get("prefixItems")
     if not positions:
-        return dict(node.get("items") or {})
+        return node.get("items") or {}
     distinct = [item for index, item in enumerate(positions) if item not in positions[:index]]
     return {"anyOf": distinct}
 

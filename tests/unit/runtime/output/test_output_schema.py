@@ -86,6 +86,11 @@ def read(given: Any, text: str) -> Any:
         (INVOICE_SCHEMA, '{"kind": "bill", "lines": [], "tree": {"below": [{"below": [{"below": []}]}]}}',
          {"kind": "bill", "lines": [], "tree": {"below": [{"below": [{"below": []}]}]}}),
         ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "integer"}}}, "3", 3),
+        ({"$defs": {}, "type": "array", "items": {"const": None}}, "[null]", [None]),
+        ({"$defs": {}, "type": "array", "items": {"enum": [None]}}, "[null]", [None]),
+        ({"$defs": {}, "type": "array", "items": {"type": ["null"]}}, "[null]", [None]),
+        ({"$defs": {}, "type": "array", "items": True}, '[1, "a"]', [1, "a"]),
+        ({"$defs": {}, "type": "object", "properties": {"a": True}}, '{"a": [1]}', {"a": [1]}),
     ],
 )  # fmt: skip
 def test_a4_text_that_follows_the_schema_is_read_as_json_values(given: Any, text: str, value: Any) -> None:
@@ -109,6 +114,15 @@ def test_a4_text_that_follows_the_schema_is_read_as_json_values(given: Any, text
         ({"type": "STRING", "pattern": "^a+$"}, '"b"'),
         ({"type": "INTEGER", "maximum": 3}, "4"),
         ({"type": "NULL"}, "0"),
+        (
+            {
+                "$defs": {"A": {"type": "integer"}},
+                "type": "array",
+                "items": {"allOf": [{"$ref": "#/$defs/A"}]},
+            },
+            '["a"]',
+        ),
+        ({"$defs": {}, "type": "array", "items": {"const": None}}, "[0]"),
         (INVOICE_SCHEMA, '{"kind": "gift", "lines": []}'),
         (INVOICE_SCHEMA, '{"kind": "bill", "lines": [{"count": 2}]}'),
         (INVOICE_SCHEMA, '{"kind": "bill", "lines": [], "version": "2"}'),
@@ -129,6 +143,12 @@ def test_a4_a_json_schema_with_a_reference_to_nothing_is_refused_at_construction
         LlmAgent(
             name="clerk", output_schema={"type": "array", "items": {"$ref": "#/$defs/Line"}, "$defs": {}}
         )
+
+
+def test_a4_a_json_schema_that_combines_schemas_is_refused_at_construction() -> None:
+    both = [{"type": "object"}, {"required": ["a"]}]
+    with pytest.raises(ValueError, match=r"Agent 'clerk'.*allOf"):
+        LlmAgent(name="clerk", output_schema={"$defs": {}, "type": "array", "items": {"allOf": both}})
 
 
 def test_a4_a_type_unknown_to_pydantic_is_refused_at_construction() -> None:
