@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sessions_app.chat.send_queue import SendQueue
 from sessions_app.live.hub import Hub
-from sessions_app.live.streamed_text import RenderedBlocks, StreamKey, TextChunk
+from sessions_app.live.streamed_text import RenderedBlocks, StreamKey, TextChunk, utf16_length
 
 PIECE_CHARACTERS = 16_384
 """Characters of a text in one frame; JSON may need twelve for one of them."""
@@ -32,12 +32,13 @@ class TextSoFar:
         self._session_id = session_id
         self._send_queue = send_queue
         self._post = post
-        self._sent: dict[StreamKey, int] = {}  # Characters sent of each text that is not sent whole.
+        self._sent: dict[StreamKey, tuple[int, int]] = {}
+        """Characters and UTF-16 code units sent of each text that is not sent whole."""
         self.begin()
 
     def begin(self) -> None:
         """Send all growing texts of the session from their beginnings: a running `send` begins again."""
-        self._sent = dict.fromkeys(self._hub.growing_texts(self._session_id), 0)
+        self._sent = dict.fromkeys(self._hub.growing_texts(self._session_id), (0, 0))
 
     def is_unsent(self, stream: StreamKey) -> bool:
         """True when `send` will send the newest text of the stream, too."""
@@ -49,16 +50,16 @@ class TextSoFar:
             if self._send_queue.is_half_full:
                 await self._send_queue.drained()
                 continue
-            stream, start = next(iter(self._sent.items()))
+            stream, (start, offset) = next(iter(self._sent.items()))
             text = self._hub.growing_texts(self._session_id).get(stream)
             if text is None:  # Its event has been committed, or its invocation has ended.
                 del self._sent[stream]
                 continue
-            chunk = text.piece(start, PIECE_CHARACTERS)
+            chunk = text.piece(start, offset, PIECE_CHARACTERS)
             is_last = len(chunk.text) < PIECE_CHARACTERS
             if not self._post(chunk, text.all_blocks() if is_last else None):
                 self._sent.clear()
             elif is_last:
                 del self._sent[stream]
             else:
-                self._sent[stream] = start + PIECE_CHARACTERS
+                self._sent[stream] = start + PIECE_CHARACTERS, offset + utf16_length(chunk.text)

@@ -121,15 +121,15 @@ class GrowingText:
         """Return the text from its beginning; an empty chunk when it is cut."""
         return self._chunk(0, self._text())
 
-    def piece(self, start: int, characters: int) -> TextChunk:
+    def piece(self, start: int, offset: int, characters: int) -> TextChunk:
         """Return a part of the text; an empty chunk when the text is cut.
 
         Args:
-            start: number of characters before the part, not of UTF-16 code units.
+            start: number of characters before the part.
+            offset: number of UTF-16 code units before the part.
             characters: maximum length of the part.
         """
-        text = self._text()
-        return self._chunk(utf16_length(text[:start]), text[start : start + characters])
+        return self._chunk(offset, self._text()[start : start + characters])
 
     def take_blocks(self) -> RenderedBlocks | None:
         """Render the blocks of the answer that have ended since the last call; None when there are none.
