@@ -81,6 +81,7 @@ def test_a_shared_chat_is_read_by_another_person_until_it_is_revoked(
     chat.choose(title, "Share")
     dialog = chat.page.get_by_role("dialog", name="Share this chat")
     dialog.get_by_role("button", name="Create link").click()
+    dialog = chat.page.get_by_role("dialog", name="This chat is shared")
     address = dialog.get_by_label("Link").input_value()
     item = chat.page.locator(".chat", has_text=title)
     expect(item.locator(".badge", has_text="Shared")).to_be_visible()
@@ -98,6 +99,7 @@ def test_a_shared_chat_is_read_by_another_person_until_it_is_revoked(
     assert serious_problems(other.page) == []
 
     dialog.get_by_role("button", name="Stop sharing").click()
+    dialog = chat.page.get_by_role("dialog", name="Share this chat")
     expect(dialog.get_by_role("button", name="Create link")).to_be_visible()
     dialog.get_by_role("button", name="Close").click()
     expect(dialog).to_have_count(0)
@@ -111,6 +113,7 @@ def test_the_share_dialog_copies_the_link_and_gives_the_focus_back(chat: ChatPag
     chat.choose(title, "Share")
     dialog = page.get_by_role("dialog", name="Share this chat")
     dialog.get_by_role("button", name="Create link").press("Enter")
+    dialog = page.get_by_role("dialog", name="This chat is shared")
     expect(page.locator(".chat", has_text=title).locator(".badge", has_text="Shared")).to_be_visible()
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('Denied')) }")
     dialog.get_by_role("button", name="Copy link").press("Enter")

@@ -15,7 +15,7 @@ const FAILED = t("This did not work. Reload the page and try again.");
 export async function showSharing(id, onChange) {
   const url = addressOf(`chat/${id}/share/`);
   const dialog = make("dialog", "palette sharing");
-  dialog.setAttribute("aria-label", t("Share this chat"));
+  dialog.setAttribute("aria-labelledby", "sharing-title");
   const actions = {
     share: () => show(dialog, post(url)).then(onChange),
     revoke: () => show(dialog, post(`${url}revoke/`)).then(onChange),
