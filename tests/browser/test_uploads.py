@@ -150,6 +150,8 @@ def test_limits_are_said_in_words_before_anything_is_sent(chat: ChatPage) -> Non
     expect(notice).to_have_text("“over.bin” has 10.1 MB; the limit is 10.0 MB.")
     chat.page.locator("#attach-input").set_input_files([file("none.txt", "")])
     expect(notice).to_contain_text("“none.txt” is empty")
+    chat.page.evaluate(DROP, [{"name": "..", "text": "x"}])
+    expect(notice).to_have_text("A file with the name “..” cannot be uploaded. Rename it.")
     assert posts == []
     chat.attach(*(file(f"{number}.txt", "x") for number in range(10)))
     more = [file(name, "x") for name in ("more.txt", "b.txt", "c.txt")]
@@ -162,13 +164,20 @@ def test_a_broken_upload_can_be_tried_again(chat: ChatPage, model: Model) -> Non
     chat.page.route(
         UPLOADS, lambda route: route.abort() if route.request.method == "POST" else route.continue_()
     )
-    chat.page.locator("#attach-input").set_input_files([file("a.txt", "a")])
-    expect(chat.uploads).to_have_attribute("data-state", "failed")
+    notice = chat.page.locator("#notice")
+    long = "n" * 246 + ".txt"
+    chat.page.locator("#attach-input").set_input_files([file("a.txt", "a"), file(long, "n")])
+    expect(chat.page.locator('.upload[data-state="failed"]')).to_have_count(2)
+    short = f"{long[:40]}…{long[-15:]}"
+    expect(notice).to_have_text(f"Not uploaded: a.txt, {short}. No connection.")
     chat.send("Here")
-    expect(chat.page.locator("#notice")).to_contain_text("Remove the file that was not uploaded")
+    expect(notice).to_have_text(f"Remove the files that were not uploaded, or try again: a.txt, {short}")
+    chat.page.get_by_role("button", name=f"Remove {long}").click()
+    chat.send("Here")
+    expect(notice).to_contain_text("Remove the file that was not uploaded")
     expect(chat.box).to_have_value("Here")
     chat.page.unroute(UPLOADS)
-    chat.uploads.get_by_role("button", name="Retry").click()
+    chat.uploads.get_by_role("button", name="Retry a.txt").click()
     expect(chat.uploads).to_have_attribute("data-state", "ready")
     chat.send_button.click()
     chat.wait_for_answer("Thanks.")
@@ -189,9 +198,12 @@ def test_the_focus_stays_among_the_files_while_others_are_uploaded(chat: ChatPag
     expect(second).to_be_focused()
     second.press("Enter")
     expect(chat.page.get_by_role("button", name="Remove slow.txt")).to_be_focused()
-    chat.page.unroute(UPLOADS)
-    retry.press("Enter")
+    with chat.page.expect_request(UPLOADS):
+        retry.press("Enter")
     expect(chat.box).to_be_focused()
+    chat.box.press("Enter")
+    expect(chat.page.locator("#notice")).to_have_text("Wait until the files are uploaded.")
+    held[1].continue_()
     expect(chat.uploads.last).to_have_attribute("data-state", "ready")
     expect(chat.page.locator("#notice")).to_be_hidden()
     chat.errors.clear()  # the browser reports the failed request

@@ -8,9 +8,13 @@ import { loadStyles } from "./styles.js";
 await loadStyles("onDemand");
 
 const MAX_NAMES = 20;
+const NAME_START = 40; // characters of a long name in a sentence
+const NAME_END = 15;
 const NOT_PRINTABLE = /\p{C}/gu; // the server removes them as well; U+202E would turn round the sentence around a name
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
+const NO_NAME = /(^|[/\\])\.{0,2}$/; // the server ignores such files
+const WAIT = t("Wait until the files are uploaded.");
 
 /** Upload files; tell the person of those beyond a limit. */
 export function upload(uploads, files) {
@@ -19,14 +23,24 @@ export function upload(uploads, files) {
   const problems = [];
   for (const file of files) {
     const name = file.name.replace(NOT_PRINTABLE, "");
-    const problem = problemOf(name, file, uploads.region.dataset);
+    const problem = problemOf(shorten(name), file, uploads.region.dataset);
     if (uploads.items.length >= mostFiles) beyond.push(name);
     else if (problem) problems.push(problem);
     else send(uploads, { name, file, facts: inWords(file.size) });
   }
-  const names = list([...beyond.slice(0, MAX_NAMES), beyond.length > MAX_NAMES && "…"]);
+  const names = list([...beyond.slice(0, MAX_NAMES).map(shorten), beyond.length > MAX_NAMES && "…"]);
   if (beyond.length) problems.push(plural("A message may have {count} file. Not attached: {names}", "A message may have {count} files. Not attached: {names}", mostFiles, { names }));
   uploads.onProblem(problems.join(" "));
+}
+
+/** Tell the person why the files cannot be sent yet. */
+export function refuse(uploads) {
+  const names = namesOf(failed(uploads));
+  uploads.onProblem(
+    names.length
+      ? plural("Remove the file that was not uploaded, or try again: {names}", "Remove the files that were not uploaded, or try again: {names}", names.length, { names: list(names) })
+      : WAIT,
+  );
 }
 
 /** Show the files of the message. The entry of a file stays in the document, and with it the focus. */
@@ -60,6 +74,7 @@ export function offerFile(uploads, text, field, offer) {
 }
 
 function problemOf(name, { size, type }, { mostBytes, accept }) {
+  if (NO_NAME.test(name)) return t("A file with the name “{name}” cannot be uploaded. Rename it.", { name });
   if (size === 0) return t("“{name}” is empty, or a folder. Choose another file.", { name });
   const most = Number(mostBytes);
   if (size > most) return t("“{name}” has {size}; the limit is {most}.", { name, size: inWords(Math.max(size, most + tenthOfUnit(most))), most: inWords(most) });
@@ -95,6 +110,8 @@ function finish(uploads, item, request) {
   const { name, version, facts, url, is_image: isImage } = answer;
   Object.assign(item, { name, version, facts, url, isImage, state: "ready", file: null });
   tell(t("{name} is attached.", { name }));
+  const isWaitedFor = document.querySelector("#notice p").textContent === WAIT;
+  if (isWaitedFor && uploads.items.every(({ state }) => state === "ready")) uploads.onProblem("");
   uploads.onStored();
   uploads.update();
 }
@@ -102,7 +119,10 @@ function finish(uploads, item, request) {
 function fail(uploads, item, reason) {
   Object.assign(item, { state: "failed", reason });
   uploads.update();
-  uploads.onProblem(t("“{name}” was not uploaded. {reason}", { name: item.name, reason }));
+  const items = new Set([...failed(uploads), item]); // its text may be out of view
+  const groups = Map.groupBy(items, (other) => other.reason);
+  const sentences = [...groups].map(([words, alike]) => t("Not uploaded: {names}. {reason}", { names: list(namesOf(alike)), reason: words }));
+  uploads.onProblem(sentences.join(" "));
 }
 
 async function remove(uploads, item) {
@@ -139,7 +159,13 @@ function fill(uploads, item) {
   if (item.isImage) button.before(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
   button.before(words);
   if (state === "uploading") button.before((item.bar = makeBar(item)));
-  if (state === "failed") button.before(makeButton("plain", t("Retry"), () => retry(uploads, item)));
+  if (state === "failed") button.before(makeRetry(uploads, item));
+}
+
+function makeRetry(uploads, item) {
+  const button = makeButton("plain", t("Retry"), () => retry(uploads, item));
+  button.setAttribute("aria-label", t("Retry {name}", { name: item.name }));
+  return button;
 }
 
 function makeBar(item) {
@@ -147,6 +173,16 @@ function makeBar(item) {
   bar.setAttribute("aria-label", t("Upload of {name}", { name: item.name }));
   bar.setAttribute("value", item.progress);
   return bar;
+}
+
+const failed = ({ items }) => items.filter(({ state }) => state === "failed");
+const namesOf = (items) => items.map(({ name }) => shorten(name));
+
+/** Return a name for a sentence: the middle of a long one is left out. */
+function shorten(name) {
+  const characters = [...name];
+  if (characters.length <= NAME_START + NAME_END) return name;
+  return `${characters.slice(0, NAME_START).join("")}…${characters.slice(-NAME_END).join("")}`;
 }
 
 function messageField() {

@@ -1,7 +1,5 @@
 // Files of the message that is being written. `upload_files.js` sends and shows them, and is loaded with the first file.
 
-import { t } from "./language.js";
-
 export class Uploads {
   #lists = new Map(); // by the name of their text's slot: that of the draft, or of an edited message
   #slot = null;
@@ -40,13 +38,9 @@ export class Uploads {
 
   /** Return the files to send, and forget them; null, with a sentence for the person, when one is not ready. */
   take() {
-    const waiting = this.items.find(({ state }) => state !== "ready");
-    if (waiting) {
-      const isFailed = waiting.state === "failed";
-      this.onProblem(isFailed ? t("Remove the file that was not uploaded, or try again.") : t("Wait until the files are uploaded."));
-      return null;
-    }
-    return this.forget();
+    if (this.items.every(({ state }) => state === "ready")) return this.forget();
+    import("./upload_files.js").then(({ refuse }) => refuse(this));
+    return null;
   }
 
   /** Return the files, and forget them. */
