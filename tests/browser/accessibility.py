@@ -60,3 +60,11 @@ def problems_on_a_phone(page: Page) -> list[str]:
     width = page.evaluate("document.documentElement.scrollWidth")
     scrolls = [f"the page is {width} px wide"] if width > PHONE["width"] else []
     return [*scrolls, *page.evaluate(TOO_WIDE), *page.evaluate(TOO_SMALL)]
+
+
+def width_in_large_letters(page: Page) -> int:
+    """Return the width of the page on a phone whose letters are of twice the size. The page keeps both sizes."""
+    page.set_viewport_size(PHONE)
+    page.evaluate("() => { document.documentElement.style.fontSize = '200%' }")
+    width: int = page.evaluate("document.documentElement.scrollWidth")
+    return width

@@ -10,6 +10,7 @@ from tests.browser.accessibility import (
     problems_on_a_phone,
     serious_problems,
     serious_problems_in_both_schemes,
+    width_in_large_letters,
 )
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
@@ -73,6 +74,7 @@ def test_axe_finds_no_serious_violation_on_the_sign_in_page(browser: Browser, si
 
 def test_on_a_phone_nothing_overflows_and_all_controls_are_large_enough_to_touch(full_chat: ChatPage) -> None:
     page = full_chat.page
+    assert width_in_large_letters(page) == PHONE["width"]
     for address in (page.url, full_chat.base_url):
         page.goto(address)
         page.evaluate(

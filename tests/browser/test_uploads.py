@@ -17,6 +17,7 @@ from tests.browser.accessibility import (
     TOO_SMALL,
     problems_on_a_phone,
     serious_problems_in_both_schemes,
+    width_in_large_letters,
 )
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
@@ -298,9 +299,11 @@ def test_a_file_is_previewed_in_a_panel(chat: ChatPage, model: Model) -> None:
 def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model) -> None:
     page = chat.page
     model.play(Turn(text=["Thanks."]))
+    chat.attach(file("n" * 100 + ".csv", "a,b", "text/csv"))
     chat.attach(file("red.png", picture(), "image/png"), file("n" * 100 + ".csv", "a,b\n1,2", "text/csv"))
     chat.send("See")
     chat.wait_for_answer("Thanks.")
+    expect(chat.log.locator(".file-facts").last).to_have_text("CSV · 7\xa0bytes · version 2")
     chat.attach(file("x" * 100 + ".txt", "x"), file("red.png", picture(), "image/png"))
     chat.page.evaluate(PASTE, {"text": "word " * 20_000})
     assert page.evaluate(TOO_SMALL) == []
@@ -312,6 +315,11 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model) -> N
         expect(page.get_by_role("dialog").get_by_role("cell").first).to_be_visible()
         assert serious_problems_in_both_schemes(page) == []
         page.keyboard.press("Escape")
+    name = chat.files.last.locator("span").bounding_box()
+    assert name and name["width"] > PHONE["width"] / 2
+    assert width_in_large_letters(page) == PHONE["width"]
+    box = chat.box.bounding_box()
+    assert box and box["height"] < 150  # two lines for the placeholder
 
 
 def test_files_do_not_push_the_composer_of_a_new_chat_out_of_view(chat: ChatPage) -> None:
