@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 WORDS = [f"word{number} " for number in range(1, 201)]
 WHOLE = "".join(WORDS).strip()
+LONG = "Both 🙂 " * 5_000
+"""Text that a tab which opens later gets in several frames."""
 
 
 def words_until(number: int) -> str:
@@ -46,21 +48,21 @@ def test_a_reload_in_the_middle_shows_every_word_once_at_every_moment(chat: Chat
 def test_a_second_tab_sees_the_message_and_the_words_as_they_come(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
-    model.play(Turn(text=["Both ", "see ", "this."], hold_before=[1, 2]), Turn(text=["And this."]))
+    model.play(Turn(text=[LONG, "see ", "this."], hold_before=[1, 2]), Turn(text=["And this."]))
     other = open_tab()
     other.open(chat.page.url)
     chat.send("Hello from here")
     expect(other.messages).to_have_text(["Hello from here"])
-    expect(other.growing).to_have_text("Both ")
+    expect(other.growing).to_have_text(LONG)
     expect(other.stop_button).to_be_visible()
     model.release()
-    expect(other.growing).to_have_text("Both see ")
+    expect(other.growing).to_have_text(f"{LONG}see ")
     late = open_tab()
     late.open(chat.page.url)
-    expect(late.growing).to_have_text("Both see ")
+    expect(late.growing).to_have_text(f"{LONG}see ")
     model.release()
     for tab in (chat, other, late):
-        tab.wait_for_answer("Both see this.")
+        tab.wait_for_answer(f"{LONG}see this.")
         tab.wait_until_idle()
 
     other.send("Hello from there")

@@ -73,6 +73,13 @@ class Browser:
                 text = text[: 2 * frame["offset"]] + frame["text"].encode("utf-16-le")
         return text.decode("utf-16-le")
 
+    async def open_and_stall(self) -> None:
+        """Greet the tab, whose browser reads nothing; return when the viewer waits for it."""
+        self.has_room.clear()
+        await self.viewer.on_hello(0)
+        while not self.viewer._send_queue.is_half_full:
+            await asyncio.sleep(0)
+
     async def read_text(self, text: str) -> None:
         async with asyncio.timeout(20), self._has_read:
             await self._has_read.wait_for(lambda: self.text() == text)
@@ -136,10 +143,7 @@ async def test_a_tab_whose_browser_stalls_during_the_text_so_far_holds_a_part_of
     person: User, session: Session, model: GatedModel
 ) -> None:
     tab = Browser(person, session)
-    tab.has_room.clear()
-    await tab.viewer.on_hello(0)
-    while not tab.viewer._send_queue.is_half_full:
-        await asyncio.sleep(0)
+    await tab.open_and_stall()
     assert tab.viewer._send_queue._queued_characters < MAX_QUEUED_CHARACTERS
     tab.has_room.set()
     await tab.read_text(SO_FAR)
@@ -153,10 +157,7 @@ async def test_the_rest_of_a_text_is_not_sent_after_its_event(
     person: User, session: Session, model: GatedModel
 ) -> None:
     tab = Browser(person, session)
-    tab.has_room.clear()
-    await tab.viewer.on_hello(0)
-    while not tab.viewer._send_queue.is_half_full:
-        await asyncio.sleep(0)
+    await tab.open_and_stall()
     model.may_end.set()
     await worker().wait_until_idle()
     tab.has_room.set()
@@ -170,10 +171,7 @@ async def test_a_tab_that_is_closed_while_its_browser_stalls_gets_no_more_of_the
     person: User, session: Session
 ) -> None:
     tab = ClosedBrowser(person, session)
-    tab.has_room.clear()
-    await tab.viewer.on_hello(0)
-    while not tab.viewer._send_queue.is_half_full:
-        await asyncio.sleep(0)
+    await tab.open_and_stall()
     tab.viewer.on_signed_out()
     await asyncio.gather(*tab.viewer._tasks)
     assert tab.codes == [CLOSE_NOT_SIGNED_IN]
