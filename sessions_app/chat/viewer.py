@@ -29,7 +29,9 @@ from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.scheduling.listing import tasks_of_session
 
 logger = logging.getLogger(__name__)
-CATCH_UP_ROWS, KEEP_ROWS_SECONDS = 50, 1.0
+CATCH_UP_ROWS = 50
+KEEP_ROWS_SECONDS = 1.0
+"""Time for which rows are kept while the browser reads earlier ones; after it they are read again."""
 FAREWELL_SECONDS = 1.0
 GREETING_SECONDS = 1.0
 """Shortest time between two greetings that the browser asks for."""

@@ -92,6 +92,8 @@ async def _send_in_fragments(protocol: Any, watch: _BufferWatch, text: str) -> N
     """
     for start in range(0, len(text), FRAGMENT_CHARACTERS):
         await watch.wait_for_room()
+        if protocol.state != protocol.STATE_OPEN:
+            return  # The browser has closed the socket. No data may follow (section 5.5.1).
         end = start + FRAGMENT_CHARACTERS
         protocol.sendFrame(0 if start else 1, text[start:end].encode(), fin=end >= len(text))
 

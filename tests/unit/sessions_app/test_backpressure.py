@@ -32,8 +32,11 @@ async def test_the_send_of_another_server_is_left_alone(kind: str) -> None:
     assert connection == [{"type": f"{kind}.close"}] * 2
 
 
-async def test_a_long_message_is_sent_in_fragments_each_of_which_waits_for_room() -> None:
-    protocol = Mock()
+@pytest.mark.parametrize(("is_open", "opcodes"), [(True, [(1, False), (0, True)]), (False, [(1, False)])])
+async def test_a_long_message_is_sent_in_fragments_that_wait_for_room_until_the_browser_closes_the_socket(
+    is_open: bool, opcodes: list[tuple[int, bool]]
+) -> None:
+    protocol = Mock(state=3, STATE_OPEN=3)
     register, text = protocol.registerProducer, "🙂x" * FRAGMENT_CHARACTERS
     frames: list[tuple[int, str, bool]] = []
 
@@ -51,7 +54,8 @@ async def test_a_long_message_is_sent_in_fragments_each_of_which_waits_for_room(
     sending: asyncio.Task[None] = asyncio.create_task(wrapped({"type": "websocket"}, None, server_send))
     await asyncio.sleep(0)
     assert len(frames) == 1
+    protocol.state = 3 if is_open else 2
     register.call_args.args[0].resumeProducing()
     await sending
-    assert [(opcode, fin) for opcode, _, fin in frames] == [(1, False), (0, True)]
-    assert "".join(part for _, part, _ in frames) == text
+    assert [(opcode, fin) for opcode, _, fin in frames] == opcodes
+    assert ("".join(part for _, part, _ in frames) == text) is is_open
