@@ -61,23 +61,8 @@ async def fetch_one_counted(query: str, params: dict[str, Any], limits: Concurre
     return await fetch_one_under_locks(locks, query, params) if locks else await fetch_one(query, params)
 
 
-EXCESS = """
-CASE
-    WHEN %(of_person)s BETWEEN 1 AND (
-        SELECT count(*) FROM sessions_app_session b
-        WHERE b.lease_owner <> '' AND b.user_id = s.user_id AND b.id <> s.id
-    ) THEN 'person'
-    WHEN coalesce(%(of_app)s ->> s.app_name, %(of_app)s ->> '', '0')::int BETWEEN 1 AND (
-        SELECT count(*) FROM sessions_app_session b
-        WHERE b.lease_owner <> '' AND b.app_name = s.app_name AND b.id <> s.id
-    ) THEN 'app'
-    ELSE ''
-END"""
-"""SQL expression: the limit that an invocation of the session `s` exceeds if it begins now: 'person', 'app' or ''.
-
-Nothing is counted where no limit is set. `s` itself is left out: its last invocation may have ended while the
-statement waited for the session's row, but its old lease is still visible to the statement.
-"""
+EXCESS = "adk_excess(s.id, %(of_person)s::int, %(of_app)s)"
+"""SQL expression: the limit that an invocation of the session `s` exceeds if it begins now: 'person', 'app' or ''."""
 
 TODAY = "(now() AT TIME ZONE %(time_zone)s::text)::date"
 """SQL expression: today's date in the site's time zone."""
@@ -98,10 +83,7 @@ def key_has_spent(key: str) -> str:
     Args:
         key: SQL expression of the key's id.
     """
-    return f"""EXISTS (
-    SELECT FROM sessions_app_keyusage used JOIN sessions_app_apikey k ON k.id = used.key_id
-    WHERE used.key_id = {key} AND used.day = {TODAY} AND k.tokens_per_day BETWEEN 1 AND used.tokens
-)"""
+    return f"adk_key_has_spent({key}, {TODAY})"
 
 
 _LOCK_APP = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Required, TypedDict
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from sessions_app.db.concurrency_limits import (
     key_has_spent,
 )
 from sessions_app.db.event_log import Loaded
-from sessions_app.db.leases import Claim
+from sessions_app.db.leases import Claim, CommittedMessage
 from sessions_app.db.pool import fetch_all, short
 
 REFUSED = "refused"
@@ -52,6 +53,25 @@ class AdmissionRules:
 
     policies: Mapping[str, str] = field(default_factory=dict)
     limits: ConcurrencyLimits = NO_LIMITS
+
+    def limits_of(self, client_id: str) -> ConcurrencyLimits:
+        """Return the limits that apply to the message with this client id."""
+        return self.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else self.limits
+
+
+@dataclass(frozen=True)
+class MessageEvent:
+    """The event of a message that is committed in the statement that begins its invocation.
+
+    Attributes:
+        body: the event's JSON.
+        timestamp: seconds since the epoch.
+        apps: names of the apps for which this is done.
+    """
+
+    body: str
+    timestamp: float
+    apps: Sequence[str]
 
 
 class NewInvocation(TypedDict, total=False):
@@ -97,6 +117,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     credentials: str = "",
     title: str = "",
     state_delta: Mapping[str, Any] | None = None,
+    event: MessageEvent | None = None,
     lease: Lease | None = None,
     rules: AdmissionRules = AdmissionRules(),
 ) -> Queued | None:
@@ -104,9 +125,8 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
 
     Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
     such session, or has deleted it. `credentials` are those of the message, encrypted, which itself has none. `title`
-    becomes the title of a session without one.
+    becomes the title of a session without one. `event` is committed when the caller gets the claim.
     """
-    limits = rules.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else rules.limits
     params = {
         "session": session_id,
         "user": user_id,
@@ -115,28 +135,47 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
         "message": Json(message),
         "reason": reason,
         **by.columns(),
-        "key": by.key if by.kind == ActorKind.KEY else None,
         "credentials": credentials,
         "title": title,
         "state_delta": Json(dict(state_delta or {})),
-        "owner": lease.owner if lease else "",
-        "ttl": lease.seconds if lease else 0.0,
-        "policies": Jsonb(dict(rules.policies)),
+        **_claim_parameters(by, lease, rules, event),
     }
-    row = await fetch_one_counted(_ENQUEUE, params, limits)
+    enqueue_once = partial(fetch_one_counted, _ENQUEUE, params, rules.limits_of(client_id))
     # A statement that has waited for another one with the same client id does not see the row of that one.
-    row = row or await fetch_one_counted(_ENQUEUE, params, limits)
+    row = await enqueue_once() or await enqueue_once()
     if row is None:
         return None
-    stored_id, status, is_repeated, interrupts, lease_token, excess, app_name, session_key, *state = row
+    stored_id, status, is_repeated, interrupts, lease_token, *claimed = row
     if lease_token is None:
         return Queued(stored_id, status, None, is_repeated, interrupts)
+    excess, has_event, app_name, session_key, *state = claimed
+    before = _preloaded(session_id, *state)
     claim = Claim(
         session_id, app_name, user_id, session_key, stored_id, client_id, message, lease_token,
         credentials=credentials, excess=excess, state_delta=dict(state_delta or {}),
-        actor_kind=by.kind, actor_name=by.name, actor_id=by.key, preloaded=_preloaded(session_id, *state),
+        actor_kind=by.kind, actor_name=by.name, actor_id=by.key, preloaded=before,
+        message_event=_committed(before, event) if event and has_event else None,
     )  # fmt: skip
     return Queued(stored_id, status, claim)
+
+
+def _claim_parameters(
+    by: Actor, lease: Lease | None, rules: AdmissionRules, event: MessageEvent | None
+) -> dict[str, Any]:
+    """Return the parameters that decide on a claim, and those of what is committed with it."""
+    return {
+        "key": by.key if by.kind == ActorKind.KEY else None,
+        "policies": Jsonb(dict(rules.policies)),
+        "owner": lease.owner if lease else "",
+        "ttl": lease.seconds if lease else 0.0,
+        "event": event.body if event else None,
+        "at": event.timestamp if event else None,
+        "event_apps": list(event.apps) if event else [],
+    }
+
+
+def _committed(before: Loaded, event: MessageEvent) -> CommittedMessage:
+    return CommittedMessage(before.session_id, before.last_seq + 1, event.body)
 
 
 def _preloaded(
@@ -147,7 +186,7 @@ def _preloaded(
     of_user: dict[str, Any],
     of_app: dict[str, Any],
 ) -> Loaded:
-    """Return the session as it is at the claim, without its events."""
+    """Return the session as it was just before the claim, without its events."""
     state = ScopedState(app=of_app, user=of_user, session=of_session)
     return Loaded(session_id, last_seq, last_event_at, state, last_seq, [])
 
@@ -162,7 +201,8 @@ WITH s AS (
     SELECT coalesce(%(policies)s ->> s.app_name, %(policies)s ->> '', 'enqueue') AS policy,
         s.lease_owner = '' AND NOT EXISTS (
             SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
-        ) AS is_free
+        ) AS is_free,
+        CASE WHEN s.app_name = ANY(%(event_apps)s) THEN %(event)s::jsonb END AS event
     FROM s
 ), decided AS (
     SELECT CASE
@@ -185,7 +225,7 @@ WITH s AS (
     FROM s, decided
     WHERE decided.status IN ('running', 'queued')
     ON CONFLICT (session_id, client_id) DO NOTHING
-    RETURNING invocation_id, status
+    RETURNING invocation_id, status, CASE WHEN status = 'running' THEN (SELECT event FROM rules) END AS event
 ), changed AS (
     UPDATE sessions_app_session t
     SET title = CASE WHEN t.title = '' THEN left(%(title)s, 200) ELSE t.title END,
@@ -195,15 +235,21 @@ WITH s AS (
         lease_owner = CASE WHEN added.status = 'running' THEN %(owner)s ELSE t.lease_owner END,
         lease_expires_at = CASE
             WHEN added.status = 'running' THEN now() + make_interval(secs => %(ttl)s) ELSE t.lease_expires_at
-        END
+        END,
+        last_seq = last_seq + (event IS NOT NULL)::int,
+        last_event_at = CASE WHEN event IS NULL THEN last_event_at ELSE to_timestamp(%(at)s::float8) END,
+        log_hash = coalesce(adk_chain(log_hash, t.id, last_seq + 1, event), log_hash)
     FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '' OR t.archived_at IS NOT NULL)
-    RETURNING t.lease_token
+    RETURNING t.id, t.lease_token, t.last_seq, t.log_hash, added.event
+), stored AS (
+    INSERT INTO sessions_app_event (session_id, seq, body, hash)
+    SELECT id, last_seq, event, log_hash FROM changed WHERE event IS NOT NULL
 )
 SELECT coalesce(added.invocation_id, existing.invocation_id, ''),
     coalesce(added.status, existing.status, decided.status),
     existing.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
     CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
-    coalesce(nullif({EXCESS_OF_DAY}, ''), {EXCESS}),
+    coalesce(nullif({EXCESS_OF_DAY}, ''), {EXCESS}), EXISTS (SELECT FROM changed WHERE event IS NOT NULL),
     s.app_name, s.key, s.last_seq, extract(epoch FROM s.last_event_at)::float8,
     s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
 FROM s JOIN rules ON true JOIN decided ON true LEFT JOIN added ON true

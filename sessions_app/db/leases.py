@@ -27,6 +27,15 @@ BATCH_SIZE = 100
 
 
 @dataclass(frozen=True)
+class CommittedMessage:
+    """The event of a message that is committed together with the claim, and its JSON."""
+
+    session_id: UUID
+    seq: int
+    body: str
+
+
+@dataclass(frozen=True)
 class Claim:
     """The right to run an invocation, held under a lease.
 
@@ -40,7 +49,8 @@ class Claim:
             day), "key" (tokens of an API key in a day) or "".
         actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
         state_delta: changes of the state that are committed with the message.
-        preloaded: the session's row and state at the claim, when the claiming statement returned them.
+        preloaded: the session's row and state just before the claim, when the claiming statement returned them.
+        message_event: the message's event, when the claiming statement committed it.
     """
 
     session_id: UUID
@@ -61,6 +71,7 @@ class Claim:
     actor_id: str = ""
     state_delta: dict[str, Any] = field(default_factory=dict)
     preloaded: Loaded | None = None
+    message_event: CommittedMessage | None = None
 
 
 async def claim_next(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from runtime import types
 from runtime.engine.seal import interrupted_event, seal_events, seal_waiting_calls
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
-from runtime.events.event_actions import EventActions
 from sessions_app.db.leases import Claim
 from sessions_app.history.event_marks import (
     INTERRUPTED_CALL,
@@ -19,13 +18,9 @@ from sessions_app.history.event_marks import (
     scheduled_mark,
     stopped_by_staff_mark,
 )
+from sessions_app.invocations.message_event import answers_calls, build_message_event
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
-
-
-def answers_calls(message: Mapping[str, Any]) -> bool:
-    """True when the message of an invocation is a function response."""
-    return any("functionResponse" in part for part in message.get("parts", []))
 
 
 def marks_of(claim: Claim) -> dict[str, Any] | None:
@@ -112,14 +107,8 @@ def _mark_stopped_by_staff(event: Event) -> Event:
 
 
 def _message_event(claim: Claim) -> Event:
-    content = types.Content.model_validate(claim.message)
-    marks = marks_of(claim)
-    return Event(
-        author="user",
-        invocation_id=claim.invocation_id,
-        content=content,
-        actions=EventActions(state_delta=claim.state_delta),
-        custom_metadata=marks,
+    return build_message_event(
+        claim.invocation_id, claim.message, state_delta=claim.state_delta, marks=marks_of(claim)
     )
 
 

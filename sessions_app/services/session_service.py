@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -22,6 +22,7 @@ from sessions_app.actors import Act
 from sessions_app.codec import event_from_json, event_to_json, is_storable, user_pk
 from sessions_app.db import appends, event_log
 from sessions_app.db.call_errors import StagedError
+from sessions_app.db.leases import CommittedMessage
 from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
@@ -57,6 +58,8 @@ class DjangoSessionService(BaseSessionService):
         staged_jobs: returns the jobs to create with an event.
         preloaded: the session's row and state, read just before; the first load does not read them again if the cached
             history reaches as far.
+        message_event: the event of the message, which the claim has committed. Sessions are loaded without it until
+            the first append, which is that of the same message: its event becomes the committed one.
         view: filters the events of a loaded session.
         model_calls: the model calls to store with the events that answer them.
         act: the act that each appended event is the result of.
@@ -71,6 +74,7 @@ class DjangoSessionService(BaseSessionService):
         on_commit: Callable[[CommittedEvent], None] | None = None,
         staged_jobs: StagedJobs | None = None,
         preloaded: event_log.Loaded | None = None,
+        message_event: CommittedMessage | None = None,
         view: Callable[[list[Event]], list[Event]] | None = None,
         act: Act | None = None,
         expected: Mapping[str, str] | None = None,
@@ -81,6 +85,7 @@ class DjangoSessionService(BaseSessionService):
         self._on_commit = on_commit
         self._staged_jobs = staged_jobs
         self._preloaded = preloaded
+        self._message_event = message_event
         self._view = view
         self._act = act
         self._expected = expected
@@ -132,6 +137,8 @@ class DjangoSessionService(BaseSessionService):
         if result is None:
             return None
         loaded, history = result
+        if self._message_event:
+            loaded = replace(loaded, last_seq=self._message_event.seq - 1)
         events = history.events[: loaded.last_seq - history.skipped]
         if not whole and not history.is_plain:
             events = without_superseded(events)
@@ -194,6 +201,9 @@ class DjangoSessionService(BaseSessionService):
         await in_thread(_delete, app_name, _pk_or_none(user_id), session_id)
 
     async def _store(self, session: Session, event: Event) -> None:
+        if self._message_event:
+            self._take_over(self._message_event, session, event)
+            return
         body = event_to_json(event)
         append = appends.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
@@ -214,16 +224,33 @@ class DjangoSessionService(BaseSessionService):
         if self._model_calls and append.model_call:
             self._model_calls.remember_texts(append.model_call)
         await self._catch_up(session, committed)
+        of_session, seq = committed.session_id, committed.seq
+        stored = CachedEvent.read(body)
+        self._note(
+            session, CommittedEvent(of_session, session.app_name, seq, event, body, append.jobs), stored
+        )
+
+    def _take_over(self, message: CommittedMessage, session: Session, event: Event) -> None:
+        """Make the event of a message the one that the claim has committed."""
+        self._message_event = None
+        stored = CachedEvent.read(message.body)
+        event.id, event.timestamp = stored.event.id, stored.event.timestamp
+        of_session, seq = message.session_id, message.seq
+        self._note(
+            session, CommittedEvent(of_session, session.app_name, seq, event, message.body, ()), stored
+        )
+
+    def _note(self, session: Session, committed: CommittedEvent, stored: CachedEvent) -> None:
+        """Cache and announce a committed event.
+
+        Args:
+            stored: a copy for the cache: later changes of the writer's event object are not in the log.
+        """
         name = (session.app_name, session.user_id, session.id)
-        # Cache a copy: later changes of the writer's event object are not in the log.
-        cache.extend(name, committed.session_id, committed.seq - 1, map(CachedEvent.read, [body]))
+        cache.extend(name, committed.session_id, committed.seq - 1, [stored])
         session.last_seq = committed.seq
         if self._on_commit:
-            self._on_commit(
-                CommittedEvent(
-                    committed.session_id, session.app_name, committed.seq, event, body, append.jobs
-                )
-            )
+            self._on_commit(committed)
 
     async def _catch_up(self, session: Session, committed: appends.Committed) -> None:
         """Add the events that other writers appended between the load of the session and the new event."""

@@ -63,12 +63,16 @@ async def greet(person: User, model: ScriptedModel) -> Session:
     return session
 
 
-async def replace_last_event(session: Session, body: dict[str, Any]) -> dict[str, Any]:
-    """Replace the last event in the log by the given body, and return its former body."""
+async def replace_last_event(session: Session, body: dict[str, Any]) -> Event:
+    """Replace the body of the last event in the log, and return the event as it was."""
     event = await Event.objects.filter(session=session).alatest("seq")
+    await replace_body(session, event, body)
+    return event
+
+
+async def replace_body(session: Session, event: Event, body: dict[str, Any]) -> None:
     await tamper_async(lambda: Event.objects.filter(pk=event.pk).update(body=body))
     cache.forget((session.app_name, str(session.user_id), session.key))
-    return dict(event.body)
 
 
 class TestEndsThatCannotBeWritten:
@@ -155,7 +159,7 @@ class TestEndsThatCannotBeWritten:
         before = await replace_last_event(session, UNREADABLE)
         failed, _ = await use_cases.send_message(person, session.pk, "m2", "are you there?")
         await worker().wait_until_idle()
-        await replace_last_event(session, before)
+        await replace_body(session, before, before.body)
         model.turns = ["Yes."]
         await use_cases.retry(person, session.pk, failed)
         await worker().wait_until_idle()
