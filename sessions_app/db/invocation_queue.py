@@ -170,7 +170,7 @@ def _claim_parameters(
         "ttl": lease.seconds if lease else 0.0,
         "event": event.body if event else None,
         "at": event.timestamp if event else None,
-        "event_apps": list(event.apps) if event else [],
+        "event_apps": Jsonb(list(event.apps) if event else []),
     }
 
 
@@ -202,7 +202,7 @@ WITH s AS (
         s.lease_owner = '' AND NOT EXISTS (
             SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
         ) AS is_free,
-        CASE WHEN s.app_name = ANY(%(event_apps)s) THEN %(event)s::jsonb END AS event
+        CASE WHEN %(event_apps)s ? s.app_name THEN %(event)s::jsonb END AS event
     FROM s
 ), decided AS (
     SELECT CASE
