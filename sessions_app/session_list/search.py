@@ -25,8 +25,9 @@ WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class Hit:
-    """The first match in a text: the word, and the text around it."""
+    """The first match in the text of the event `seq`: the word, and the text around it."""
 
+    seq: int
     before: str
     word: str
     after: str
@@ -87,14 +88,14 @@ def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hi
     wanted = Q(pk__in=())
     for session_id, seq in newest.values_list("session_id", "newest"):
         wanted |= Q(session=session_id, seq=seq)
-    texts = Event.objects.filter(wanted).values_list("session_id", "text")
-    return {session_id: _hit(text, prefixes) for session_id, text in texts}
+    texts = Event.objects.filter(wanted).values_list("session_id", "seq", "text")
+    return {session_id: _hit(seq, text, prefixes) for session_id, seq, text in texts}
 
 
-def _hit(text: str, prefixes: Sequence[str]) -> Hit:
+def _hit(seq: int, text: str, prefixes: Sequence[str]) -> Hit:
     place = re.search("|".join(rf"(?<!\w){re.escape(prefix)}" for prefix in prefixes), text, re.IGNORECASE)
     start, end = place.span() if place else (0, 0)
     before = text[max(0, start - CHARACTERS_AROUND) : start]
     after = text[end : end + 2 * CHARACTERS_AROUND]
     more = "…" if start > CHARACTERS_AROUND else ""
-    return Hit(more + before.lstrip() if more else before, text[start:end], after)
+    return Hit(seq, more + before.lstrip() if more else before, text[start:end], after)

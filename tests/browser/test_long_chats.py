@@ -1,8 +1,9 @@
-"""Contract: a long chat keeps its place when older events are loaded, and the page stays small."""
+"""Contract: a long chat keeps its place when older events are loaded, shows a hit, and the page stays small."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.accessibility import serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
@@ -70,3 +71,18 @@ def test_scrolling_up_neither_jumps_nor_grows_the_page_and_loses_nothing(
     expect(long_chat.answers.filter(has_text="Done.")).to_be_visible()
     assert are_rows_in_view_shown(page)
     assert page.evaluate("document.getElementsByTagName('*').length") <= MAX_NODES
+
+
+def test_a_search_leads_to_the_message_that_it_has_found(long_chat: ChatPage) -> None:
+    page, end = long_chat.page, long_chat.answers.filter(has_text="Done.")
+    expect(end).to_be_in_viewport()
+    page.get_by_label("Search chats").fill("often")
+    long_chat.chats.filter(has=page.locator("mark", has_text="often")).first.get_by_role("link").click()
+    found = long_chat.log.locator("article.person", has_text="Look often")
+    expect(found).to_be_focused()
+    expect(found).to_be_in_viewport(ratio=1)
+    expect(end).not_to_be_in_viewport()
+    assert serious_problems_in_both_schemes(page) == []
+
+    long_chat.reload()
+    expect(end).to_be_in_viewport()

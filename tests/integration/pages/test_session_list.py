@@ -35,6 +35,10 @@ def listed(client: Client, **query: str) -> list[str]:
     return titles(response.content.decode())
 
 
+def searched(client: Client, words: str) -> str:
+    return client.get("/chats/", {"q": words}).content.decode()
+
+
 def make(person: User, title: str, **fields: Any) -> Session:
     return Session.objects.create(app_name="help_desk", user=person, key=title, title=title, **fields)
 
@@ -258,6 +262,16 @@ def test_a_hit_is_shown_with_the_words_around_it(browser_of_person: Client, pers
     add_event(make(person, "Other"), "before " * 20 + "the <i>Lamp</i> " + "after " * 20)
     html = browser_of_person.get("/chats/", {"q": "lam"}).content.decode()
     assert "before the &lt;i&gt;<mark>Lam</mark>p&lt;/i&gt; after" in html
+
+
+def test_a_session_that_is_found_by_a_text_leads_to_the_event_with_it(
+    browser_of_person: Client, session: Session
+) -> None:
+    add_event(session, "a green bulb")
+    found = add_event(session, "a blue bulb")
+    add_event(session, "nothing of the kind")
+    assert f'href="{page(session)}?hit={found.seq}"' in searched(browser_of_person, "bulb")
+    assert f'href="{page(session)}"' in searched(browser_of_person, "broken")
 
 
 def test_a_text_that_was_rewound_is_not_found(browser_of_person: Client, session: Session) -> None:

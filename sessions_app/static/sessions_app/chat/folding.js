@@ -88,5 +88,5 @@ function measure(chunk) {
 function isInUse(chunk) {
   const selection = getSelection();
   const isSelected = !selection.isCollapsed && selection.getRangeAt(0).intersectsNode(chunk);
-  return isSelected || chunk.contains(document.activeElement) || chunk.querySelector("[data-editing]") !== null;
+  return isSelected || chunk.contains(document.activeElement) || chunk.querySelector("[data-editing], [data-hit]") !== null;
 }

@@ -381,3 +381,5 @@ showElapsed(document);
 showWork();
 scroll.toEnd();
 if (!newChat?.returnToUnsent()) socket.start();
+
+export { conversation, loadEarlier };
