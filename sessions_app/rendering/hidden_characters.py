@@ -17,6 +17,8 @@ _HIDDEN = re.compile(
 
 Some languages are written with joiners.
 """
+_REACHING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Characters whose direction reaches up to an end mark, or to the end of the paragraph."""
 _PIECES = re.compile(r"<(script|style|textarea)\b[^<]*+</\1>|<(title|option)\b[^<]*+</\2>|<[^<>]*+>|[^<]+")
 """A piece of a page: an element that holds no tags, a tag, or a text.
 
@@ -38,6 +40,11 @@ def show_hidden_characters(html: str) -> str:
 def escape_hidden(text: str) -> str:
     r"""Return a plain text with each hidden character as an escape such as `\u202e`."""
     return _HIDDEN.sub(_escape, text)
+
+
+def without_reach(text: str) -> str:
+    """Return a plain text without the characters that change the order of what follows it in the title of a window."""
+    return _REACHING.sub("", text)
 
 
 def escape_in_json(text: str) -> str:

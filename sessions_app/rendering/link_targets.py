@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from mdurl import parse
 
 ISOLATE, END_OF_ISOLATE = "\u2066", "\u2069"
-"""Characters around a host that a U+202E in the text of its link must not reverse."""
+"""Characters around a host that a U+202B in the text of its link must not move."""
 INVISIBLE = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 URL = re.compile(r"(?:https?:[/\\]*|\bwww\.)([^\s/\\?#:@,;!'\"()<>\[\]]+)", re.IGNORECASE)
 HOST = re.compile(r"\W*+(?:[\w.+-]++@)?((?:[\w-]++\.)+[^\W\d_]{2,})(?!\w)")

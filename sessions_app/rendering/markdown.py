@@ -29,6 +29,8 @@ from sessions_app.rendering.task_lists import show_task_lists
 
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 LINE_END = re.compile(r"\r\n?|\n")
+OVERRIDES = re.compile("[\u202d\u202e]")
+"""Characters that make a browser draw the rest of a paragraph in another order than it is written."""
 BLANK_LINE = re.compile(r"\n[ \t]*\n\Z")
 ENDED_BY_A_BLANK_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
 
@@ -100,6 +102,12 @@ def _code_block(text: str, attributes: str = "") -> str:
     return f'<pre tabindex="0"{attributes}><code>{escapeHtml(text)}</code></pre>\n'
 
 
+def _text(
+    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
+) -> str:
+    return escapeHtml(OVERRIDES.sub("", tokens[index].content))
+
+
 def _image(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
@@ -145,6 +153,7 @@ def _make_markdown() -> MarkdownIt:
     show_footnotes(markdown)
     show_mathematics(markdown)
     rules = {
+        "text": _text,
         "fence": _fence,
         "code_block": _fence,
         "image": _image,

@@ -13,13 +13,14 @@ from sessions_app import languages, sentences
 from sessions_app.conf import conf
 from sessions_app.models import Session, ToolJob
 from sessions_app.rendering import render_job, render_markdown
-from sessions_app.rendering.hidden_characters import escape_hidden
+from sessions_app.rendering.hidden_characters import escape_hidden, without_reach
 from sessions_app.rendering.outline import as_words
 from sessions_app.session_list.days import group_of
 
 register = template.Library()
 register.filter(as_words)
 register.filter(escape_hidden)
+register.filter(without_reach)
 
 
 @register.filter

@@ -78,7 +78,7 @@ def test_every_page_forbids_foreign_scripts_and_files_are_sent_as_attachments(
 def test_a_direction_character_in_a_link_reverses_only_the_text_of_the_link(
     chat: ChatPage, model: Model
 ) -> None:
-    links = " ".join(f"[{text}](https://a.example)" for text in ("one\u202e", "two", "three"))
+    links = " ".join(f"[{text}](https://a.example)" for text in ("one\u202b", "two", "three"))
     model.play(Turn(text=[links]))
     chat.send("Links")
     answer = chat.wait_for_answer("three")
@@ -86,3 +86,19 @@ def test_a_direction_character_in_a_link_reverses_only_the_text_of_the_link(
         "links => links.map((link) => link.getBoundingClientRect().left)"
     )
     assert starts == sorted(starts)
+
+
+def test_a_direction_character_in_an_answer_or_a_title_reverses_nothing_behind_it(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=["**one\u202e** two\u202e *three* four"]))
+    chat.send("Order\u202e of\u2067 words")
+    answer = chat.wait_for_answer("four")
+    starts = answer.locator("strong, em").evaluate_all(
+        "parts => parts.map((part) => part.getBoundingClientRect().left)"
+    )
+    assert starts == sorted(starts)
+    assert [character for character in answer.inner_text() if not character.isprintable()] == []
+    expect(chat.page).to_have_title("Order of words · Agents")
+    chat.reload()
+    assert "<title>Order of words · Agents</title>" in chat.page.request.get(chat.page.url).text()

@@ -21,7 +21,7 @@ from tests.unit.sessions_app.rendered import Tags
         ),
         ("[help@bank.example](mailto:help@evil.example)", "help@bank.example \u2066(evil.example)\u2069"),
         ("[ba\u200bnk.example](https://evil.example)", "ba\u200bnk.example \u2066(evil.example)\u2069"),
-        ("[bank.example\u202e](https://evil.example)", "bank.example\u202e \u2066(evil.example)\u2069"),
+        ("[bank.example\u202b](https://evil.example)", "bank.example\u202b \u2066(evil.example)\u2069"),
         (
             "![https://bank.example](https://evil.example/a.png)",
             "https://bank.example \u2066(evil.example)\u2069",

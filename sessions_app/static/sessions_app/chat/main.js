@@ -321,7 +321,7 @@ function showTitle(title) {
 }
 
 function showWindowTitle() {
-  document.title = [news?.words, byId("title").textContent, main.dataset.site].filter(Boolean).join(" · ");
+  document.title = [news?.words, byId("title").textContent, main.dataset.site].filter(Boolean).join(" · ").replace(/[\u202a-\u202e\u2066-\u2069]/g, "");
 }
 
 function showNotice(text) {
