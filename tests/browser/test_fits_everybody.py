@@ -13,6 +13,7 @@ from tests.browser.accessibility import (
     width_in_large_letters,
 )
 from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
 from tests.stack.stack import Stack
@@ -82,6 +83,29 @@ def test_on_a_phone_nothing_overflows_and_all_controls_are_large_enough_to_touch
         )
         assert problems_on_a_phone(page) == []
         assert (bar := page.locator("header.bar").bounding_box()) and bar["height"] < 110
+
+
+def test_in_large_letters_the_home_page_fits_a_phone(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.page.goto(tab.base_url)
+    assert width_in_large_letters(tab.page) == PHONE["width"]
+    assert problems_on_a_phone(tab.page) == []
+
+
+def test_in_large_letters_the_composer_has_room_for_words_beside_stop_and_send(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=["Piece ", "by piece."], hold_before=[1]))
+    chat.send("Hello")
+    expect(chat.growing).to_have_text("Piece ")
+    chat.box.fill("And this")
+    assert width_in_large_letters(chat.page) == PHONE["width"]
+    assert problems_on_a_phone(chat.page) == []
+    expect(chat.stop_button).to_be_in_viewport(ratio=1)
+    expect(chat.send_button).to_be_in_viewport(ratio=1)
+    assert (box := chat.box.bounding_box()) and box["width"] > PHONE["width"] / 2
+    model.release()
+    chat.wait_for_answer("Piece by piece.")
 
 
 def test_on_a_phone_the_list_of_chats_opens_over_the_page(chat: ChatPage) -> None:
