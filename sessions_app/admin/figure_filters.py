@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import MAX_CHOICES
-from sessions_app.admin.permissions import OF_APP, within_remits
+from sessions_app.admin.permissions import sums_within_remits
 from sessions_app.figures.days import local_day
 from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, label
 from sessions_app.models import DayFigure, DayMetric, Failure, Invocation, InvocationStatus, Session
@@ -39,8 +39,11 @@ class FigureLabelFilter(admin.SimpleListFilter):
 
 
 def recent_names(request: HttpRequest, metric: DayMetric) -> list[tuple[str, str]]:
-    """Return the names of a metric within `RECENT` as choices, from the apps within the remits of the user."""
-    days = within_remits(request, DayFigure.objects.all(), OF_APP)
+    """Return the names of a metric within `RECENT` as choices, from the apps whose people the remits all cover.
+
+    Figures of days do not say whose sessions a name comes from.
+    """
+    days = sums_within_remits(request, DayFigure.objects.all())
     recent = days.filter(metric=metric, day__gte=local_day() - RECENT)
     names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
     return [(name, name) for name in names[:MAX_CHOICES]]

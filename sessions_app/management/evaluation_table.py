@@ -33,10 +33,17 @@ def summary_of(evaluation: Evaluation, reports: Sequence[CaseReport]) -> str:
     counts = ", ".join(f"{number} {word}" for word, number in evaluation.counts.items())
     text = f"{counted(evaluation)}: {counts or 'none is left'}."
     if evaluation.previous is None:
-        return f"{text} This is the first run."
+        return f"{text} {_why_not_compared(evaluation)}"
     changes = count_changes(reports)
     listed = ", ".join(f"{changes[one]} {one}" for one in Change if changes[one])
     return f"{text} Since the run of {evaluation.previous.created_at:%Y-%m-%d %H:%M}: {listed or 'nothing to compare'}."
+
+
+def _why_not_compared(evaluation: Evaluation) -> str:
+    earlier = Evaluation.objects.filter(
+        app_name=evaluation.app_name, set_id=evaluation.set_id, created_at__lt=evaluation.created_at
+    )
+    return "No earlier run was completed." if earlier.exists() else "This is the first run."
 
 
 def as_json(evaluation: Evaluation, reports: Sequence[CaseReport], page: str) -> dict[str, Any]:

@@ -204,6 +204,22 @@ def test_sums_over_all_people_are_not_shown_to_staff_whose_remits_have_some_peop
     assert staff.get(figure).status_code == 404
 
 
+def test_filters_name_no_agents_and_tools_of_people_outside_of_the_remits(staff: Client) -> None:
+    group, customers = Group.objects.create(name="Shop"), Group.objects.create(name="Customers")
+    User.objects.get(username="staff").groups.add(group)
+    Remit.objects.create(group=group, app_name="shop", people=customers)
+    for app, name in (("shop", "clerk"), ("travel", "pilot")):
+        add(DayMetric.TOKENS, 1, name, app=app)
+        add(DayMetric.CALLS, 1, f"{name}_tool", app=app)
+        add(DayMetric.FAILURES, 1, f"{name}_tool", app=app)
+    for name in ("session", "failure"):
+        assert not re.search("clerk|pilot", read(staff, list_url(name)))
+    Remit.objects.create(group=group, app_name="travel")
+    for name in ("session", "failure"):
+        html = read(staff, list_url(name))
+        assert "pilot_tool" in html and "clerk" not in html
+
+
 def test_names_of_agents_and_tools_are_inert_in_tables_and_plots(staff: Client) -> None:
     add(DayMetric.TOKENS, 7, HOSTILE, HOSTILE)
     add(DayMetric.FAILURES, 7, HOSTILE + "\u202e")

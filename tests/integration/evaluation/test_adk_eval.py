@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from runtime.evaluation.eval_case import EvalCase, SessionInput
 from sessions_app import celery_dispatch
@@ -86,6 +87,12 @@ def test_a_set_whose_cases_pass_is_a_table_with_a_summary(workers: None, tmp_pat
     page = f"/admin/sessions_app/evaluation/{Evaluation.objects.get().pk}/change/"
     assert lines[2] == f"1 case: 1 passed. This is the first run. {page}"
     assert "1 same. /admin/" in evaluate(path)
+
+
+def test_a_run_after_a_cancelled_one_is_not_called_the_first(workers: None, tmp_path: Path) -> None:
+    ended = {"finished_at": timezone.now(), "case_count": 1, "cancelled": 1}
+    Evaluation.objects.create(app_name="shop", set_id="prices", config={}, **ended)
+    assert "1 passed. No earlier run was completed. /admin/" in evaluate(write_set(tmp_path, RIGHT))
 
 
 def test_a_case_that_does_not_pass_is_an_exit_code(workers: None, tmp_path: Path) -> None:
