@@ -1,4 +1,4 @@
-"""Contract: a long chat keeps its place when older events are loaded, shows a hit, and the page stays small."""
+"""Contract: a long chat keeps its place when older events load; it shows hits, prints whole, and stays a small page."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -86,3 +86,19 @@ def test_a_search_leads_to_the_message_that_it_has_found(long_chat: ChatPage) ->
 
     long_chat.reload()
     expect(end).to_be_in_viewport()
+
+
+def test_the_printed_page_has_all_rows_that_were_loaded_and_nothing_around_them(long_chat: ChatPage) -> None:
+    page = long_chat.page
+    page.evaluate(SCROLL_UP_AND_WATCH)
+    rows = "document.querySelectorAll('#log article').length"
+    shown = page.evaluate(rows)
+    page.evaluate(f"addEventListener('beforeprint', () => (window.printed = {rows}))")
+    page.pdf()
+    assert page.evaluate("printed") > 2 * STEPS > shown
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": 1120, "height": 800})
+    expect(long_chat.messages.filter(has_text="Look often")).to_be_visible()
+    for around in (long_chat.box, page.get_by_role("navigation"), page.get_by_role("button", name="Copy")):
+        expect(around.first).to_be_hidden()
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(31, 32, 35)"

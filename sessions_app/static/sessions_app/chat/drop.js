@@ -1,5 +1,9 @@
 // Files that are dropped anywhere on the page.
 
+import { loadStyles } from "./styles.js";
+
+loadStyles("onDemand");
+
 /** Upload the files that are dropped, and show while they are dragged that the page takes them. */
 export function takeDroppedFiles(uploads, field) {
   const hasFiles = (event) => !field.disabled && event.dataTransfer?.types.includes("Files");

@@ -1,5 +1,5 @@
 // Folding of chunks far from the view: their content is taken out of the document, and they keep their height. So the
-// page stays small however far a person scrolls.
+// page stays small however far a person scrolls. It is printed whole.
 
 import { mute } from "./mute.js";
 
@@ -14,6 +14,8 @@ export class Folding {
     this.log = log;
     this.mostNodes = mostNodes;
     this.observe(...this.#all);
+    addEventListener("beforeprint", () => this.unfold());
+    addEventListener("afterprint", () => this.foldSurplus());
   }
 
   /** Return the content of a folded chunk; undefined for another one. */
