@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FilePayload, Route, expect
+from playwright.sync_api import Dialog, FilePayload, Route, expect
 
 from tests.browser.accessibility import (
     PHONE,
@@ -344,3 +344,31 @@ def test_facts_about_files_come_after_a_failed_request(chat: ChatPage, model: Mo
     chat.send("More")
     chat.wait_for_answer("Again.")
     expect(chat.log.locator(".file-facts")).to_have_text("CSV · 18\xa0bytes")
+
+
+def test_the_browser_asks_before_it_leaves_a_page_with_a_file_that_is_not_uploaded(chat: ChatPage) -> None:
+    page = chat.page
+    asked: list[str] = []
+    held: list[Route] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    page.route(UPLOADS, lambda route: held.append(route))
+    chat.box.click()  # a browser does not ask before the person has touched the page
+    page.locator("#attach-input").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"})
+    expect(chat.uploads).to_have_attribute("data-state", "uploading")
+    with page.expect_event("dialog"):
+        page.evaluate("location.reload()")
+    expect(chat.uploads).to_have_attribute("data-state", "uploading")
+    held[0].continue_()
+    expect(chat.uploads).to_have_attribute("data-state", "ready")
+    chat.reload()
+    expect(chat.uploads).to_have_attribute("data-state", "ready")
+    chat.box.click()
+    page.locator("#attach-input").set_input_files({"name": "b.txt", "mimeType": "text/plain", "buffer": b"b"})
+    page.get_by_role("button", name="Remove b.txt").click()
+    chat.reload()
+    assert asked == ["beforeunload"]

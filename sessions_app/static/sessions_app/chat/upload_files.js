@@ -15,6 +15,9 @@ const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 const NO_NAME = /(^|[/\\])\.{0,2}$/; // the server ignores such files
 const WAIT = t("Wait until the files are uploaded.");
+const notStored = new Set(); // files that are lost when the page is left
+
+addEventListener("beforeunload", (event) => notStored.size && event.preventDefault());
 
 /** Upload files; tell the person of those beyond a limit. */
 export function upload(uploads, files) {
@@ -53,6 +56,7 @@ export function show(uploads) {
 
 /** Tell the server that a file is not wanted. The server keeps files that a message refers to. */
 export function discard(uploads, item) {
+  notStored.delete(item);
   if (item.state !== "ready") item.request.abort();
   else if (!item.isSent) post(uploads.region.dataset.removeUrl, { name: item.name, version: item.version }).catch(() => {});
 }
@@ -89,6 +93,7 @@ function send(uploads, item) {
   form.append("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
   form.append("file", item.file);
   Object.assign(item, { state: "uploading", request, progress: 0 });
+  notStored.add(item);
   if (!uploads.items.includes(item)) uploads.items.push(item);
   request.upload.onprogress = ({ loaded, total }) => {
     item.progress = loaded / total;
@@ -109,6 +114,7 @@ function finish(uploads, item, request) {
   }
   const { name, version, facts, url, is_image: isImage } = answer;
   Object.assign(item, { name, version, facts, url, isImage, state: "ready", file: null });
+  notStored.delete(item);
   tell(t("{name} is attached.", { name }));
   const isWaitedFor = document.querySelector("#notice p").textContent === WAIT;
   if (isWaitedFor && uploads.items.every(({ state }) => state === "ready")) uploads.onProblem("");
