@@ -9,6 +9,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
+from tests.browser.accessibility import serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
@@ -196,6 +197,25 @@ def test_a_phone_shows_the_numbers_of_failures_beside_the_tool_and_the_cause(
     row = admin.locator("section[aria-labelledby=groups] tbody tr", has_text=tool)
     expect(row.locator("td").last).to_be_in_viewport(ratio=1)
     assert row.locator("th").evaluate("(cell) => cell.clientWidth") > 60
+
+
+def test_a_phone_shows_the_tables_of_the_overview_whole_with_a_heading_before_each_value(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    tool = "look_up_the_order_of_a_very_old_lamp"
+    model.play(Turn(calls=[Call(name=tool)]), Turn(text=["Sorry."]))
+    chat.send("Where is my old lamp?")
+    chat.wait_until_idle()
+    admin = open_tab(STAFF).page
+    admin.set_viewport_size({"width": 360, "height": 740})
+    admin.goto(chat.address("/admin/sessions_app/dayfigure/"))
+    admin.evaluate(UNTIL_SHOWN, tool)
+    admin.reload()
+    tables = admin.locator(".audit-scroll")
+    assert tables.evaluate_all("all => all.filter((one) => one.scrollWidth > one.clientWidth).length") == 0
+    calls = admin.locator("section[aria-labelledby=tools] tbody tr", has_text=tool).locator("td").last
+    assert calls.evaluate("(cell) => getComputedStyle(cell, '::before').content") == '"Calls in 30 days "'
+    assert serious_problems_in_both_schemes(admin) == []
 
 
 UNTIL_SHOWN = """async (word) => {
