@@ -134,6 +134,26 @@ def test_the_list_tells_live_what_other_chats_do(chat: ChatPage, open_tab: OpenT
     expect(entry).not_to_contain_text("New answer")
 
 
+def test_the_palette_leads_to_the_word_in_a_long_answer(chat: ChatPage, model: Model) -> None:
+    word = unique("quince").replace(" ", "")
+    lines = [f"line {number}\n\n" for number in range(90)]
+    model.play(Turn(text=[*lines[:45], f"An **{word.upper()}** tree.\n\n", *lines[45:]]))
+    chat.send("A long one")
+    chat.wait_for_answer("line 89")
+    chat.wait_until_idle()
+    place = chat.log.locator("strong")
+    expect(place).not_to_be_in_viewport()
+    chat.page.keyboard.press("Control+k")
+    chat.page.get_by_role("combobox").fill(word)
+    expect(chat.page.get_by_role("option")).to_contain_text(["A long one"])
+    chat.page.keyboard.press("Enter")
+    expect(place).to_be_in_viewport()
+    expect(chat.log.locator("article.agent")).to_be_focused()
+    marked = chat.page.evaluate("[...CSS.highlights.get('hit')].map(String)")
+    assert marked == [word.upper()]
+    chat.wait_until_connected()
+
+
 def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     title = unique("Zebra")
     say(chat, title)

@@ -270,7 +270,7 @@ def test_a_session_that_is_found_by_a_text_leads_to_the_event_with_it(
     add_event(session, "a green bulb")
     found = add_event(session, "a blue bulb")
     add_event(session, "nothing of the kind")
-    assert f'href="{page(session)}?hit={found.seq}"' in searched(browser_of_person, "bulb")
+    assert f'href="{page(session)}?hit={found.seq}&amp;word=bulb"' in searched(browser_of_person, "bulb")
     assert f'href="{page(session)}"' in searched(browser_of_person, "broken")
 
 

@@ -382,4 +382,4 @@ showWork();
 scroll.toEnd();
 if (!newChat?.returnToUnsent()) socket.start();
 
-export { conversation, loadEarlier };
+export { conversation, loadEarlier, scroll };

@@ -5,7 +5,8 @@ const MAX_ANCHORS = 100;
 const FOCUS_RING_PIXELS = 8;
 
 export class Scroll {
-  #isFollowing = true;
+  /** True while the end is to stay in view. */
+  isFollowing = true;
   #lastScrollY = 0;
 
   /**
@@ -29,14 +30,14 @@ export class Scroll {
   }
 
   toEnd() {
-    this.#isFollowing = true;
+    this.isFollowing = true;
     this.button.hidden = true;
     scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
   }
 
   /** Show the button when new content is out of view. */
   offerNewest() {
-    if (!this.#isFollowing) this.button.hidden = false;
+    if (!this.isFollowing) this.button.hidden = false;
   }
 
   /** Change content above the visible elements without moving them; the change may hide some of them. */
@@ -56,12 +57,12 @@ export class Scroll {
     const root = document.documentElement;
     const isNear = root.scrollHeight - innerHeight - scrollY < NEAR_END_PIXELS;
     // Only scrolling up stops the following: the end may have moved before this event was delivered.
-    if (isNear || scrollY < this.#lastScrollY) this.#isFollowing = isNear;
+    if (isNear || scrollY < this.#lastScrollY) this.isFollowing = isNear;
     this.#lastScrollY = scrollY;
     if (isNear) this.button.hidden = true;
   }
 
   #onResize() {
-    if (this.#isFollowing) this.toEnd();
+    if (this.isFollowing) this.toEnd();
   }
 }
