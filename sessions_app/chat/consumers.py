@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 from channels.consumer import get_handler_name
@@ -32,10 +31,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         This consumer needs none of them, because the hub brings the news.
         """
         self.scope, self.base_send = scope, send
-        with suppress(StopConsumer):
+        try:
             while True:
                 await self.dispatch(await receive())
                 await asyncio.sleep(0)  # Other sockets have their turn between two frames of this one.
+        except StopConsumer:
+            return
 
     async def connect(self) -> None:
         """Accept the socket, then let the session's owner in. For anyone else the socket is closed."""

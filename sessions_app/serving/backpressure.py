@@ -7,9 +7,11 @@ which buffers without limit. Daphne also applies its limit for incoming websocke
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
+from asgiref.sync import markcoroutinefunction
 from asgiref.typing import (
     ASGI3Application,
     ASGIReceiveCallable,
@@ -51,51 +53,60 @@ class _BufferWatch:
 
 
 def with_backpressure(application: ASGI3Application) -> ASGI3Application:
-    """Wrap an application: under Daphne its `send` waits. Under other servers `send` is the server's own."""
+    """Wrap an application: under Daphne its `send` waits. Under other servers `send` is the server's own.
 
-    async def wrapped(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    An open connection keeps no frame of the wrapper, which returns the coroutine of the application.
+    """
+
+    def wrapped(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> Awaitable[None]:
         # Projects import Daphne under other servers, too: Daphne is one of their INSTALLED_APPS.
         if isinstance(send, partial) and send.func.__module__ == "daphne.server":
             (protocol,) = send.args
-            sender = _send_to_socket if scope["type"] == "websocket" else _send_to_stream
-            send = sender(protocol, send)
-        await application(scope, receive, send)
+            is_socket = scope["type"] == "websocket"
+            send = _SocketSender(protocol, send).send if is_socket else _send_to_stream(protocol, send)
+        return application(scope, receive, send)
 
-    return wrapped
+    return markcoroutinefunction(wrapped)
 
 
-def _send_to_socket(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:
-    watch = _BufferWatch()
-    protocol.unregisterProducer()  # of the HTTP request that was upgraded to this websocket
-    protocol.registerProducer(watch, True)
+class _SocketSender(_BufferWatch):
+    """Sends the messages of one websocket."""
 
-    async def send_with_room(message: ASGISendEvent) -> None:
+    __slots__ = ("_protocol", "_send")
+
+    def __init__(self, protocol: Any, send: ASGISendCallable) -> None:
+        super().__init__()
+        self._protocol, self._send = protocol, send
+        protocol.unregisterProducer()  # of the HTTP request that was upgraded to this websocket
+        protocol.registerProducer(self, True)
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Send a message when there is room."""
         # A close does not wait: Daphne drops the connection if the browser does not acknowledge the close.
         if message["type"] != "websocket.close":
-            await watch.wait_for_room()
+            await self.wait_for_room()
         if message["type"] == "websocket.send" and len(message["text"] or "") > FRAGMENT_CHARACTERS:
-            await _send_in_fragments(protocol, watch, message["text"] or "")
+            await self._send_in_fragments(message["text"] or "")
             return
+        protocol = self._protocol
         limit, protocol.maxMessagePayloadSize = protocol.maxMessagePayloadSize, 0
         try:
-            await send(message)  # does not yield, so no incoming message escapes the limit
+            await self._send(message)  # does not yield, so no incoming message escapes the limit
         finally:
             protocol.maxMessagePayloadSize = limit
 
-    return send_with_room
+    async def _send_in_fragments(self, text: str) -> None:
+        """Send a websocket message in fragments (RFC 6455, section 5.4), each of which waits for room.
 
-
-async def _send_in_fragments(protocol: Any, watch: _BufferWatch, text: str) -> None:
-    """Send a websocket message in fragments (RFC 6455, section 5.4), each of which waits for room.
-
-    If the message were sent whole, Twisted would buffer it whole for a slow reader.
-    """
-    for start in range(0, len(text), FRAGMENT_CHARACTERS):
-        await watch.wait_for_room()
-        if protocol.state != protocol.STATE_OPEN:
-            return  # The browser has closed the socket. No data may follow (section 5.5.1).
-        end = start + FRAGMENT_CHARACTERS
-        protocol.sendFrame(0 if start else 1, text[start:end].encode(), fin=end >= len(text))
+        If the message were sent whole, Twisted would buffer it whole for a slow reader.
+        """
+        protocol = self._protocol
+        for start in range(0, len(text), FRAGMENT_CHARACTERS):
+            await self.wait_for_room()
+            if protocol.state != protocol.STATE_OPEN:
+                return  # The browser has closed the socket. No data may follow (section 5.5.1).
+            end = start + FRAGMENT_CHARACTERS
+            protocol.sendFrame(0 if start else 1, text[start:end].encode(), fin=end >= len(text))
 
 
 def _send_to_stream(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:

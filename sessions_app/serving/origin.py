@@ -6,9 +6,11 @@ pages on another port or scheme.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from io import BytesIO
 from typing import Any
 
+from asgiref.sync import markcoroutinefunction
 from django.core.exceptions import DisallowedHost
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
@@ -38,20 +40,25 @@ def from_own_pages(application: Application) -> Application:
     """Wrap websockets or event streams: refuse requests of pages that are neither of this site nor of a trusted origin.
 
     A request with NUL is refused as well. An event stream needs no Origin header, because browsers send none with a
-    page's GET request to its own site.
+    page's GET request to its own site. An open connection keeps no frame of the wrapper.
     """
 
-    async def wrapped(scope: AsgiScope, receive: Receive, send: Send) -> Any:
+    def wrapped(scope: AsgiScope, receive: Receive, send: Send) -> Awaitable[Any]:
         is_websocket = scope["type"] == "websocket"
         if is_from_own_page(scope, needs_origin=is_websocket):
-            return await application(scope, receive, send)
-        if not is_websocket:
-            await send({"type": "http.response.start", "status": 403, "headers": []})
-            return await send({"type": "http.response.body"})
-        # WebsocketDenier of Channels would keep each refused socket waiting for Redis until the browser leaves.
-        return await send({"type": "websocket.close"})
+            return application(scope, receive, send)
+        return _refuse(send, is_websocket=is_websocket)
 
-    return wrapped
+    return markcoroutinefunction(wrapped)
+
+
+async def _refuse(send: Send, *, is_websocket: bool) -> None:
+    if is_websocket:
+        # WebsocketDenier of Channels would keep each refused socket waiting for Redis until the browser leaves.
+        await send({"type": "websocket.close"})
+        return
+    await send({"type": "http.response.start", "status": 403, "headers": []})
+    await send({"type": "http.response.body"})
 
 
 def is_from_own_page(scope: AsgiScope, *, needs_origin: bool) -> bool:

@@ -22,14 +22,16 @@ def with_sign_in(application: Application) -> Application:
     """
     session_of = import_module(settings.SESSION_ENGINE).SessionStore
 
-    async def wrapped(scope: AsgiScope, receive: Receive, send: Send) -> None:
+    async def signed_in(scope: AsgiScope) -> AsgiScope:
         header = next((value for name, value in scope["headers"] if name == b"cookie"), b"")
         cookies = parse_cookie(header.decode("latin-1"))
         session_key = cookies.get(settings.SESSION_COOKIE_NAME)
         # The scope gets another session object: the connection reads only the key, and need not keep the content.
         user = await in_thread(_person, session_of(session_key))
-        signed_in = {**scope, "cookies": cookies, "session": session_of(session_key), "user": user}
-        await application(signed_in, receive, send)
+        return {**scope, "cookies": cookies, "session": session_of(session_key), "user": user}
+
+    async def wrapped(scope: AsgiScope, receive: Receive, send: Send) -> None:
+        await application(await signed_in(scope), receive, send)
 
     return wrapped
 

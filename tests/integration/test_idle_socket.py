@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from pathlib import Path
+from types import CoroutineType
 
 import pytest
 from django.contrib.auth.models import User
@@ -28,7 +30,17 @@ def wrappers_of_loop() -> int:
     return makers.count(threading.get_ident())
 
 
-async def test_an_idle_socket_holds_one_task_and_no_connection_object(
+def modules_of_frames(task: asyncio.Task[None]) -> set[str]:
+    """Return the names of the modules with a coroutine that the task waits in."""
+    names: set[str] = set()
+    waiting: object = task.get_coro()
+    while isinstance(waiting, CoroutineType):
+        names.add(Path(waiting.cr_code.co_filename).stem)
+        waiting = waiting.cr_await
+    return names
+
+
+async def test_an_idle_socket_holds_one_task_few_frames_and_no_connection_object(
     browser: AsyncClient, person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(monkeypatch, "echo", ScriptedModel(rule=lambda request: "hi"))
@@ -41,5 +53,8 @@ async def test_an_idle_socket_holds_one_task_and_no_connection_object(
     assert (await second.receive())["type"] == "pong"
     assert asyncio.all_tasks() - tasks == {second.socket.future}
     assert wrappers_of_loop() == wrappers
+    modules = modules_of_frames(second.socket.future)
+    assert "consumers" in modules
+    assert not modules & {"backpressure", "origin"}
     await first.leave()
     await second.leave()
