@@ -67,14 +67,14 @@ class Viewer:
         self._close = close
         # A socket may leave after the process has closed its hub. `live()` would then start another hub.
         self._hub, self._list_news = live().hub, live().list_news
-        self._send_queue = SendQueue(send, lambda: self._create_task(self.end(protocol.CLOSE_TRY_AGAIN)))
+        self._send_queue = SendQueue(send, self._on_send_failure)
         self._is_paused = False
         self.has_ended = False
         self.is_new = False
         self._seq = self._log_position = 0
         self._view = SessionView(session_id, "", self.encoder.reader)
         self._known_work = KnownWork()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Task[None]] = []
         self._text_so_far: TextSoFar | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._next_greeting_at = 0.0
@@ -277,6 +277,9 @@ class Viewer:
         self._stop_sending()
         self._create_task(self.end(protocol.CLOSE_NOT_SIGNED_IN))
 
+    def _on_send_failure(self) -> None:
+        self._create_task(self.end(protocol.CLOSE_TRY_AGAIN))
+
     # Tasks
 
     def _catch_up_with_text(self) -> None:
@@ -332,8 +335,8 @@ class Viewer:
 
     def _create_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(self._run_task(work), name=f"viewer of {self._session_id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.append(task)
+        task.add_done_callback(self._tasks.remove)
         return task
 
     async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:

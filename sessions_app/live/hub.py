@@ -107,7 +107,7 @@ class Hub:
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._watchers: defaultdict[UUID, set[Watcher]] = defaultdict(set)
+        self._watchers: dict[UUID, tuple[Watcher, ...]] = {}
         self._texts: defaultdict[UUID, dict[StreamKey, GrowingText]] = defaultdict(dict)
         self._unflushed: set[UUID] = set()
         self._window = conf().merge_seconds
@@ -119,9 +119,11 @@ class Hub:
 
     def watch(self, session_id: UUID, watcher: Watcher) -> None:
         """Add a watcher. The watcher itself reads the text streamed so far: see `growing_texts`."""
-        if session_id not in self._watchers:
+        watchers = self.watchers(session_id)
+        if not watchers:
             self._outbox.follow(session_id)
-        self._watchers[session_id].add(watcher)
+        if watcher not in watchers:
+            self._watchers[session_id] = (*watchers, watcher)
 
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
         """Remove a watcher.
@@ -129,9 +131,11 @@ class Hub:
         With the last watcher the text of other processes is dropped, too. The slow tick checks watched sessions only,
         so that nothing would tell when such a text has ended.
         """
-        self._watchers[session_id].discard(watcher)
-        if not self._watchers[session_id]:
-            del self._watchers[session_id]
+        remaining = tuple(other for other in self.watchers(session_id) if other is not watcher)
+        if remaining:
+            self._watchers[session_id] = remaining
+        else:
+            self._watchers.pop(session_id, None)
             self._drop_text_of_other_processes(session_id)
             self._unfollow_unused(session_id)
 
@@ -169,7 +173,7 @@ class Hub:
 
     def watchers(self, session_id: UUID) -> tuple[Watcher, ...]:
         """Return the session's watchers in this process."""
-        return tuple(self._watchers.get(session_id, ()))
+        return self._watchers.get(session_id, ())
 
     def _watchers_by_encoder(self, session_id: UUID) -> Iterable[tuple[Encoder, list[Watcher]]]:
         """Return the session's watchers in groups that read alike; most sessions have one group."""

@@ -64,13 +64,13 @@ class SignIns:
     """Sign-ins of the open sockets of one event loop."""
 
     def __init__(self) -> None:
-        self._ends: dict[SignIn, set[Callable[[], None]]] = {}
+        self._ends: dict[SignIn, tuple[Callable[[], None], ...]] = {}
         self._checked_at: dict[SignIn, float] = {}
         self._is_check_requested = asyncio.Event()
 
     def watch(self, sign_in: SignIn, end: Callable[[], None]) -> None:
         """Call `end` once when the sign-in, which is valid now, has ended."""
-        self._ends.setdefault(sign_in, set()).add(end)
+        self._ends[sign_in] = (*self._ends.get(sign_in, ()), end)
         self._checked_at[sign_in] = time.monotonic()
 
     def unwatch(self, sign_in: SignIn, end: Callable[[], None]) -> None:
@@ -78,8 +78,10 @@ class SignIns:
         ends = self._ends.get(sign_in)
         if ends is None:
             return
-        ends.discard(end)
-        if not ends:
+        remaining = tuple(other for other in ends if other != end)
+        if remaining:
+            self._ends[sign_in] = remaining
+        else:
             self._forget(sign_in)
 
     def end_session(self, session_digest: str) -> None:
@@ -121,7 +123,7 @@ class SignIns:
                 self._checked_at[sign_in] = now
 
     def _end(self, sign_in: SignIn) -> None:
-        ends = self._ends.get(sign_in, set())
+        ends = self._ends.get(sign_in, ())
         self._forget(sign_in)
         for end in ends:
             end()
