@@ -25,6 +25,7 @@ def limit_bodies() -> None:
 class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne has no type hints
     """Daphne's request, refused before its end if it is too large; the rest of its body is dropped unread."""
 
+    channel: Any
     _is_refused = False
 
     def gotLength(self, length: int | None) -> None:
@@ -43,9 +44,12 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
 
     def process(self) -> Any:
         """Handle the request, whose body has ended."""
-        if not self._is_refused:
-            return super().process()
-        return self.handle_reply({"type": "http.response.body"})
+        if self._is_refused:
+            return self.handle_reply({"type": "http.response.body"})
+        processing = super().process()
+        if self.transport is None:  # A websocket has taken the connection over.
+            self.channel = None  # The channel holds the request: both would wait for the garbage collector.
+        return processing
 
     def _refuse(self) -> None:
         self._is_refused = True

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
-from unittest.mock import Mock
 
+import pytest
+from daphne import http_protocol
 from twisted.internet.testing import StringTransport
 
+from adk_site.body_limit import _LimitedRequest
 from adk_site.small_sockets import Inbox, SocketFactory
 
 HANDSHAKE = b"""GET /ws/ HTTP/1.1
@@ -32,23 +36,55 @@ class Server:
 
     def __init__(self) -> None:
         self.inbox = Inbox()
-        self.log_action = self.protocol_connected = self.protocol_disconnected = Mock()
+        self.ws_factory = socket_factory(self)
+
+    def log_action(self, *args: Any) -> None:
+        """Write no access log."""
+
+    protocol_connected = protocol_disconnected = log_action
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Inbox:
         return self.inbox
 
 
-def open_socket(server: Server) -> tuple[Any, Any]:
+def socket_factory(server: Server) -> SocketFactory:
     factory = SocketFactory(server)
     factory.setProtocolOptions(openHandshakeTimeout=0, maxMessagePayloadSize=1000)
+    return factory
+
+
+def open_socket(server: Server) -> tuple[Any, Any]:
     transport: Any = StringTransport()  # type: ignore[no-untyped-call]
-    socket = factory.buildProtocol(None)
-    socket._raw_query_string = b""
-    transport.registerProducer(Mock(), streaming=True)  # as the HTTP request does that becomes the websocket
-    socket.makeConnection(transport)
-    socket.dataReceived(HANDSHAKE)
+    factory = http_protocol.HTTPFactory(server)
+    factory.timeOut = None  # The reactor, which does not run, would keep the timer.
+    connection = factory.buildProtocol(None)
+    connection.makeConnection(transport)
+    connection.dataReceived(HANDSHAKE)
+    transport.unregisterProducer()  # as `with_backpressure` does
+    transport.registerProducer(object(), streaming=True)
+    socket = transport.protocol
     socket.serverAccept()
     return socket, transport
+
+
+async def test_the_request_that_becomes_a_socket_is_not_left_to_the_garbage_collector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    class Request(_LimitedRequest):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            requests.add(self)
+
+    monkeypatch.setattr(http_protocol, "WebRequest", Request)
+    gc.disable()
+    try:
+        socket, _ = open_socket(Server())
+        assert socket.state == socket.STATE_OPEN
+        assert not requests
+    finally:
+        gc.enable()
 
 
 async def test_an_open_socket_has_few_attributes_and_no_handshake() -> None:
