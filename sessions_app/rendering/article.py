@@ -7,10 +7,11 @@ Templates make the other pieces.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 from django.template.loader import render_to_string
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
@@ -32,6 +33,15 @@ NOTES = (
 """Names in the context of the parts below the blocks. Few events have such parts."""
 
 
+def _markup(template: str, *values: object) -> SafeString:
+    """Return the template with the values, escaped if they are not safe.
+
+    `format_html` escapes the same characters, and takes twice the CPU: it looks for lazy texts five times.
+    """
+    texts = [value if isinstance(value, SafeString) else escape(str(value)) for value in values]
+    return SafeString(template.format(*texts))
+
+
 def article(context: Mapping[str, Any]) -> SafeString:
     """Return `<article id="event-<seq>">` with the blocks and notes of an event."""
     notes = any(context[name] for name in NOTES)
@@ -48,7 +58,7 @@ def article(context: Mapping[str, Any]) -> SafeString:
 
 def _opening(context: Mapping[str, Any]) -> SafeString:
     event, tokens, cost = context["event"], context["tokens"], context["cost"]
-    return format_html(
+    return _markup(
         '<article id="event-{0}" class="event {1}" data-seq="{0}" data-event-id="{2}" data-invocation="{3}"'
         ' data-time="{4}"{5}{6}{7}{8}>\n',
         context["seq"],
@@ -56,8 +66,8 @@ def _opening(context: Mapping[str, Any]) -> SafeString:
         event.id,
         event.invocation_id,
         event.timestamp,
-        format_html(' data-tokens="{}"', tokens) if tokens else "",
-        format_html(' data-cost="{}"', cost) if cost else "",
+        _markup(' data-tokens="{}"', tokens) if tokens else "",
+        _markup(' data-cost="{}"', cost) if cost else "",
         " data-error" if context["error"] else "",
         " data-interrupted" if context["is_interrupted"] else "",
     )
@@ -69,7 +79,7 @@ def _header(context: Mapping[str, Any]) -> SafeString:
         name = gettext("Scheduled")
     else:
         name = gettext("You") if author == "user" else as_words(author)
-    return format_html(
+    return _markup(
         '<header><span class="author" dir="auto">{}</span> <time datetime="{}">{}</time></header>\n',
         name,
         happened_at.isoformat(),
@@ -80,11 +90,11 @@ def _header(context: Mapping[str, Any]) -> SafeString:
 def _block(block: Block, context: Mapping[str, Any]) -> SafeString:
     match block:
         case TextBlock() if context["speaker"] == "person":
-            return format_html('<div class="said" dir="auto">{}</div>\n', block.text)
+            return _markup('<div class="said" dir="auto">{}</div>\n', block.text)
         case TextBlock():
-            return format_html('<div class="prose" dir="auto">{}</div>\n', render_markdown(block.text))
+            return _markup('<div class="prose" dir="auto">{}</div>\n', render_markdown(block.text))
         case ThoughtBlock():
-            return format_html(
+            return _markup(
                 '<details class="thought"><summary>{}</summary><div class="prose" dir="auto">{}</div></details>\n',
                 gettext("Thoughts"),
                 render_markdown(block.text),
@@ -99,7 +109,7 @@ def _block(block: Block, context: Mapping[str, Any]) -> SafeString:
 
 def _call(call: CallBlock, context: Mapping[str, Any]) -> SafeString:
     shows_details = context["shows_details"]
-    return format_html(
+    return _markup(
         '<details class="tool" data-call-id="{}" data-tool="{}" data-state="open"{}{}>\n'
         '<summary><span class="tool-sign" aria-hidden="true"></span><span class="tool-name" dir="auto">'
         '<span class="tool-plain">{}</span><span class="tool-running">{}…</span><span class="tool-done">{}</span>{}'
@@ -112,10 +122,10 @@ def _call(call: CallBlock, context: Mapping[str, Any]) -> SafeString:
         call.words.plain,
         call.words.running,
         call.words.done,
-        format_html(" <code>{}</code>", call.name) if shows_details else "",
+        _markup(" <code>{}</code>", call.name) if shows_details else "",
         ""
         if call.words.names_arguments
-        else format_html('<span class="tool-brief" dir="auto">{}</span>', call.brief),
+        else _markup('<span class="tool-brief" dir="auto">{}</span>', call.brief),
         _arguments(call, shows_details=shows_details),
         render_to_string("chat/job_place.html", {"call": call}) if call.is_long_running else "",
     )
@@ -123,9 +133,9 @@ def _call(call: CallBlock, context: Mapping[str, Any]) -> SafeString:
 
 def _arguments(call: CallBlock, *, shows_details: bool) -> SafeString:
     if not call.args:
-        return format_html('<p class="muted">{}</p>', gettext("No details were needed."))
+        return _markup('<p class="muted">{}</p>', gettext("No details were needed."))
     rows = [(key if shows_details else as_words(key), value) for key, value in call.args]
-    return format_html(
+    return _markup(
         '<dl class="args">{}</dl>',
         format_html_join("", '<dt dir="auto">{}</dt><dd dir="auto">{}</dd>', rows),
     )
@@ -133,7 +143,7 @@ def _arguments(call: CallBlock, *, shows_details: bool) -> SafeString:
 
 def _response(response: ResponseBlock) -> SafeString:
     title = gettext("Result: %(tool)s") % {"tool": as_words(response.name)}
-    return format_html(
+    return _markup(
         '<details class="tool lone-result" data-response-to="{}" data-state="{}"{}{}>\n'
         '<summary><span class="tool-sign" aria-hidden="true"></span><span class="tool-name">{}</span></summary>\n'
         '<div class="tool-body"><div class="result"><pre tabindex="0" dir="auto" aria-label="{}">{}</pre>{}{}</div>'
@@ -141,7 +151,7 @@ def _response(response: ResponseBlock) -> SafeString:
         response.call_id,
         response.state,
         " data-allowed" if response.allowed_at else "",
-        "" if response.seconds is None else format_html(' data-seconds="{}"', response.seconds),
+        "" if response.seconds is None else _markup(' data-seconds="{}"', response.seconds),
         title,
         title,
         response.text,
@@ -161,12 +171,12 @@ def _hidden_notice(hidden: int | None) -> SafeString | str:
         sentence = ngettext(
             "%(number)s more character is not shown.", "%(number)s more characters are not shown.", hidden
         ) % {"number": hidden}
-    return format_html('<p class="muted">{}</p>', sentence)
+    return _markup('<p class="muted">{}</p>', sentence)
 
 
 def _edit_button() -> SafeString:
     words = gettext('Edit<span class="visually-hidden"> this message</span>')
-    return format_html(
+    return _markup(
         '<div class="actions"><button class="plain edit" type="button" data-edit>{}</button></div>\n',
         mark_safe(words),  # noqa: S308 - markup of the catalogue
     )
