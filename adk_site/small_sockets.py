@@ -77,7 +77,7 @@ class _Socket(ws_protocol.WebSocketProtocol):  # type: ignore[misc]  # Daphne ha
         super().onOpen()
         self.http_headers = self.request.headers = NO_HEADERS
         for name in SPENT:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
 
 class SocketFactory(ws_protocol.WebSocketFactory):  # type: ignore[misc]  # Daphne has no type hints

@@ -68,12 +68,14 @@ async def say(person: User, session: Session, number: int, text: str) -> None:
 
 
 async def test_the_message_is_in_the_log_when_it_is_accepted(person: User, model: ScriptedModel) -> None:
-    model.turns = ["A word."]
+    may_answer = asyncio.Event()
+    model.turns = [may_answer]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
     assert await log_of(session) == [(1, "user", "what is an ant?")]
+    may_answer.set()
     await worker().wait_until_idle()
-    assert await log_of(session) == [(1, "user", "what is an ant?"), (2, "words", "A word.")]
+    assert await log_of(session) == [(1, "user", "what is an ant?"), (2, "words", "released")]
 
 
 async def test_a_turn_with_a_call_has_five_statements(
