@@ -25,7 +25,14 @@ from runtime.engine.pairing import (
 from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.engine.slices import in_slices
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import FRAMEWORK_CALLS, MadeCalls, made_calls, parts_of, trailing_start
+from runtime.events.calls import (
+    FRAMEWORK_CALLS,
+    MadeCall,
+    MadeCalls,
+    made_calls,
+    parts_of,
+    trailing_start,
+)
 from runtime.events.event import Event
 from runtime.events.quotation import quote_parts
 from runtime.events.rewound import drop_rewound
@@ -61,7 +68,7 @@ async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> Bui
         prefix.clear()
     tail = events[prefix.count :]
     settled = tail[: min(start, count - 1) - prefix.count]
-    if not prefix.is_changed_by(tail) and not _ends_with_calls(settled):
+    if settled and not prefix.is_changed_by(tail) and not _ends_with_calls(settled):
         await _extend(prefix, settled, agent.name, ctx.branch)
         tail = tail[len(settled) :]
     if prefix.is_changed_by(tail):
@@ -92,25 +99,29 @@ async def _extend(
     prefix: ContentsPrefix, events: Sequence[Event], agent_name: str, branch: str | None
 ) -> None:
     """Append the following events and their contents. Other tasks run in between."""
+    shown, made = await _shown_with_calls(events, agent_name, branch)
+    calls_of = calls_by_event(made)
+    async for piece in in_slices(shown):
+        prefix.add(_paired_contents(piece, calls_of))
+    prefix.cover(events, made)
+
+
+async def _shown_with_calls(
+    events: Sequence[Event], agent_name: str, branch: str | None, *, are_effective: bool = False
+) -> tuple[list[Event], list[MadeCall]]:
+    """Return the effective events that the agent sees, as the agent sees them, and their calls.
+
+    Other tasks run in between, but not while rewinds and summaries are applied: few histories have one.
+    """
     shown: list[Event] = []
     made = MadeCalls()
-    async for piece in in_slices(await _effective_in_slices(events)):
+    async for piece in in_slices(events):
+        if not are_effective and any(map(changes_effective_events, piece)):
+            return await _shown_with_calls(_effective(events), agent_name, branch, are_effective=True)
         shown_piece = _as_shown(piece, agent_name, branch)
         made.add(shown_piece)
         shown += shown_piece
-    calls_of = calls_by_event(made.in_order)
-    async for piece in in_slices(shown):
-        prefix.add(_paired_contents(piece, calls_of))
-    async for piece in in_slices(events):
-        prefix.cover(piece)
-
-
-async def _effective_in_slices(events: Sequence[Event]) -> Sequence[Event]:
-    """Return the effective events. Other tasks run in between when all are in effect, which is the usual case."""
-    async for piece in in_slices(events):
-        if any(map(changes_effective_events, piece)):
-            return _effective(events)
-    return events
+    return shown, made.in_order
 
 
 def _effective(events: Sequence[Event]) -> list[Event]:
@@ -200,4 +211,4 @@ def _without_generated_id(part: types.Part) -> types.Part:
 
 def _ends_with_calls(events: Sequence[Event]) -> bool:
     """True when responses that directly follow the events may belong to their last event."""
-    return bool(events) and bool(events[-1].get_function_calls())
+    return bool(events[-1].get_function_calls())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
 from runtime import types
 from runtime.engine.referenced_artifacts import positions_of_files
-from runtime.events.calls import may_answer_calls_before, parts_of
+from runtime.events.calls import MadeCall, may_answer_calls_before
 from runtime.events.event import Event
 
 MAX_CACHED_BYTES = 32_000_000
@@ -30,7 +30,7 @@ class ContentsPrefix:
     Attributes:
         last: the event at the end of the prefix. When it is gone, so is the session that the prefix belongs to.
         with_files: positions of the contents with file parts.
-        calls: ids of the function calls in the prefix.
+        calls: ids of the function calls that the agent sees in the prefix.
         size: estimated size in bytes.
     """
 
@@ -57,19 +57,15 @@ class ContentsPrefix:
 
     def add(self, contents: list[types.Content]) -> None:
         """Append contents; `cover` then appends their events."""
-        self.with_files = self.with_files + positions_of_files(contents, len(self.contents))
-        # A new list: requests that are being sent hold the old one.
-        self.contents = self.contents + contents
-        self.size += sum(_size_of(content) for content in contents)
+        self.with_files += positions_of_files(contents, len(self.contents))
+        self.contents += contents
+        self.size += sum(map(_size_of, contents))
 
-    def cover(self, events: Sequence[Event]) -> None:
-        """Append the events of the contents that were added last."""
+    def cover(self, events: Sequence[Event], made: Iterable[MadeCall]) -> None:
+        """Append the events of the contents that were added, with the calls that the agent sees in them."""
         self.count += len(events)
         self.last = ref(events[-1])
-        for event in events:
-            for part in parts_of(event):
-                if part.function_call and part.function_call.id:
-                    self.calls.add(part.function_call.id)
+        self.calls.update(one.call.id for one in made if one.call.id)
 
     def clear(self) -> None:
         """Make the prefix empty."""
