@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import NamedTuple
 from uuid import UUID
 
 from runtime.events.event import Event
@@ -26,24 +25,8 @@ SessionName = tuple[str, str, str]
 """App name, user id and session id of the ADK API."""
 
 
-class CachedEvent(NamedTuple):
-    """An event that was read from its JSON.
-
-    Attributes:
-        bytes: estimated memory.
-    """
-
-    event: Event
-    bytes: int
-
-    @classmethod
-    def read(cls, body: str) -> CachedEvent:
-        """Return the event of a stored body."""
-        return cls(event_from_json(body), BYTES_OF_EVENT + sys.getsizeof(body))
-
-
-async def read_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[list[CachedEvent]]:
-    """Yield the events of pages of stored bodies in slices, between which other tasks run. Closes `pages`."""
+async def in_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[Sequence[str]]:
+    """Yield the stored bodies of pages in slices, between which other tasks run. Closes `pages`."""
     is_first = True
     async with aclosing(pages):
         async for page in pages:
@@ -51,7 +34,7 @@ async def read_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[list[Ca
                 if not is_first:
                     await asyncio.sleep(0)
                 is_first = False
-                yield list(map(CachedEvent.read, bodies))
+                yield bodies
 
 
 def _slices(bodies: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -87,18 +70,18 @@ class History:
         """Sequence number of the last event."""
         return self.skipped + len(self.events)
 
-    def add(self, after: int, stored: Sequence[CachedEvent]) -> int:
-        """Append those of the events that are new, unless there is a gap; return their bytes.
+    def add(self, after: int, bodies: Sequence[str]) -> int:
+        """Read and append those of the stored events that are new, unless there is a gap; return their bytes.
 
         Args:
-            after: `seq` of the event before the first one of `stored`.
+            after: `seq` of the event before the first one of `bodies`.
         """
-        new = stored[self.last_seq - after :] if after <= self.last_seq else []
-        events = [one.event for one in new]
+        new = bodies[self.last_seq - after :] if after <= self.last_seq else []
+        events = list(map(event_from_json, new))
         self.events += events
-        self.invocations.update(event.invocation_id for event in events)
+        self.invocations.update([event.invocation_id for event in events])
         self.is_plain = self.is_plain and not any(map(changes_effective_events, events))
-        added = sum(one.bytes for one in new)
+        added = BYTES_OF_EVENT * len(new) + sum(map(sys.getsizeof, new))
         self.bytes += added
         return added
 
@@ -127,8 +110,8 @@ class HistoryCache:
         self._size += history.bytes
         self._evict_least_recently_used()
 
-    def extend(self, name: SessionName, session_id: UUID, after: int, stored: Iterable[CachedEvent]) -> None:
-        """Append the new ones of the events to the cached history of a session; `after` is as in `History.add`.
+    def extend(self, name: SessionName, session_id: UUID, after: int, bodies: Sequence[str]) -> None:
+        """Append the new ones of the stored events to the cached history of a session, as `History.add` does.
 
         A summary among them drops the history: few of its events are still in effect, and the next load reads only
         those.
@@ -140,7 +123,7 @@ class HistoryCache:
             self.forget(name)
             return
         known = len(history.events)
-        self._size += history.add(after, list(stored))
+        self._size += history.add(after, bodies)
         if any(event.actions.compaction for event in history.events[known:]):
             self.forget(name)
         self._evict_least_recently_used()

@@ -27,7 +27,7 @@ from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
 from sessions_app.services.erasing import delete_session_row
-from sessions_app.services.history_cache import CachedEvent, History, SessionName, cache, read_slices
+from sessions_app.services.history_cache import History, SessionName, cache, in_slices
 from sessions_app.services.model_calls import ModelCallLog
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
@@ -161,9 +161,9 @@ class DjangoSessionService(BaseSessionService):
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
             known = after
-            async for events in read_slices(event_log.pages(loaded)):
-                cache.extend(name, loaded.session_id, known, events)
-                known += len(events)
+            async for bodies in in_slices(event_log.pages(loaded)):
+                cache.extend(name, loaded.session_id, known, bodies)
+                known += len(bodies)
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
             cache.forget(name)
             return None
@@ -178,8 +178,8 @@ class DjangoSessionService(BaseSessionService):
         if loaded is None:
             return None
         history = History(loaded.session_id, skipped=loaded.skipped)
-        async for events in read_slices(event_log.pages(loaded)):
-            history.add(history.last_seq, events)
+        async for bodies in in_slices(event_log.pages(loaded)):
+            history.add(history.last_seq, bodies)
         if history.last_seq < loaded.last_seq:  # The session was deleted meanwhile.
             return None
         if _lacks_rewound_summary(history):
@@ -225,29 +225,21 @@ class DjangoSessionService(BaseSessionService):
             self._model_calls.remember_texts(append.model_call)
         await self._catch_up(session, committed)
         of_session, seq = committed.session_id, committed.seq
-        stored = CachedEvent.read(body)
-        self._note(
-            session, CommittedEvent(of_session, session.app_name, seq, event, body, append.jobs), stored
-        )
+        self._note(session, CommittedEvent(of_session, session.app_name, seq, event, body, append.jobs))
 
     def _take_over(self, message: CommittedMessage, session: Session, event: Event) -> None:
         """Make the event of a message the one that the claim has committed."""
         self._message_event = None
-        stored = CachedEvent.read(message.body)
-        event.id, event.timestamp = stored.event.id, stored.event.timestamp
+        stored = event_from_json(message.body)
+        event.id, event.timestamp = stored.id, stored.timestamp
         of_session, seq = message.session_id, message.seq
-        self._note(
-            session, CommittedEvent(of_session, session.app_name, seq, event, message.body, ()), stored
-        )
+        self._note(session, CommittedEvent(of_session, session.app_name, seq, event, message.body, ()))
 
-    def _note(self, session: Session, committed: CommittedEvent, stored: CachedEvent) -> None:
-        """Cache and announce a committed event.
-
-        Args:
-            stored: a copy for the cache: later changes of the writer's event object are not in the log.
-        """
+    def _note(self, session: Session, committed: CommittedEvent) -> None:
+        """Cache and announce a committed event."""
         name = (session.app_name, session.user_id, session.id)
-        cache.extend(name, committed.session_id, committed.seq - 1, [stored])
+        # The cache reads a copy from the body: later changes of the writer's event object are not in the log.
+        cache.extend(name, committed.session_id, committed.seq - 1, [committed.body])
         session.last_seq = committed.seq
         if self._on_commit:
             self._on_commit(committed)
@@ -295,7 +287,8 @@ def _lacks_rewound_summary(history: History) -> bool:
 
 
 async def _events(loaded: event_log.Loaded) -> list[Event]:
-    return [stored.event async for events in read_slices(event_log.pages(loaded)) for stored in events]
+    slices = in_slices(event_log.pages(loaded))
+    return [event_from_json(body) async for bodies in slices for body in bodies]
 
 
 def _key(name: SessionName) -> event_log.SessionKey:

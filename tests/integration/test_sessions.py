@@ -24,7 +24,7 @@ from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.staging import stage_job, staging, take_staged_jobs
 from sessions_app.services import DjangoArtifactService, DjangoSessionService, history_cache
-from sessions_app.services.history_cache import CachedEvent, History, HistoryCache
+from sessions_app.services.history_cache import History, HistoryCache
 from sessions_app.services.session_service import CommittedEvent
 from tests.fakes import text_content
 from tests.integration.session_helpers import (
@@ -115,9 +115,9 @@ class TestCache:
         monkeypatch.setattr(history_cache, "SLICE_EVENTS", 3)
         read, slices, added, add = 0, [0], [0], History.add
 
-        def note_added(history: History, after: int, stored: list[CachedEvent]) -> int:
-            added.append(len(stored))
-            return add(history, after, stored)
+        def note_added(history: History, after: int, bodies: list[str]) -> int:
+            added.append(len(bodies))
+            return add(history, after, bodies)
 
         def count(body: str) -> Event:
             nonlocal read
@@ -335,8 +335,8 @@ def _uuid(name: str) -> UUID:
     return UUID(int=ord(name))
 
 
-def _stored(*texts: str) -> list[CachedEvent]:
-    return [CachedEvent.read(event_to_json(text_event(text))) for text in texts]
+def _stored(*texts: str) -> list[str]:
+    return [event_to_json(text_event(text)) for text in texts]
 
 
 def _history(name: str, *texts: str) -> History:
