@@ -9,15 +9,19 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from typing import Any, NamedTuple
+from weakref import ref
 
 SessionKey = tuple[object, str, str, str]
 """Session service, app name, user id, session id."""
 
 
 class _WriteScope(NamedTuple):
-    """Sessions that `task` writes to. Stored with the task because child tasks inherit context variables."""
+    """Sessions that `task` writes to. Stored with the task because child tasks inherit context variables.
 
-    task: asyncio.Task[Any] | None = None
+    The reference is weak: a task holds its context variables, and would hold itself.
+    """
+
+    task: ref[asyncio.Task[Any]] | None = None
     sessions: tuple[SessionKey, ...] = ()
 
 
@@ -28,7 +32,7 @@ _current_scope: ContextVar[_WriteScope] = ContextVar("write_scope", default=_NO_
 def is_writing(session: SessionKey) -> bool:
     """True when the caller is part of an invocation of the session."""
     scope = _current_scope.get()
-    return session in scope.sessions and scope.task is asyncio.current_task()
+    return session in scope.sessions and scope.task == _current_task()
 
 
 class WritingTo:
@@ -39,10 +43,10 @@ class WritingTo:
         self._outer = _NO_SCOPE
 
     def __enter__(self) -> None:
-        outer, task = _current_scope.get(), asyncio.current_task()
+        outer, task = _current_scope.get(), _current_task()
         self._outer = outer
         _current_scope.set(
-            _WriteScope(task, (*(outer.sessions if outer.task is task else ()), self._session))
+            _WriteScope(task, (*(outer.sessions if outer.task == task else ()), self._session))
         )
 
     def __exit__(self, *error: object) -> None:
@@ -53,4 +57,10 @@ def adopt_write_scope() -> None:
     """Make the current task part of its parent's write scope; call first in a task that does the parent's work."""
     scope = _current_scope.get()
     if scope.sessions:
-        _current_scope.set(scope._replace(task=asyncio.current_task()))
+        _current_scope.set(scope._replace(task=_current_task()))
+
+
+def _current_task() -> ref[asyncio.Task[Any]] | None:
+    """Return a reference to the current task; references to one task are equal."""
+    task = asyncio.current_task()
+    return ref(task) if task else None
