@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import RFC_4122, UUID
 
 import pytest
 
@@ -219,6 +220,14 @@ def test_a_missing_id_and_timestamp_are_generated(monkeypatch: pytest.MonkeyPatc
     assert (event.id, event.timestamp) == ("fresh", 1_700_000_000.5)
     given = Event(author="a", id="mine", timestamp=3.0)
     assert (given.id, given.timestamp) == ("mine", 3.0)
+
+
+def test_generated_ids_are_random_uuids() -> None:
+    ids = [Event().id for _ in range(100)]
+    assert {(UUID(text).version, UUID(text).variant, str(UUID(text)) == text) for text in ids} == {
+        (4, RFC_4122, True)
+    }
+    assert len(set(ids)) == 100
 
 
 def test_unknown_fields_are_ignored_on_load() -> None:
