@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from runtime._pydantic_models import copy_of
+from runtime._pydantic_models import assemble
 
 T = TypeVar("T")
 
@@ -22,20 +22,20 @@ def deep_copy(value: T) -> T:
 
 def _deep_copy_of(value: object) -> object:
     kind = type(value)
-    if kind in _UNCHANGEABLE:
-        return value
     if kind is dict:
-        return {key: _deep_copy_of(item) for key, item in cast("dict[object, object]", value).items()}
+        items = cast("dict[object, object]", value).items()
+        return {key: item if type(item) in _UNCHANGEABLE else _deep_copy_of(item) for key, item in items}
     if kind is list:
         return [_deep_copy_of(item) for item in cast("list[object]", value)]
+    if kind in _UNCHANGEABLE:
+        return value
     if not isinstance(value, BaseModel) or _has_copy_of_its_own(value):
         return copy.deepcopy(value)
-    copied = copy_of(value)
-    attributes = copied.__dict__
+    attributes = value.__dict__.copy()
     for name, attribute in attributes.items():
-        if type(attribute) not in _UNCHANGEABLE:
+        if attribute is not None and type(attribute) not in _UNCHANGEABLE:
             attributes[name] = _deep_copy_of(attribute)
-    return copied
+    return assemble(type(value), attributes, value.__pydantic_fields_set__.copy())
 
 
 def _has_copy_of_its_own(model: BaseModel) -> bool:

@@ -52,9 +52,14 @@ def construct(model: type[Model], /, **values: Any) -> Model:
     for name, make in defaults.factories.items():
         if name not in values:
             attributes[name] = make()
+    return assemble(model, attributes, set(values))
+
+
+def assemble(model: type[Model], attributes: dict[str, Any], given: set[str]) -> Model:
+    """Return an object of a class without private attributes that has these objects as attributes and given fields."""
     made = new_object(model)
     set_values(made, attributes)
-    set_given(made, set(values))
+    set_given(made, given)
     set_extra(made, None)
     set_private(made, None)
     return made
