@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel
 
 from runtime import _platform, types
+from runtime._pydantic_models import construct
 from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.auth.auth_credential import AuthCredential
@@ -252,7 +253,7 @@ class Context(ReadonlyContext):
         tool_confirmation: ToolConfirmation | None = None,
     ) -> None:
         super().__init__(invocation_context)
-        self.actions = event_actions or EventActions()
+        self.actions = event_actions or construct(EventActions)
         self.function_call_id = function_call_id
         self.tool_confirmation = tool_confirmation
         self.allowed_at: float | None = None

@@ -194,6 +194,8 @@ class LlmAgent(BaseAgent):
     @property
     def canonical_output_schema(self) -> OutputSchema | None:
         """The `output_schema`, normalized; None when the agent responds in text."""
+        if self.output_schema is None:
+            return None
         cached = self._output_schema
         if cached is None or cached.given is not self.output_schema:
             self._output_schema = cached = self._normalize_output_schema()

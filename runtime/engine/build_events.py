@@ -22,7 +22,7 @@ def user_event(
     ctx: InvocationContext, content: types.Content | None, state_delta: Mapping[str, Any] | None = None
 ) -> Event:
     """Return the event of a user message, with the state changes sent along (contract L2)."""
-    actions = EventActions(state_delta=dict(state_delta or {}))
+    actions = EventActions(state_delta=dict(state_delta)) if state_delta else construct(EventActions)
     return _event(ctx, "user", with_role(content, "user"), actions, branch=None)
 
 

@@ -124,9 +124,11 @@ async def _shown_with_calls(
     return shown, made.in_order
 
 
-def _effective(events: Sequence[Event]) -> list[Event]:
+def _effective(events: Sequence[Event]) -> Sequence[Event]:
     """Return the events without rewound ones, and with summaries in place of what they sum up."""
-    return apply_summaries(drop_rewound(events))
+    if any(map(changes_effective_events, events)):
+        return apply_summaries(drop_rewound(events))
+    return events
 
 
 def _as_shown(events: Sequence[Event], agent_name: str, branch: str | None) -> list[Event]:

@@ -45,6 +45,7 @@ class _EventDraft:
         call_ids: ids given to the calls of its partial events, in order.
         partial: the latest partial event that holds only text.
         call: report of the model call that the event answers; None without `RunConfig.on_model_call`.
+        is_complete: True when the whole event was yielded.
     """
 
     context: Context
@@ -52,6 +53,7 @@ class _EventDraft:
     call_ids: list[str] = field(default_factory=list)
     partial: Event | None = None
     call: ModelCall | None = None
+    is_complete: bool = False
 
     def add_call_ids(self, response: LlmResponse, tools: Mapping[str, DeclaredTool]) -> LlmResponse:
         """Return the response with an id on each call; a whole response reuses the ids of its partial events.
@@ -74,9 +76,10 @@ class _EventDraft:
         return call_id is not None and find_call_event(events, call_id) is not None
 
     def start_next_event(self) -> None:
-        """Reset for the next event of the same agent call."""
-        self.context, self.event_id = Context(self.context.invocation), _platform.new_id()
-        self.call_ids, self.partial, self.call = [], None, None
+        """Reset for the next event of the same model call, when the one before it is complete."""
+        if self.is_complete:
+            self.context, self.event_id = Context(self.context.invocation), _platform.new_id()
+            self.call_ids, self.partial, self.call, self.is_complete = [], None, None, False
 
 
 async def stream_model_events(
@@ -90,13 +93,13 @@ async def stream_model_events(
         return
     async with aclosing(_model_responses(agent, draft, model, built)) as responses:
         async for response in responses:
+            draft.start_next_event()
             response = await hooks.after_model(agent, draft.context, response)
             event = _build_event(ctx, _post_processed(agent, draft.context, response), request, draft)
             if draft.call and not event.partial:
                 draft.call.answer = event
+            draft.is_complete = not event.partial
             yield event
-            if not event.partial:
-                draft.start_next_event()
 
 
 async def _model_responses(
@@ -114,6 +117,7 @@ async def _model_responses(
                     call.first_word_seconds = _platform.now() - call.started_at
                 yield response
     except Exception as error:
+        draft.start_next_event()
         replacement = await hooks.on_model_error(agent, draft.context, request, error)
         if replacement is not None:
             yield replacement

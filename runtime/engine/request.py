@@ -45,7 +45,8 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     contents, with_files = await build_contents(agent, ctx)
     position = _position_of_input_context(contents, ctx)  # Before files are loaded: they change the message.
     loaded = await load_references(ctx.artifact_service, session_args(ctx.session), contents, with_files)
-    request = LlmRequest(
+    request = construct(
+        LlmRequest,
         model=model.model,
         contents=[*loaded[:position], *_input_context(ctx.run_config), *loaded[position:]],
         config=_generation_config(agent, ctx.run_config),

@@ -41,6 +41,8 @@ async def _with_tools(
     sources: Sequence[BaseTool | BaseToolset], readonly: ReadonlyContext | None
 ) -> list[BaseTool | BaseToolset]:
     toolsets = [source for source in sources if isinstance(source, BaseToolset)]
+    if not toolsets:
+        return list(sources)
     provided = await asyncio.gather(*(toolset.get_tools_with_prefix(readonly) for toolset in toolsets))
     by_toolset = {id(toolset): tools for toolset, tools in zip(toolsets, provided, strict=True)}
     return [found for source in sources for found in (source, *by_toolset.get(id(source), ()))]

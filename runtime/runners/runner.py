@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Self
 
 from runtime import types
+from runtime._pydantic_models import construct
 from runtime._tasks import iterate_in_thread
 from runtime._write_scope import WritingTo
 from runtime.agents.base_agent import BaseAgent
@@ -132,7 +133,7 @@ class Runner:
                 session = await run.await_unless_cancelled(self._begin_writing(stack, user_id, session_id))
                 if session is None or run.is_cancelled:
                     return
-                config = run_config or RunConfig()
+                config = run_config or construct(RunConfig)
                 ctx, message = self._open_invocation(session, invocation_id, new_message, config)
                 run.invocation_id = ctx.invocation_id
                 ctx.scope.credentials.update(credentials or {})

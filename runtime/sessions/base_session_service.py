@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import abc
-import copy
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from pydantic import BaseModel, Field
 
+from runtime._copies import deep_copy
 from runtime.events.event import Event
 from runtime.sessions.deltas import as_json, without_temp
 from runtime.sessions.session import Session, update_time
@@ -98,8 +98,9 @@ class BaseSessionService(abc.ABC):
         if delta:
             event.actions.state_delta = as_json(without_temp(delta))
         await self._store(session, event)
-        session.state.update(delta)
-        session.state.update(copy.deepcopy(event.actions.state_delta))
+        if delta:
+            session.state.update(delta)
+            session.state.update(deep_copy(event.actions.state_delta))
         session.events.append(event)
         session.last_update_time = update_time(event)
         return event

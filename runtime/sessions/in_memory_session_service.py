@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -67,7 +66,7 @@ class InMemorySessionService(BaseSessionService):
         scoped = ScopedState.split(as_json(without_temp(state or {})))
         self._sessions[key] = _StoredSession(
             state=scoped.session,
-            initial_state=copy.deepcopy(scoped.session),
+            initial_state=deep_copy(scoped.session),
             last_update_time=_platform.now(),
         )
         self._merge_shared(app_name, user_id, scoped)
@@ -94,7 +93,7 @@ class InMemorySessionService(BaseSessionService):
 
     async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
         stored = self._sessions.get((app_name, user_id, session_id))
-        return copy.deepcopy(stored.initial_state) if stored else {}
+        return deep_copy(stored.initial_state) if stored else {}
 
     @asynccontextmanager
     async def exclusive_writer(
@@ -132,11 +131,12 @@ class InMemorySessionService(BaseSessionService):
         stored = self._sessions.get((session.app_name, session.user_id, session.id))
         if stored is None:
             raise SessionNotFoundError(f"Session {session.id!r} was deleted meanwhile.")
-        scoped = ScopedState.split(copy.deepcopy(event.actions.state_delta))
         stored.events.append(deep_copy(event))
-        stored.state.update(scoped.session)
         stored.last_update_time = update_time(event)
-        self._merge_shared(session.app_name, session.user_id, scoped)
+        if event.actions.state_delta:
+            scoped = ScopedState.split(deep_copy(event.actions.state_delta))
+            stored.state.update(scoped.session)
+            self._merge_shared(session.app_name, session.user_id, scoped)
         session.last_seq = len(stored.events)
 
     def _merge_shared(self, app_name: str, user_id: str, scoped: ScopedState) -> None:
@@ -156,7 +156,7 @@ class InMemorySessionService(BaseSessionService):
             id=session_id,
             app_name=app_name,
             user_id=user_id,
-            state=copy.deepcopy(scoped.merged()),
+            state=deep_copy(scoped.merged()),
             last_update_time=stored.last_update_time,
             last_seq=len(stored.events),
         )
