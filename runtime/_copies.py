@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from types import NoneType
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,16 +17,18 @@ _UNCHANGEABLE = frozenset({NoneType, bool, int, float, str, bytes})
 
 def deep_copy(value: T) -> T:
     """Return a copy that shares no changeable object with the value. An object that occurs twice is copied twice."""
-    return cast("T", _deep_copy_of(value))
+    copied: T = _deep_copy_of(value)
+    return copied
 
 
-def _deep_copy_of(value: object) -> object:
+def _deep_copy_of(value: Any) -> Any:
     kind = type(value)
     if kind is dict:
-        items = cast("dict[object, object]", value).items()
-        return {key: item if type(item) in _UNCHANGEABLE else _deep_copy_of(item) for key, item in items}
+        return {
+            key: item if type(item) in _UNCHANGEABLE else _deep_copy_of(item) for key, item in value.items()
+        }
     if kind is list:
-        return [_deep_copy_of(item) for item in cast("list[object]", value)]
+        return [_deep_copy_of(item) for item in value]
     if kind in _UNCHANGEABLE:
         return value
     if not isinstance(value, BaseModel) or _has_copy_of_its_own(value):

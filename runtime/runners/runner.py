@@ -265,7 +265,7 @@ class Runner:
         ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
         if message is not None:
             message, ctx.scope.credentials = extract_credentials(message, session.events)
-        if session.may_contain_invocation(ctx.invocation_id) and ctx.events():
+        if invocation_id and session.may_contain_invocation(invocation_id) and ctx.events():
             prepare_resume(ctx, self.agent, message)
         elif message is None:
             raise nothing_to_run_error(session, invocation_id)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from runtime import _platform
 from runtime._copies import deep_copy
@@ -48,9 +48,9 @@ class InMemorySessionService(BaseSessionService):
         self._sessions: dict[_Key, _StoredSession] = {}
         self._app_state: dict[str, dict[str, Any]] = {}
         self._user_state: dict[tuple[str, str], dict[str, Any]] = {}
-        self._writers: WeakKeyDictionary[
-            asyncio.AbstractEventLoop, WeakValueDictionary[_Key, asyncio.Lock]
-        ] = WeakKeyDictionary()
+        self._writers: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, _Key], asyncio.Lock] = (
+            WeakValueDictionary()
+        )
 
     async def create_session(
         self,
@@ -102,7 +102,7 @@ class InMemorySessionService(BaseSessionService):
         """Let one writer of an event loop write at a time. The weak dict keeps a lock while it is held or awaited."""
         key = (app_name, user_id, session_id)
         loop = asyncio.get_running_loop()
-        lock = self._writers.setdefault(loop, WeakValueDictionary()).setdefault(key, asyncio.Lock())
+        lock = self._writers.setdefault((loop, key), asyncio.Lock())
         warning = (
             loop.call_later(WRITER_WARNING_SECONDS, self._warn_of_writer, key) if lock.locked() else None
         )
