@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -137,9 +137,10 @@ class DjangoSessionService(BaseSessionService):
         if result is None:
             return None
         loaded, history = result
-        if self._message_event:
-            loaded = replace(loaded, last_seq=self._message_event.seq - 1)
         events = history.events[: loaded.last_seq - history.skipped]
+        if self._message_event:  # A summary may follow it, which the model must read.
+            place = self._message_event.seq - 1 - history.skipped
+            del events[place : place + 1]
         if not whole and not history.is_plain:
             events = without_superseded(events)
         session = _session(name, loaded, self._view(events) if self._view else events)
@@ -240,7 +241,7 @@ class DjangoSessionService(BaseSessionService):
         name = (session.app_name, session.user_id, session.id)
         # The cache reads a copy from the body: later changes of the writer's event object are not in the log.
         cache.extend(name, committed.session_id, committed.seq - 1, [committed.body])
-        session.last_seq = committed.seq
+        session.last_seq = max(session.last_seq, committed.seq)
         if self._on_commit:
             self._on_commit(committed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -14,8 +15,10 @@ from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.events import Event as RuntimeEvent
 from runtime.events import EventActions, EventCompaction
 from sessions_app import agent_registry, use_cases
+from sessions_app.db import event_log
 from sessions_app.invocations.worker import close_worker, worker
 from sessions_app.models import Event, Session
+from sessions_app.services.history_cache import cache
 from tests.fakes import ScriptedModel, text_content
 from tests.integration.locks import blocked, held
 from tests.unit.runtime.engine.histories import story
@@ -101,6 +104,32 @@ async def test_no_answer_waits_for_a_compaction(chat: Chat) -> None:
         "user: message 3",
         "model: answer 3",
         "user: message 9",
+    ]
+
+
+async def test_a_summary_between_a_message_and_its_first_load_is_read_with_the_message(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim has committed the message before the summary."""
+    chat.summarizer.gate.clear()
+    await chat.say(1)
+    await chat.say(2)
+    await chat.summarizer.begun.wait()
+    load = event_log.load
+
+    async def load_after_the_compaction(*args: Any, **options: Any) -> event_log.Loaded | None:
+        monkeypatch.setattr(event_log, "load", load)
+        chat.summarizer.gate.set()
+        await chat.wait_for_compactions()
+        return await load(*args, **options)
+
+    cache.forget(("words", str(chat.person.pk), chat.session.key))
+    monkeypatch.setattr(event_log, "load", load_after_the_compaction)
+    await chat.say(3)
+    assert await chat.texts() == [*ONE, *TWO, "message 3", "summary", "answer 3"]
+    assert story(chat.model.requests[-1].contents) == [
+        "model: message 1, answer 1, message 2, answer 2",
+        "user: message 3",
     ]
 
 
