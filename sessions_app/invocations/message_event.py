@@ -55,4 +55,5 @@ def answers_calls(message: Mapping[str, Any]) -> bool:
 
 def _changes_messages(app: App) -> bool:
     """True when a plugin of the app may replace a message before it is committed."""
-    return PluginManager(app.plugins).implements("on_user_message_callback")
+    # One at a time: a manager refuses plugins of the same name, which must stop no other app.
+    return any(PluginManager([plugin]).implements("on_user_message_callback") for plugin in app.plugins)

@@ -152,6 +152,19 @@ async def test_a_plugin_still_replaces_messages(person: User, model: ScriptedMod
     assert await log_of(session) == [(1, "user", "HELLO"), (2, "loud", "Yes.")]
 
 
+async def test_an_app_whose_plugins_share_a_name_does_not_stop_the_messages_of_other_apps(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.turns = ["One."]
+    session = await use_cases.create_session(person, "words")
+    plugins: list[BasePlugin] = [Shouting(name="shouting"), Shouting(name="shouting")]
+    broken = App(name="broken", root_agent=LlmAgent(name="broken", model=model), plugins=plugins)
+    apps = {**agent_registry.apps(), "broken": broken}
+    monkeypatch.setattr(agent_registry, "apps", lambda: apps)
+    await say(person, session, 1, "first")
+    assert [text for _, _, text in await log_of(session)] == ["first", "One."]
+
+
 async def test_a_message_in_the_queue_is_in_the_log_when_its_turn_comes(
     person: User, model: ScriptedModel
 ) -> None:
