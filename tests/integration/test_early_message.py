@@ -114,7 +114,8 @@ async def test_the_model_reads_the_message_once_with_and_without_a_cached_histor
 async def test_another_reader_that_caches_the_message_first_does_no_harm(
     person: User, model: ScriptedModel
 ) -> None:
-    model.turns = ["One.", "Two."]
+    may_answer = asyncio.Event()
+    model.turns = ["One.", may_answer]
     session = await use_cases.create_session(person, "words")
     await say(person, session, 1, "first")
     await use_cases.send_message(person, session.pk, "m2", "second")
@@ -122,8 +123,9 @@ async def test_another_reader_that_caches_the_message_first_does_no_harm(
         app_name="words", user_id=str(person.pk), session_id=session.key
     )
     assert read is not None and [event.text() for event in read.events] == ["first", "One.", "second"]
+    may_answer.set()
     await worker().wait_until_idle()
-    assert [text for _, _, text in await log_of(session)] == ["first", "One.", "second", "Two."]
+    assert [text for _, _, text in await log_of(session)] == ["first", "One.", "second", "released"]
 
 
 async def test_open_tabs_get_each_event_once(person: User, model: ScriptedModel) -> None:
