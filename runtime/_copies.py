@@ -42,4 +42,4 @@ def _deep_copy_of(value: Any) -> Any:
 
 def _has_copy_of_its_own(model: BaseModel) -> bool:
     own_method = type(model).__deepcopy__ is not BaseModel.__deepcopy__
-    return own_method or bool(model.__pydantic_extra__ or model.__pydantic_private__)
+    return own_method or model.__pydantic_extra__ is not None or model.__pydantic_private__ is not None

@@ -26,6 +26,12 @@ class Open(BaseModel):
     _noted: list[int] = PrivateAttr(default_factory=list)
 
 
+class Notes(BaseModel):
+    """Model with fields of any name only."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 def event() -> Event:
     call = types.FunctionCall(id="c", name="f", args={"deep": [{"list": [1]}]})
     return Event(
@@ -70,6 +76,12 @@ def test_a_copy_does_not_change_when_another_copy_does() -> None:
     second = deep_copy(first)
     first._noted.append(2)
     assert second._noted == [1]
+
+
+def test_a_copy_of_a_model_without_values_can_be_given_some() -> None:
+    copied: Any = deep_copy(Notes())
+    copied.found = 1
+    assert copied.model_dump() == {"found": 1}
 
 
 def test_a_model_that_copies_itself_is_asked() -> None:
