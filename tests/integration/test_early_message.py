@@ -15,8 +15,10 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.plugins import BasePlugin
 from sessions_app import agent_registry, use_cases
+from sessions_app.db import invocation_queue, leases
 from sessions_app.db.threads import in_thread
 from sessions_app.history.integrity import flaw_in
+from sessions_app.invocations.message_event import early_event
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -145,6 +147,28 @@ async def test_the_log_has_no_flaw(person: User, model: ScriptedModel) -> None:
     assert await in_thread(flaw_in, session.pk) is None
     await session.arefresh_from_db()
     assert session.last_seq == 4
+
+
+async def test_a_process_that_dies_before_the_run_begins_leaves_the_message_in_the_log_once(
+    person: User, model: ScriptedModel
+) -> None:
+    model.turns = ["One."]
+    session = await use_cases.create_session(person, "words")
+    message = {"role": "user", "parts": [{"text": "first"}]}
+    queued = await invocation_queue.enqueue(
+        session.pk,
+        user_id=person.pk,
+        invocation_id="e-1",
+        client_id="m1",
+        message=message,
+        event=early_event("e-1", message, "m1", None),
+        lease=invocation_queue.Lease("a process that dies", seconds=0),
+    )
+    assert queued is not None and queued.claim is not None
+    assert await leases.take_back_expired() == [session.pk]
+    await worker().run_queue(session.pk)
+    said = [(author, text) for _, author, text in await log_of(session) if text]
+    assert said == [("user", "first"), ("words", "One.")]
 
 
 async def test_a_plugin_still_replaces_messages(person: User, model: ScriptedModel) -> None:
