@@ -84,6 +84,29 @@ def test_a_first_message_that_was_written_without_a_connection_is_not_lost(chat:
     expect(chat.box).to_have_value("A draft")
 
 
+def test_the_list_is_not_replaced_between_the_press_and_the_release_of_the_mouse(chat: ChatPage) -> None:
+    title, lists = unique("Pressed"), "**/chats/?*"
+    say(chat, title)
+    options = chat.page.get_by_role("button", name=f"Options of {title}", exact=True)
+    expect(options).to_be_visible()
+    held: list[Route] = []
+    chat.page.route(lists, lambda route: held.append(route))
+    with chat.page.expect_request(lists):
+        chat.page.evaluate(LIST_ANEW)
+    options.hover()
+    chat.page.mouse.down()
+    with chat.page.expect_response(lists) as response:
+        for route in held:
+            route.continue_()
+    response.value.finished()
+    chat.page.unroute(lists)
+    chat.page.evaluate("new Promise(requestAnimationFrame)")  # The page has read the response.
+    chat.page.mouse.up()
+    expect(chat.page.get_by_role("menuitem", name="Rename", exact=True)).to_be_visible()
+    chat.page.keyboard.press("Escape")
+    expect(chat.page.locator("[data-before]")).to_have_count(0)
+
+
 def test_a_chat_is_renamed_pinned_archived_and_deleted_from_its_menu(chat: ChatPage) -> None:
     title, new_title = unique("Menu test"), unique("Renamed <b>")
     say(chat, title)

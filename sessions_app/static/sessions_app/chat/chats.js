@@ -43,11 +43,12 @@ export class Chats {
 
   #schedule(delay) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => (this.#isInUse ? this.#schedule(IN_USE_DELAY) : this.#load()), delay);
+    this.#timer = setTimeout(() => this.#load(), delay);
   }
 
+  // A pressed entry that is replaced gets no click.
   get #isInUse() {
-    return Boolean(this.#menu?.isInUse) || this.root.querySelector(".rename") !== null;
+    return this.#menu?.isInUse || this.root.matches(":active, :has(.rename)");
   }
 
   // The list may have been read again while the menu was loaded.
@@ -60,9 +61,10 @@ export class Chats {
 
   async #load() {
     const query = this.search.value.trim();
-    const rows = this.body.querySelectorAll(".chat:not([data-pinned])").length; // of all pages that are open
-    const fresh = await this.#fetch(query ? { q: query } : { rows });
-    if (!fresh || this.#isInUse) return;
+    const rows = this.body.querySelectorAll(".chat:not([data-pinned])").length; // of all open pages
+    const fresh = !this.#isInUse && (await this.#fetch(query ? { q: query } : { rows }));
+    if (this.#isInUse) return this.#schedule(IN_USE_DELAY);
+    if (!fresh) return;
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;
     const focused = document.activeElement?.closest?.(".chat")?.dataset.id;
@@ -81,7 +83,7 @@ export class Chats {
     first?.querySelector("a").focus();
   }
 
-  // Return a part of the list; null without a connection, when signed out, and when a later request was made.
+  // Return a part of the list; null when offline or signed out, and when a later request was made.
   async #fetch(parameters) {
     const request = ++this.#request;
     if ("archived" in this.root.dataset) parameters.archived = "1";
