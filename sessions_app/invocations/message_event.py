@@ -1,4 +1,4 @@
-"""The event of a message, which most messages get in the statement that begins their invocation."""
+"""Event of a person's message. Most are committed in the statement that begins their invocation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from runtime.plugins.plugin_manager import PluginManager
 from sessions_app import agent_registry
 from sessions_app.codec import event_to_json
 from sessions_app.db.invocation_queue import MessageEvent
-from sessions_app.history.event_marks import scheduled_mark
 
 
 def build_message_event(
@@ -34,7 +33,7 @@ def build_message_event(
 
 
 def early_event(
-    invocation_id: str, message: Mapping[str, Any], client_id: str, state_delta: Mapping[str, Any] | None
+    invocation_id: str, message: Mapping[str, Any], state_delta: Mapping[str, Any] | None
 ) -> MessageEvent | None:
     """Return the event to commit with a new invocation; None when the runner must make it.
 
@@ -43,7 +42,7 @@ def early_event(
     """
     if state_delta or answers_calls(message):
         return None
-    event = build_message_event(invocation_id, message, marks=scheduled_mark(client_id))
+    event = build_message_event(invocation_id, message)
     apps = [name for name, app in agent_registry.apps().items() if not _changes_messages(app)]
     return MessageEvent(event_to_json(event), event.timestamp, apps)
 

@@ -73,7 +73,7 @@ class InvocationWorker:
             session_id,
             **row,
             invocation_id=invocation_id,
-            event=early_event(invocation_id, row["message"], row["client_id"], row.get("state_delta")),
+            event=early_event(invocation_id, row["message"], row.get("state_delta")),
             lease=None if self._is_closing else lease,
             rules=invocation_queue.AdmissionRules(policies or {}, _limits()),
         )

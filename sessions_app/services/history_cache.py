@@ -25,7 +25,7 @@ SessionName = tuple[str, str, str]
 """App name, user id and session id of the ADK API."""
 
 
-async def in_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[Sequence[str]]:
+async def bodies_in_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[Sequence[str]]:
     """Yield the stored bodies of pages in slices, between which other tasks run. Closes `pages`."""
     is_first = True
     async with aclosing(pages):

@@ -27,7 +27,7 @@ from sessions_app.db.staged_job import StagedJob
 from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
 from sessions_app.services.erasing import delete_session_row
-from sessions_app.services.history_cache import History, SessionName, cache, in_slices
+from sessions_app.services.history_cache import History, SessionName, bodies_in_slices, cache
 from sessions_app.services.model_calls import ModelCallLog
 from sessions_app.services.shared_state import merge_shared_state, shared_states
 
@@ -162,7 +162,7 @@ class DjangoSessionService(BaseSessionService):
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
             known = after
-            async for bodies in in_slices(event_log.pages(loaded)):
+            async for bodies in bodies_in_slices(event_log.pages(loaded)):
                 cache.extend(name, loaded.session_id, known, bodies)
                 known += len(bodies)
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
@@ -179,7 +179,7 @@ class DjangoSessionService(BaseSessionService):
         if loaded is None:
             return None
         history = History(loaded.session_id, skipped=loaded.skipped)
-        async for bodies in in_slices(event_log.pages(loaded)):
+        async for bodies in bodies_in_slices(event_log.pages(loaded)):
             history.add(history.last_seq, bodies)
         if history.last_seq < loaded.last_seq:  # The session was deleted meanwhile.
             return None
@@ -288,7 +288,7 @@ def _lacks_rewound_summary(history: History) -> bool:
 
 
 async def _events(loaded: event_log.Loaded) -> list[Event]:
-    slices = in_slices(event_log.pages(loaded))
+    slices = bodies_in_slices(event_log.pages(loaded))
     return [event_from_json(body) async for bodies in slices for body in bodies]
 
 

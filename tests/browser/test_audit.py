@@ -182,18 +182,28 @@ def test_long_words_make_no_page_of_the_admin_wider_than_a_phone(
         assert admin.evaluate("document.documentElement.scrollWidth") <= 360, page
 
 
+def call_missing_tool(chat: ChatPage, model: Model, tool: str) -> None:
+    """Let the model call a tool that the agent does not have."""
+    model.play(Turn(calls=[Call(name=tool)]), Turn(text=["Sorry."]))
+    chat.send("Where is my lamp?")
+    chat.wait_until_idle()
+
+
+def open_figures_on_a_phone(admin: Page, address: str, tool: str) -> None:
+    """Open a page of figures on a phone, when the sweep has counted a call of the tool."""
+    admin.set_viewport_size({"width": 360, "height": 740})
+    admin.goto(address)
+    admin.evaluate(UNTIL_SHOWN, tool)
+    admin.reload()
+
+
 def test_a_phone_shows_the_numbers_of_failures_beside_the_tool_and_the_cause(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     tool = "look_up_the_order_of_a_lamp"
-    model.play(Turn(calls=[Call(name=tool)]), Turn(text=["Sorry."]))
-    chat.send("Where is my lamp?")
-    chat.wait_until_idle()
+    call_missing_tool(chat, model, tool)
     admin = open_tab(STAFF).page
-    admin.set_viewport_size({"width": 360, "height": 740})
-    admin.goto(chat.address("/admin/sessions_app/failure/"))
-    admin.evaluate(UNTIL_SHOWN, tool)
-    admin.reload()
+    open_figures_on_a_phone(admin, chat.address("/admin/sessions_app/failure/"), tool)
     row = admin.locator("section[aria-labelledby=groups] tbody tr", has_text=tool)
     expect(row.locator("td").last).to_be_in_viewport(ratio=1)
     assert row.locator("th").evaluate("(cell) => cell.clientWidth") > 60
@@ -203,14 +213,9 @@ def test_a_phone_shows_the_tables_of_the_overview_whole_with_a_heading_before_ea
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     tool = "look_up_the_order_of_a_very_old_lamp"
-    model.play(Turn(calls=[Call(name=tool)]), Turn(text=["Sorry."]))
-    chat.send("Where is my old lamp?")
-    chat.wait_until_idle()
+    call_missing_tool(chat, model, tool)
     admin = open_tab(STAFF).page
-    admin.set_viewport_size({"width": 360, "height": 740})
-    admin.goto(chat.address("/admin/sessions_app/dayfigure/"))
-    admin.evaluate(UNTIL_SHOWN, tool)
-    admin.reload()
+    open_figures_on_a_phone(admin, chat.address("/admin/sessions_app/dayfigure/"), tool)
     tables = admin.locator(".audit-scroll")
     assert tables.evaluate_all("all => all.filter((one) => one.scrollWidth > one.clientWidth).length") == 0
     calls = admin.locator("section[aria-labelledby=tools] tbody tr", has_text=tool).locator("td").last

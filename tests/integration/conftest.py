@@ -17,6 +17,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 from django.utils import timezone, translation
+from psycopg import AsyncConnection
 from pytest_django.fixtures import Settings
 
 from sessions_app import actors, agent_registry, celery_dispatch
@@ -59,6 +60,20 @@ def own_layer(servers: None) -> Iterator[None]:
     channel_layers.backends.clear()
     yield
     channel_layers.backends.clear()
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that the hot path has executed in the test, in order."""
+    executed: list[str] = []
+    execute = AsyncConnection.execute
+
+    async def record(self: Any, query: str, *args: Any, **kwargs: Any) -> Any:
+        executed.append(query)
+        return await execute(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(AsyncConnection, "execute", record)
+    return executed
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
-from psycopg import AsyncConnection
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -81,19 +80,12 @@ async def test_the_message_is_in_the_log_when_it_is_accepted(person: User, model
 
 
 async def test_a_turn_with_a_call_has_five_statements(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, statements: list[str]
 ) -> None:
     model.turns = ["Hello.", call("look_up", word="ant"), "An insect."]
     session = await use_cases.create_session(person, "words")
     await say(person, session, 1, "hello")
-    statements: list[str] = []
-    execute = AsyncConnection.execute
-
-    async def record(self: Any, query: str, *args: Any, **kwargs: Any) -> Any:
-        statements.append(query)
-        return await execute(self, query, *args, **kwargs)
-
-    monkeypatch.setattr(AsyncConnection, "execute", record)
+    statements.clear()
     await say(person, session, 2, "what is an ant?")
     assert len(await log_of(session)) == 6
     assert len(statements) == 5  # message with claim, call, response, answer, end
@@ -161,7 +153,7 @@ async def test_a_process_that_dies_before_the_run_begins_leaves_the_message_in_t
         invocation_id="e-1",
         client_id="m1",
         message=message,
-        event=early_event("e-1", message, "m1", None),
+        event=early_event("e-1", message, None),
         lease=invocation_queue.Lease("a process that dies", seconds=0),
     )
     assert queued is not None and queued.claim is not None

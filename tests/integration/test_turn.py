@@ -8,11 +8,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from psycopg import AsyncConnection
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 from runtime.agents import LlmAgent
@@ -65,16 +63,8 @@ async def test_events_are_stored_with_the_state_before_each_change(
 
 
 async def test_psycopg_reads_each_statement_of_a_turn_once(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, statements: list[str]
 ) -> None:
-    statements: list[str] = []
-    execute = AsyncConnection.execute
-
-    async def record(self: Any, query: str, *args: Any, **kwargs: Any) -> Any:
-        statements.append(query)
-        return await execute(self, query, *args, **kwargs)
-
-    monkeypatch.setattr(AsyncConnection, "execute", record)
     model.turns = [call("count"), "one two three"]
     session = await use_cases.create_session(person, "counter")
     await use_cases.send_message(person, session.id, "m1", "count!")
