@@ -13,8 +13,8 @@ from daphne import http_protocol
 from django.conf import settings
 from django.template.defaultfilters import filesizeformat
 
+from sessions_app.asgi.problem_details import CODES, CONTENT_TYPE, is_for_programs, problem
 from sessions_app.conf import conf
-from sessions_app.serving.problem_details import CODES, CONTENT_TYPE, is_for_programs, problem
 
 
 def limit_bodies() -> None:

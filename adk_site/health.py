@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from sessions_app.db.pool import UNAVAILABLE, fetch_one
+from sessions_app.process.pool import UNAVAILABLE, fetch_one
 
 logger = logging.getLogger(__name__)
 PATH = "/healthz"

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 from daphne import access, cli
 
-from sessions_app.masking import mask_text, masking
+from sessions_app.secrets.masking import mask_text, masking
 
 
 def mask_access_log() -> None:

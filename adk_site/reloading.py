@@ -14,7 +14,7 @@ from typing import Any
 from celery import current_app, signals
 from celery.app.trace import build_tracer
 
-from sessions_app.agent_reload import Reload, has_changes, reload_if_changed
+from sessions_app.agent_apps.reload import Reload, has_changes, reload_if_changed
 from sessions_app.conf import conf
 
 logger = logging.getLogger(__name__)

@@ -126,14 +126,14 @@ INSTALLED_APPS = [
     "adk_site",
 ]
 MIDDLEWARE = [
-    "sessions_app.serving.problem_details.answer_with_problems",
+    "sessions_app.asgi.problem_details.answer_with_problems",
     "django.middleware.security.SecurityMiddleware",
-    "sessions_app.serving.nul.refuse_nul",
+    "sessions_app.asgi.nul.refuse_nul",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
-    "sessions_app.serving.time_zone.use_time_zone",
+    "sessions_app.asgi.time_zone.use_time_zone",
     "adk_site.admin_language.use_english_in_admin",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -264,9 +264,9 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "json": {"()": "sessions_app.json_logs.JsonFormatter"},
+        "json": {"()": "sessions_app.process.json_logs.JsonFormatter"},
         "plain": {
-            "()": "sessions_app.masking.MaskingFormatter",
+            "()": "sessions_app.secrets.masking.MaskingFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },

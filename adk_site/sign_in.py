@@ -22,7 +22,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 
 from adk_site.sso.settings import PROVIDER_ID
-from sessions_app.client_address import client_network
+from sessions_app.base.client_address import client_network
 from sessions_app.conf import conf
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates

@@ -12,12 +12,12 @@ from runtime.models.rate_limit import set_model_rates
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.database_session_service import set_database_session_service
 from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
-from sessions_app.agent_registry import forget_registry
+from sessions_app.agent_apps.checks.agents import check_agents
+from sessions_app.agent_apps.checks.project import check_project
+from sessions_app.agent_apps.checks.settings import check_settings
+from sessions_app.agent_apps.registry import forget_registry
 from sessions_app.conf import conf
 from sessions_app.limits.model_rates import find_model_rate
-from sessions_app.system_checks.agents import check_agents
-from sessions_app.system_checks.project import check_project
-from sessions_app.system_checks.settings import check_settings
 
 
 class SessionsAppConfig(AppConfig):

@@ -3,19 +3,19 @@
 from channels.routing import URLRouter
 from django.urls import path
 
-from sessions_app.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE, agent, agent_card
+from sessions_app.api.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE, agent, agent_card
 from sessions_app.api.adk.runs import ADK_STREAMS
 from sessions_app.api.stream_server import ApiStream
 from sessions_app.api.streams import API_STREAMS
+from sessions_app.asgi.backpressure import with_backpressure
+from sessions_app.asgi.daphne_shutdown import shut_down_before_reactor
+from sessions_app.asgi.event_streams import with_event_streams
+from sessions_app.asgi.origin import from_own_pages
+from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send
+from sessions_app.asgi.sign_in import with_sign_in
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.chat.event_stream import event_stream
 from sessions_app.live.account_changes import follow_accounts
-from sessions_app.serving.asgi import Application, AsgiScope, Receive, Send
-from sessions_app.serving.backpressure import with_backpressure
-from sessions_app.serving.daphne_shutdown import shut_down_before_reactor
-from sessions_app.serving.event_streams import with_event_streams
-from sessions_app.serving.origin import from_own_pages
-from sessions_app.serving.sign_in import with_sign_in
 
 websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]
 websocket_application = with_backpressure(from_own_pages(with_sign_in(URLRouter(websocket_urlpatterns))))

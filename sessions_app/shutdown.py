@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sessions_app.db.pool import close_pool
+from sessions_app.agent_apps.toolset_use import close_used_toolsets
 from sessions_app.invocations.worker import close_worker
 from sessions_app.limits.open_sockets import close_open_sockets
 from sessions_app.live.process import close_live
-from sessions_app.toolset_use import close_used_toolsets
+from sessions_app.process.pool import close_pool
 
 
 async def shut_down() -> None:

@@ -10,9 +10,26 @@ from uuid import UUID
 from celery import Task, shared_task
 from celery.signals import worker_process_shutdown
 
-from sessions_app.agent_registry import apps
-from sessions_app.answer_requests import repair_requests
-from sessions_app.celery_dispatch import (
+from sessions_app.agent_apps.registry import apps
+from sessions_app.data_protection.access_records import delete_old_accesses
+from sessions_app.data_protection.deleted import deleted_session_repair
+from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
+from sessions_app.data_protection.retain import erase_expired_sessions
+from sessions_app.evaluation.repairs import evaluation_repairs
+from sessions_app.evaluation.retention import delete_old_evaluations
+from sessions_app.evaluation.run import evaluate
+from sessions_app.history.figures.batches import count_figures, look_at_all_again
+from sessions_app.history.figures.day_amounts import delete_old_days
+from sessions_app.invocations.answer_requests import repair_requests
+from sessions_app.invocations.answers.escalation import escalations
+from sessions_app.invocations.background import run_in_background
+from sessions_app.invocations.credentials import delete_expired_credentials
+from sessions_app.invocations.rewind import finish_interrupted_rewind
+from sessions_app.jobs.repairs import job_repairs
+from sessions_app.jobs.run_tool import run_tool_job
+from sessions_app.models import WebhookDelivery
+from sessions_app.process import threads
+from sessions_app.process.celery_dispatch import (
     DELIVER_WEBHOOKS,
     EVALUATE_CASE,
     HOUSEKEEPING,
@@ -21,31 +38,15 @@ from sessions_app.celery_dispatch import (
     SWEEP,
     send_run_session,
 )
-from sessions_app.data_protection.access_records import delete_old_accesses
-from sessions_app.data_protection.deleted import deleted_session_repair
-from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
-from sessions_app.data_protection.retain import erase_expired_sessions
-from sessions_app.db import leases, threads
-from sessions_app.evaluation.repairs import evaluation_repairs
-from sessions_app.evaluation.retention import delete_old_evaluations
-from sessions_app.evaluation.run import evaluate
-from sessions_app.figures.batches import count_figures, look_at_all_again
-from sessions_app.figures.day_amounts import delete_old_days
-from sessions_app.invocations.background import run_in_background
-from sessions_app.invocations.credentials import delete_expired_credentials
-from sessions_app.invocations.escalation import escalations
-from sessions_app.invocations.rewind import finish_interrupted_rewind
-from sessions_app.jobs.repairs import job_repairs
-from sessions_app.jobs.run_tool import run_tool_job
-from sessions_app.models import WebhookDelivery
-from sessions_app.process_metrics import note_sweep
+from sessions_app.process.process_metrics import note_sweep
+from sessions_app.process.sweeping import sweep_over
 from sessions_app.scheduling.firing import due_task_repair
-from sessions_app.services.credential_service import delete_old_credentials
-from sessions_app.services.idempotent_requests import delete_old_requests
-from sessions_app.services.resumable_uploads import delete_expired_uploads
-from sessions_app.services.unused_texts import delete_all_unused_texts
 from sessions_app.shutdown import shut_down
-from sessions_app.sweeping import sweep_over
+from sessions_app.store.credential_service import delete_old_credentials
+from sessions_app.store.idempotent_requests import delete_old_requests
+from sessions_app.store.resumable_uploads import delete_expired_uploads
+from sessions_app.store.sql import leases
+from sessions_app.store.unused_texts import delete_all_unused_texts
 from sessions_app.webhooks.delivery import Push, delete_old_deliveries, start_round
 from sessions_app.webhooks.repairs import offer_due_deliveries
 
@@ -80,7 +81,7 @@ def deliver_webhooks() -> None:
 
 
 async def _push_of(delivery: WebhookDelivery) -> Push | None:
-    from sessions_app.a2a.push import push_of  # Needs the A2A SDK, an optional package.
+    from sessions_app.api.a2a.push import push_of  # Needs the A2A SDK, an optional package.
 
     return await push_of(delivery)
 

@@ -16,8 +16,8 @@ from sessions_app.chat import (
     share_views,
     views,
 )
-from sessions_app.session_list.changes import CHANGES
-from sessions_app.telemetry.metrics_view import metrics
+from sessions_app.history.telemetry.metrics_view import metrics
+from sessions_app.sessions.list.changes import CHANGES
 
 
 class FilenameConverter(StringConverter):

@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from adk_site.embedded.lifetime import running_servers
 from adk_site.garbage_collection import exclude_permanent_objects
-from sessions_app.db import threads
+from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
 from tests.emptied_tables import empty_tables
 

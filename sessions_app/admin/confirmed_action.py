@@ -17,9 +17,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.actors import Actor
 from sessions_app.admin.page_context import page_context
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind
 
 Words = str | Promise

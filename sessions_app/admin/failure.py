@@ -19,7 +19,7 @@ from sessions_app.admin.figure_filters import FailedToolFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link
 from sessions_app.admin.overview.links import list_url
-from sessions_app.figures.days import local_day
+from sessions_app.history.figures.days import local_day
 from sessions_app.models import Failure
 from sessions_app.rendering.audit_values import excerpt
 from sessions_app.rendering.plots import stacked_bars

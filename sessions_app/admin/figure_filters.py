@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import MAX_CHOICES
 from sessions_app.admin.permissions import sums_within_remits
-from sessions_app.figures.days import local_day
-from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, label
+from sessions_app.history.figures.days import local_day
+from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, label
 from sessions_app.models import DayFigure, DayMetric, Failure, Invocation, InvocationStatus, Session
 
 RECENT = timedelta(days=90)

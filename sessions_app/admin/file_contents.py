@@ -6,11 +6,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from sessions_app.masking import beginning_of, mask_text
 from sessions_app.models import Artifact
 from sessions_app.rendering.audit_values import TRUNCATE_AT
 from sessions_app.rendering.compared_lines import changes_block
 from sessions_app.rendering.previews import MAX_BYTES, preview_of
+from sessions_app.secrets.masking import beginning_of, mask_text
 
 _BLOCK = '<pre class="audit-block" dir="auto" tabindex="0">{}</pre>'
 

@@ -19,8 +19,8 @@ from psycopg.errors import QueryCanceled
 
 from sessions_app.admin.uncounted_list import UncountedChangeList
 from sessions_app.conf import conf
-from sessions_app.masking import mask_html, masking
 from sessions_app.rendering.hidden_characters import show_hidden_characters
+from sessions_app.secrets.masking import mask_html, masking
 
 View = Callable[..., HttpResponseBase]
 

@@ -9,7 +9,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_SESSION_IN_WORDS
@@ -18,9 +17,10 @@ from sessions_app.admin.live_page import LivePageAdmin
 from sessions_app.admin.search import cleaned, find_invocations
 from sessions_app.admin.session_acts import actor_in_words, acts_on
 from sessions_app.admin.stoppable import badge_of, stop_wording
-from sessions_app.db import threads
+from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
+from sessions_app.process import threads
 from sessions_app.rendering.audit_values import NOTHING, elapsed_time, excerpt, json_block
 
 

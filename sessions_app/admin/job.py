@@ -13,7 +13,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter, ToolFilter
 from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
@@ -24,6 +23,7 @@ from sessions_app.admin.session_acts import acts_on
 from sessions_app.admin.stoppable import badge_of, stop_wording
 from sessions_app.admin.time_column import exact_time
 from sessions_app.admin.worker_lost_filter import WorkerLostFilter
+from sessions_app.base.actors import Actor
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Artifact, ToolJob
 from sessions_app.rendering.audit_values import (

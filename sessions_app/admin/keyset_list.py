@@ -19,7 +19,7 @@ from django.http import HttpRequest
 
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.time_column import time_column
-from sessions_app.timing import in_utc
+from sessions_app.base.timing import in_utc
 
 SEPARATOR = "~"
 RECENT_ROWS = 2_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from sessions_app import actors
-from sessions_app.client_address import client_address
-from sessions_app.codec import storable
-from sessions_app.masking import beginning_of
+from sessions_app.base import actors
+from sessions_app.base.client_address import client_address
+from sessions_app.base.codec import storable
 from sessions_app.models import AccessKind, StaffAccess
+from sessions_app.secrets.masking import beginning_of
 
 MAX_DETAIL_LENGTH = 300
 

@@ -7,14 +7,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app import client_ids
-from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.session_acts import acts_on
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
+from sessions_app.base import client_ids
+from sessions_app.base.actors import Actor
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Invocation, ScheduledTask

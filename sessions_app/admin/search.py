@@ -15,11 +15,11 @@ from django.db.models.functions import Left
 from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString
 
-from sessions_app.codec import parse_uuid, storable
-from sessions_app.masking import mask_text
+from sessions_app.base.codec import parse_uuid, storable
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
+from sessions_app.secrets.masking import mask_text
 
 MAX_FOUND = 1_000
 """Largest number of rows that each look-up returns: the newest ones."""

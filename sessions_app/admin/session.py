@@ -40,12 +40,12 @@ from sessions_app.admin.time_column import short_time
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
-from sessions_app.codec import parse_uuid
-from sessions_app.figures.labels import TOOL, names_of
+from sessions_app.base.codec import parse_uuid
+from sessions_app.history.figures.labels import TOOL, names_of
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
-from sessions_app.masking import is_unmasked, mask_json
 from sessions_app.models import AccessKind, Event, Invocation, LegalHold, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
+from sessions_app.secrets.masking import is_unmasked, mask_json
 
 MAX_TOOLS_LENGTH = 40
 SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "events")

@@ -21,10 +21,10 @@ from sessions_app.admin.downloads import streamed_download
 from sessions_app.admin.keyset_list import KeysetChangeList
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import Right, may, require
-from sessions_app.db.threads import in_thread
-from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, names_of
-from sessions_app.masking import mask_text
+from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.models import AccessKind, Session, SessionFigures
+from sessions_app.process.threads import in_thread
+from sessions_app.secrets.masking import mask_text
 
 ROWS_PER_PAGE = 500
 _BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

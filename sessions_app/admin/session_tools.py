@@ -33,9 +33,9 @@ from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
 from sessions_app.data_protection.counts import as_text, counts_of_sessions
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
+from sessions_app.data_protection.transcripts.record import write_record
 from sessions_app.errors import LegalHoldError
 from sessions_app.models import AccessKind, ActionKind, LegalHold, Session
-from sessions_app.transcripts.record import write_record
 
 ARCHIVE, RECORD = "archive", "record"
 

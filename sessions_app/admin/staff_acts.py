@@ -13,9 +13,9 @@ from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.http import HttpRequest
 
-from sessions_app import actors
 from sessions_app.admin.subjects import SubjectAdmin
-from sessions_app.client_address import client_address
+from sessions_app.base import actors
+from sessions_app.base.client_address import client_address
 from sessions_app.models import ActionKind, StaffAct
 
 

@@ -13,10 +13,10 @@ from typing import Any, Self
 from django.db.models import Case, Expression, F, Func, IntegerField, Q, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce, Left
 
-from sessions_app.masking import LOOK_AHEAD, mask_json, mask_text
 from sessions_app.models import Event
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import TRUNCATE_AT
+from sessions_app.secrets.masking import LOOK_AHEAD, mask_json, mask_text
 
 MAX_INLINE_BYTES = 16_384
 """Largest event that a page of a hundred events loads whole."""

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from sessions_app.admin.permissions import Right, may
 from sessions_app.conf import conf
-from sessions_app.masking import unmask
+from sessions_app.secrets.masking import unmask
 
 KEY = "adk_unmasked"
 """Key in the session of a sign-in for the end of each grant, in seconds since the epoch, by id of the session."""

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
-from sessions_app.db.threads import fetch_rows
 from sessions_app.history.public_event import public_body
 from sessions_app.models.event import EventQuerySet
+from sessions_app.process.threads import fetch_rows
 
 EVENTS_OF_BATCH = 100
 

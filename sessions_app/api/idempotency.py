@@ -23,15 +23,15 @@ from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
 from ninja.errors import ValidationError
 
-from sessions_app.db.pool import UNAVAILABLE
-from sessions_app.db.threads import in_thread
+from sessions_app.api.access.callers import Caller, caller_of
+from sessions_app.api.access.problems import problem_of
+from sessions_app.asgi.problem_details import problem
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models.idempotent_request import MAX_KEY_LENGTH, IdempotentRequest, is_usable_key
-from sessions_app.programs.callers import Caller, caller_of
-from sessions_app.programs.problems import problem_of
-from sessions_app.services import idempotent_requests
-from sessions_app.services.idempotent_requests import RequestKey
-from sessions_app.serving.problem_details import problem
+from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.process.threads import in_thread
+from sessions_app.store import idempotent_requests
+from sessions_app.store.idempotent_requests import RequestKey
 
 HEADER = "Idempotency-Key"
 REPEATED = "Idempotency-Replayed"

@@ -17,8 +17,8 @@ from ninja import Schema
 from ninja.errors import ValidationError as InvalidRequestError
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
-from sessions_app.codec import MAX_ID
-from sessions_app.db.threads import in_thread
+from sessions_app.base.codec import MAX_ID
+from sessions_app.process.threads import in_thread
 
 MAX_ROWS = 100
 MAX_CURSOR_LENGTH = 300

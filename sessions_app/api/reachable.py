@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
-from sessions_app.codec import is_storable
-from sessions_app.db.threads import in_thread
+from sessions_app.api.access.callers import Caller
+from sessions_app.base.codec import is_storable
 from sessions_app.errors import NotFoundError
 from sessions_app.models import (
     AnswerRequest,
@@ -20,9 +20,9 @@ from sessions_app.models import (
     ToolJob,
 )
 from sessions_app.models.api_key import people_of_keys
-from sessions_app.ownership import NO_SESSION
-from sessions_app.programs.callers import Caller
-from sessions_app.session_list.listing import LARGE_COLUMNS
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.list.listing import LARGE_COLUMNS
+from sessions_app.sessions.ownership import NO_SESSION
 
 LARGE_OF_SESSION = tuple(f"session__{column}" for column in LARGE_COLUMNS)
 M = TypeVar("M", Invocation, ToolJob, ScheduledTask, AnswerRequest, ResumableUpload)

@@ -7,6 +7,8 @@ from typing import Any
 from csp.decorators import csp_update
 from ninja.openapi.schema import OpenAPISchema
 
+from sessions_app.api.access.authentication import AUTHENTICATION
+from sessions_app.api.access.problems import add_problem_handlers
 from sessions_app.api.document import add_idempotency_keys
 from sessions_app.api.idempotency import add_idempotency
 from sessions_app.api.json_bodies import JsonParser
@@ -27,8 +29,6 @@ from sessions_app.api.v1 import (
     webhooks,
 )
 from sessions_app.api.v1.examples import EXAMPLES
-from sessions_app.programs.authentication import AUTHENTICATION
-from sessions_app.programs.problems import add_problem_handlers
 
 
 class SiteApi(StreamingApi):

@@ -9,12 +9,12 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sessions_app.db.event_log import SessionStatus
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body
 from sessions_app.live.frames import InvocationFrame, Notice
 from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
-from sessions_app.services.session_service import CommittedEvent
+from sessions_app.store.session_service import CommittedEvent
+from sessions_app.store.sql.event_log import SessionStatus
 
 COMMENT = ": \n\n"
 """A server-sent event without meaning, by which proxies and programs know that the stream is alive."""

@@ -18,15 +18,14 @@ from typing import Any
 from django.core.exceptions import RequestAborted
 from django.http import HttpResponse, QueryDict
 
-from sessions_app.conf import conf
-from sessions_app.db.pool import UNAVAILABLE
-from sessions_app.errors import InvalidInputError, NotFoundError
-from sessions_app.models.idempotent_request import MAX_KEY_LENGTH, is_usable_key
-from sessions_app.programs.authentication import caller_of_stream
-from sessions_app.programs.callers import Caller
-from sessions_app.programs.connections import Stream, ended_with, place
-from sessions_app.programs.problems import problem_of
-from sessions_app.serving.asgi import (
+from sessions_app.api.access.authentication import caller_of_stream
+from sessions_app.api.access.callers import Caller
+from sessions_app.api.access.connections import Stream, ended_with, place
+from sessions_app.api.access.problems import problem_of
+from sessions_app.asgi.event_streams import EVENT_STREAM, HEADERS, parse_seq
+from sessions_app.asgi.origin import http_request
+from sessions_app.asgi.problem_details import method_not_allowed, unacceptable
+from sessions_app.asgi.protocol import (
     AsgiScope,
     Receive,
     Send,
@@ -34,9 +33,10 @@ from sessions_app.serving.asgi import (
     send_response,
     wait_until_gone,
 )
-from sessions_app.serving.event_streams import EVENT_STREAM, HEADERS, parse_seq
-from sessions_app.serving.origin import http_request
-from sessions_app.serving.problem_details import method_not_allowed, unacceptable
+from sessions_app.conf import conf
+from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.models.idempotent_request import MAX_KEY_LENGTH, is_usable_key
+from sessions_app.process.pool import UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 LARGE_FRAME = 16_384

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sessions_app.api.reachable import reachable_run, reachable_session
+from sessions_app.api.run_stream import RunStream
 from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.api.stream_server import ApiStream, StreamRequest
 from sessions_app.history.invocation_events import log_position_before
 from sessions_app.models import Scope
-from sessions_app.programs.run_stream import RunStream
 
 
 async def stream_session(request: StreamRequest) -> RunStream:

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_GET, require_POST
 from runtime.errors import AdkError
 from runtime.events import Event
 from sessions_app import use_cases
+from sessions_app.base.codec import event_to_show
 from sessions_app.chat.error_responses import error_response
-from sessions_app.codec import event_to_show
-from sessions_app.db.threads import in_thread
-from sessions_app.ownership import own_session_or_404
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.ownership import own_session_or_404
 
 TEXT = "text/plain; charset=utf-8"
 

@@ -7,21 +7,22 @@ from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
 
-from sessions_app.actors import act_from
+from sessions_app.base.actors import act_from
+from sessions_app.base.client_address import client_address, client_network
+from sessions_app.base.languages import activate_for_connection, browser_time_zone
 from sessions_app.chat import protocol
 from sessions_app.chat.viewer import Viewer
-from sessions_app.client_address import client_address, client_network
-from sessions_app.db import event_log
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import LimitExceededError
-from sessions_app.languages import activate_for_connection, browser_time_zone
 from sessions_app.limits import quotas
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
-from sessions_app.ownership import User, may_create_session
-from sessions_app.process_metrics import add_connections
-from sessions_app.services.shared_state import remember_time_zone
+from sessions_app.process.process_metrics import add_connections
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.ownership import User
+from sessions_app.store.shared_state import remember_time_zone
+from sessions_app.store.sql import event_log
+from sessions_app.use_cases.sessions import may_create_session
 
 
 class Connection:

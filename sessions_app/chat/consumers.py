@@ -10,15 +10,15 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from runtime.errors import AdkError
+from sessions_app.asgi.protocol import AsgiScope, Receive, Send
 from sessions_app.chat import protocol
 from sessions_app.chat.connection import Connection
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
 from sessions_app.chat.frame_limits import exceeded_limit
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.viewer import log_failure
-from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.live.frames import PongFrame
-from sessions_app.serving.asgi import AsgiScope, Receive, Send
+from sessions_app.process.pool import UNAVAILABLE
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no type hints

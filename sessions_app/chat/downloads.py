@@ -8,8 +8,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_GET
 
-from sessions_app.ownership import own_session_or_404
-from sessions_app.serving.artifact_files import artifact_response, find_artifact
+from sessions_app.asgi.artifact_files import artifact_response, find_artifact
+from sessions_app.sessions.ownership import own_session_or_404
 
 
 @require_GET

@@ -14,11 +14,12 @@ from django.shortcuts import redirect, render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET
 
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.chat.views import context_of_session, unsaved_session
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Session
-from sessions_app.ownership import User, may_create_session, own_session
+from sessions_app.sessions.ownership import User, own_session
+from sessions_app.use_cases.sessions import may_create_session
 
 
 @require_GET
@@ -59,7 +60,7 @@ async def _page_without_chat(request: HttpRequest, app_name: str) -> HttpRespons
     """Return the page that takes the place of a chat; None for a person who is signed in and an app that exists."""
     if not (await request.auser()).is_authenticated:
         return _render_framed(request, "chat/embedded_sign_in.html", {"address": _sign_in_address(request)})
-    if app_name not in agent_registry.apps():
+    if app_name not in registry.apps():
         context = {"app_name": app_name}
         return _render_framed(request, "chat/embedded_missing.html", context, HTTPStatus.NOT_FOUND)
     return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.http import JsonResponse
 
 from runtime.errors import AdkError
-from sessions_app.error_codes import http_status
-from sessions_app.sentences import in_language
+from sessions_app.errors import http_status
+from sessions_app.rendering.sentences import in_language
 
 
 def error_response(error: AdkError) -> JsonResponse:

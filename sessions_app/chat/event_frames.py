@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from weakref import WeakValueDictionary
 
-from sessions_app.codec import event_to_show
+from sessions_app.base.codec import event_to_show
 from sessions_app.history.rewinds import rewound_from
 from sessions_app.live.frames import EventFrame
 from sessions_app.rendering.event_html import event_html

@@ -12,11 +12,11 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET
 
+from sessions_app.data_protection.transcripts.page import stream_page
+from sessions_app.data_protection.transcripts.stream import stream_json, stream_markdown
 from sessions_app.models import Session
-from sessions_app.ownership import own_session_or_404
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.transcripts.page import stream_page
-from sessions_app.transcripts.stream import stream_json, stream_markdown
+from sessions_app.sessions.ownership import own_session_or_404
 
 PRIVATE = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 MAX_NAME_BYTES = 150

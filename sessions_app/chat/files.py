@@ -16,17 +16,17 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
+from sessions_app.asgi.artifact_files import find_artifact
+from sessions_app.base.client_address import client_network
 from sessions_app.chat.error_responses import error_response
-from sessions_app.client_address import client_network
-from sessions_app.db.threads import fetch_rows
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Artifact, Session, ToolJob
-from sessions_app.ownership import own_session_or_404
+from sessions_app.process.thread_pools import download_threads
+from sessions_app.process.threads import fetch_rows
 from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.previews import MAX_BYTES, preview_of
-from sessions_app.services.file_types import INLINE_IMAGES
-from sessions_app.serving.artifact_files import find_artifact
-from sessions_app.thread_pools import download_threads
+from sessions_app.sessions.ownership import own_session_or_404
+from sessions_app.store.file_types import INLINE_IMAGES
 
 MAX_LISTED_FILES = 200
 """Number of versions of files in the list, which has the newest."""

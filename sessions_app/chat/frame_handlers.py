@@ -23,10 +23,10 @@ from sessions_app.chat.protocol import (
     Switch,
     WithdrawAllowance,
 )
-from sessions_app.invocations.form_answers import ApprovalForm, OptionForm
+from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
 from sessions_app.live.frames import InvocationFrame, ServerFrame
-from sessions_app.ownership import User
 from sessions_app.rendering.questions import CHOICE_TOOL
+from sessions_app.sessions.ownership import User
 
 
 async def begin_session(first: Message, user: User, session_id: UUID, app_name: str, network: str) -> None:

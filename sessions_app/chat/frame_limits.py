@@ -10,7 +10,7 @@ from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, TooLargeError
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
-from sessions_app.ownership import User
+from sessions_app.sessions.ownership import User
 
 
 @dataclass(frozen=True)

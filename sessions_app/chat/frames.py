@@ -10,19 +10,18 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from runtime.errors import AdkError
-from sessions_app.actors import acting_from
+from sessions_app.base.actors import acting_from
+from sessions_app.base.client_address import client_address, client_network
 from sessions_app.chat import protocol
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
 from sessions_app.chat.frame_limits import exceeded_limit
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.viewer import log_failure
-from sessions_app.client_address import client_address, client_network
 from sessions_app.conf import conf
-from sessions_app.db.pool import UNAVAILABLE
-from sessions_app.error_codes import http_status
-from sessions_app.errors import InvalidInputError
+from sessions_app.errors import InvalidInputError, http_status
 from sessions_app.live.frames import PongFrame, ServerFrame
-from sessions_app.ownership import User, own_session_or_404
+from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.sessions.ownership import User, own_session_or_404
 
 BYTES_PER_CHARACTER = 4
 """Most bytes of a character in UTF-8."""

@@ -15,18 +15,18 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from sessions_app import actors
-from sessions_app.actors import acting_from
+from sessions_app.base import actors
+from sessions_app.base.actors import acting_from
+from sessions_app.base.client_address import client_address
 from sessions_app.chat.exports import PRIVATE
-from sessions_app.client_address import client_address
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError
-from sessions_app.keys import KeyProperties, make_key, revoke_key
 from sessions_app.live.account_changes import publish_account_change
 from sessions_app.models import ApiKey, Scope
 from sessions_app.models.api_key import NAME_LENGTH
-from sessions_app.ownership import User
-from sessions_app.sentences import in_language
+from sessions_app.process.threads import in_thread
+from sessions_app.rendering.sentences import in_language
+from sessions_app.sessions.ownership import User
+from sessions_app.use_cases.keys import KeyProperties, make_key, revoke_key
 
 MAX_SHOWN_KEYS = 100
 LIFETIMES = {

@@ -12,15 +12,15 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
-from sessions_app.actors import acting_from
+from sessions_app.base.actors import acting_from
+from sessions_app.base.client_address import client_address
 from sessions_app.chat.error_responses import error_response
-from sessions_app.client_address import client_address
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
-from sessions_app.ownership import User
-from sessions_app.session_list.activity import activity_of
-from sessions_app.session_list.listing import SessionListPage, list_sessions
-from sessions_app.session_list.search import search_sessions
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.list.activity import activity_of
+from sessions_app.sessions.list.listing import SessionListPage, list_sessions
+from sessions_app.sessions.list.search import search_sessions
+from sessions_app.sessions.ownership import User
 
 
 @require_GET

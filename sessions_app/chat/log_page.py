@@ -15,17 +15,17 @@ from django.utils.safestring import SafeString, mark_safe
 
 import runtime.events
 from runtime.artifacts.artifact_reference import ArtifactReference
-from sessions_app.codec import event_to_show
-from sessions_app.db.threads import fetch_rows, in_thread
-from sessions_app.feedback import feedback_of
+from sessions_app.base.codec import event_to_show
 from sessions_app.history.alternatives import Fork, find_forks
 from sessions_app.history.event_marks import is_wake_up
 from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
-from sessions_app.ownership import User
+from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.rendering.event_html import event_html
+from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.sentences import in_language
+from sessions_app.sessions.feedback import feedback_of
+from sessions_app.sessions.ownership import User
 
 PAGE_EVENTS = 50
 CHUNK_EVENTS = 8

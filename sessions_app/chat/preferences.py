@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language
 
-from sessions_app.languages import THEME_COOKIE, THEMES
+from sessions_app.base.languages import THEME_COOKIE, THEMES
 
 A_YEAR = 365 * 86_400
 

@@ -9,11 +9,10 @@ from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import AdkError
-from sessions_app.codec import MAX_ID, MAX_INTEGER
-from sessions_app.error_codes import error_code
-from sessions_app.errors import InvalidInputError
+from sessions_app.base.codec import MAX_ID, MAX_INTEGER
+from sessions_app.errors import InvalidInputError, error_code
 from sessions_app.live.frames import ErrorFrame
-from sessions_app.sentences import in_language
+from sessions_app.rendering.sentences import in_language
 
 PRINTABLE = r"^[\x20-\x7e]*$"
 

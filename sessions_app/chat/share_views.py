@@ -11,18 +11,19 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from sessions_app import actors, sharing
-from sessions_app.actors import acting_from
+from sessions_app.base import actors
+from sessions_app.base.actors import acting_from
+from sessions_app.base.client_address import client_address
 from sessions_app.chat.exports import PRIVATE
-from sessions_app.client_address import client_address
 from sessions_app.conf import conf
-from sessions_app.db.threads import in_thread
+from sessions_app.data_protection.transcripts.page import stream_page
 from sessions_app.errors import NotFoundError
 from sessions_app.live.process import live
 from sessions_app.models import Session, ShareLink
-from sessions_app.ownership import User, own_session_or_404
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering.session_view import Reader, SessionView
-from sessions_app.transcripts.page import stream_page
+from sessions_app.sessions import sharing
+from sessions_app.sessions.ownership import User, own_session_or_404
 
 
 @require_http_methods(["GET", "POST"])

@@ -15,8 +15,6 @@ from sessions_app.chat.event_frames import event_frame
 from sessions_app.chat.send_queue import SendQueue
 from sessions_app.chat.text_so_far import TextSoFar
 from sessions_app.conf import conf
-from sessions_app.db import event_log
-from sessions_app.db.pool import UNAVAILABLE
 from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.frames import Notice, ReadyFrame, SessionsFrame
@@ -24,9 +22,11 @@ from sessions_app.live.known_work import KnownWork
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
-from sessions_app.ownership import User
+from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.scheduling.listing import tasks_of_session
+from sessions_app.sessions.ownership import User
+from sessions_app.store.sql import event_log
 
 logger = logging.getLogger(__name__)
 CATCH_UP_ROWS = 50

@@ -15,21 +15,22 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.chat.list_views import list_page_of
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
 from sessions_app.conf import conf
-from sessions_app.db.threads import in_thread
+from sessions_app.data_protection.transcripts.session_json import state_of_person
 from sessions_app.errors import InvalidInputError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Session
-from sessions_app.ownership import User, may_create_session, own_session_or_404
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering.outline import one_line
+from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import may_see_details
-from sessions_app.sentences import in_language
-from sessions_app.session_list.listing import list_sessions
-from sessions_app.transcripts.session_json import state_of_person
+from sessions_app.sessions.list.listing import list_sessions
+from sessions_app.sessions.ownership import User, own_session_or_404
+from sessions_app.use_cases.sessions import may_create_session
 
 READ_AUDIT = ("sessions_app.view_session", "sessions_app.view_text")
 
@@ -43,7 +44,7 @@ async def home(request: HttpRequest) -> HttpResponse:
         page = await list_page_of(person, request)
     except InvalidInputError as error:
         return HttpResponseBadRequest(in_language(str(error)))
-    apps = list(agent_registry.apps().values())
+    apps = list(registry.apps().values())
     context = {
         "person": person,
         "banner": _banner(),
@@ -61,7 +62,7 @@ async def home(request: HttpRequest) -> HttpResponse:
 @login_required
 async def start(request: HttpRequest) -> HttpResponse:
     """Redirect a person who has signed in: to a new chat if the site has one app, else to the home page."""
-    apps = list(agent_registry.apps())
+    apps = list(registry.apps())
     return redirect("chat:new", apps[0]) if len(apps) == 1 else redirect("chat:home")
 
 
@@ -69,7 +70,7 @@ async def start(request: HttpRequest) -> HttpResponse:
 @login_required
 async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
     """Redirect to the page of a session that its first message will create."""
-    if app_name not in agent_registry.apps():
+    if app_name not in registry.apps():
         raise Http404(f"There is no app {app_name!r}.")
     address = reverse("chat:session", args=[uuid4()])
     return redirect(f"{address}?{urlencode({'new': app_name})}")
@@ -131,8 +132,8 @@ async def context_of_session(person: User, session: Session, is_new: bool) -> di
         "agent_problems": _agent_problems(person),
         "session": session,
         "is_new": is_new,
-        "agent": agent_registry.apps().get(session.app_name),
-        "starters": agent_registry.starters(session.app_name),
+        "agent": registry.apps().get(session.app_name),
+        "starters": registry.starters(session.app_name),
         "log_page": EMPTY_PAGE if is_new else await newest_page(session, person),
         "state": await _visible_state(session) if may_see_details(person) and not is_new else [],
         "shows_details": may_see_details(person),
@@ -172,5 +173,5 @@ def _banner() -> str:
 def _agent_problems(person: User) -> list[str]:
     """Return a sentence for each agent that cannot be loaded, to staff and, in development, to everybody."""
     if conf().reload_agents or getattr(person, "is_staff", False):
-        return list(agent_registry.registry().problems.values())
+        return list(registry.registry().problems.values())
     return []

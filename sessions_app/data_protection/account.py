@@ -19,7 +19,7 @@ from sessions_app.data_protection.erase import (
     open_tombstone,
 )
 from sessions_app.models import ErasedKind, LegalHold
-from sessions_app.services.erasing import permit_erasing, refuse_if_held
+from sessions_app.store.erasing import permit_erasing, refuse_if_held
 
 BY_DELETION = ErasureOrder(reason="The account was deleted.")
 

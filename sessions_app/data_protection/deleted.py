@@ -13,7 +13,7 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.holds import without_held
 from sessions_app.errors import LegalHoldError, NotFoundError
 from sessions_app.models import Session
-from sessions_app.sweeping import OverdueRows, Repair
+from sessions_app.process.sweeping import OverdueRows, Repair
 
 
 def deleted_session_repair() -> Repair:

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from sessions_app.actors import Actor
+from sessions_app.base.actors import Actor
 from sessions_app.data_protection.counts import counts_of_sessions
 from sessions_app.data_protection.personal_data import rows_of_person
 from sessions_app.data_protection.stop_work import stop_work
@@ -30,8 +30,8 @@ from sessions_app.models import (
     UserState,
     Webhook,
 )
-from sessions_app.services.erasing import delete_session_row, refuse_if_held
-from sessions_app.services.history_cache import cache
+from sessions_app.store.erasing import delete_session_row, refuse_if_held
+from sessions_app.store.history_cache import cache
 
 SESSIONS_PER_QUERY = 100
 

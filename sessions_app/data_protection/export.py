@@ -16,7 +16,6 @@ from runtime.sessions.deltas import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
 from sessions_app.data_protection.personal_data import rows_of_person, rows_of_sessions
 from sessions_app.errors import NotFoundError
-from sessions_app.masking import mask
 from sessions_app.models import (
     AccountAct,
     ApiKey,
@@ -29,6 +28,7 @@ from sessions_app.models import (
     UserState,
     Webhook,
 )
+from sessions_app.secrets.masking import mask
 
 logger = logging.getLogger(__name__)
 ROWS_PER_QUERY = 200

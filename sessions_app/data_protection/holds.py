@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from sessions_app.actors import Actor
+from sessions_app.base.actors import Actor
 from sessions_app.models import LegalHold, Session
 
 

@@ -14,11 +14,11 @@ from django.core.files import File
 from django.db import DataError, IntegrityError, connection, transaction
 
 from runtime.sessions.deltas import ScopedState
-from sessions_app.actors import SITE, Act, ActionKind
+from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import ConflictError, InvalidInputError
-from sessions_app.masking import MASK
 from sessions_app.models import Artifact, Session, SessionAct, UserState
+from sessions_app.secrets.masking import MASK
 
 CHUNK = 1 << 16
 

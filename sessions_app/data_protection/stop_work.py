@@ -15,9 +15,9 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, ScheduledTask, Session, ToolJob
+from sessions_app.process import threads
 
 logger = logging.getLogger(__name__)
 OWNER = "erasure"

@@ -11,7 +11,7 @@ from sessions_app.conf import conf
 from sessions_app.evaluation.end import end_case, end_if_complete
 from sessions_app.evaluation.start import send_cases
 from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
-from sessions_app.sweeping import OverdueRows, Repair, resend_pause
+from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
 
 SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 3

@@ -23,16 +23,16 @@ from runtime.evaluation.metric import MetricResult
 from runtime.evaluation.metrics import metrics_of
 from runtime.evaluation.run_case import evaluate_case, run_case
 from runtime.run_config import RunConfig
-from sessions_app.agent_registry import get_app
-from sessions_app.codec import storable
+from sessions_app.agent_apps.registry import get_app
+from sessions_app.agent_apps.toolset_use import using
+from sessions_app.base.codec import storable
 from sessions_app.conf import conf
-from sessions_app.db.threads import background_loop
-from sessions_app.error_detail import describe
 from sessions_app.evaluation.end import end_case
 from sessions_app.evaluation.start import as_values
-from sessions_app.masking import mask
 from sessions_app.models import CaseStatus, EvaluatedCase
-from sessions_app.toolset_use import using
+from sessions_app.process.threads import background_loop
+from sessions_app.secrets.error_detail import describe
+from sessions_app.secrets.masking import mask
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 5.0

@@ -8,12 +8,12 @@ from runtime.errors import EvaluationError
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import MAX_CASES, config_beside
-from sessions_app.agent_loading.sources import folder_directories, package_directories
-from sessions_app.agent_registry import registry
-from sessions_app.codec import storable
-from sessions_app.db import threads
+from sessions_app.agent_apps.loading.sources import folder_directories, package_directories
+from sessions_app.agent_apps.registry import registry
+from sessions_app.base.codec import storable
+from sessions_app.data_protection.transcripts.eval_set import eval_set_of
 from sessions_app.models import Annotation, Session
-from sessions_app.transcripts.eval_set import eval_set_of
+from sessions_app.process import threads
 
 SUFFIX = ".evalset.json"
 

@@ -12,13 +12,13 @@ from runtime.errors import EvaluationError
 from runtime.evaluation.eval_case import EvalCase
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import load_eval_set
-from sessions_app import actors
-from sessions_app.agent_registry import get_app
+from sessions_app.agent_apps.registry import get_app
+from sessions_app.base import actors
 from sessions_app.errors import NotFoundError, PermissionDeniedError
 from sessions_app.evaluation.sources import SUFFIX, directory_of
-from sessions_app.masking import mask
 from sessions_app.models import AccessKind, EvaluatedCase, Evaluation, Remit, StaffAccess
 from sessions_app.models.remit import covered_rows
+from sessions_app.secrets.masking import mask
 
 logger = logging.getLogger(__name__)
 VIEW, VIEW_TEXT = "sessions_app.view_evaluation", "sessions_app.view_text"

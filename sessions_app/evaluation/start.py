@@ -18,11 +18,11 @@ from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import check_eval_set
 from runtime.evaluation.metrics import metrics_of
-from sessions_app import celery_dispatch
-from sessions_app.agent_registry import get_app
-from sessions_app.codec import parse_uuid, storable_values
+from sessions_app.agent_apps.registry import get_app
+from sessions_app.base.codec import parse_uuid, storable_values
 from sessions_app.evaluation.end import lock_cases
 from sessions_app.models import EvaluatedCase, Evaluation
+from sessions_app.process import celery_dispatch
 
 logger = logging.getLogger(__name__)
 _LOCK_SESSIONS = "SELECT id FROM sessions_app_session WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.events.event import Event
 from runtime.sessions import GetSessionConfig
 from sessions_app import models
-from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.store.session_service import DjangoSessionService
 
 
 async def effective_events(session: models.Session) -> list[Event]:

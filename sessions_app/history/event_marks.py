@@ -10,8 +10,8 @@ from typing import Any
 
 from runtime import types
 from runtime.events import Event
-from sessions_app.actors import ActorKind
-from sessions_app.client_ids import SCHEDULE
+from sessions_app.base.actors import ActorKind
+from sessions_app.base.client_ids import SCHEDULE
 
 RESUMED = "adk_resumed"
 STOPPED_BY = "adk_stopped_by"

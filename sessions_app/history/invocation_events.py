@@ -8,9 +8,9 @@ from uuid import UUID
 from django.db.models import Max, Min, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 
-from sessions_app.db.threads import in_thread
 from sessions_app.history.event_marks import ANSWER
 from sessions_app.models import Event, Invocation, Session
+from sessions_app.process.threads import in_thread
 
 
 async def log_position_before(invocation: Invocation) -> int:

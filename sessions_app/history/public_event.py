@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.sessions.state import State
-from sessions_app.masking import mask_keys
+from sessions_app.secrets.masking import mask_keys
 
 _CREDENTIALS = ('AuthCredential"', '"authType"', '"auth_type"')
 """Texts of which the JSON of an event with a credential has at least one."""

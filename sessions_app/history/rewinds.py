@@ -16,9 +16,9 @@ from django.db.models.fields.json import KT
 from runtime.events.allowances import WITHDRAWAL_KEY
 from runtime.events.effective_path import EffectivePath, Rewind, find_path
 from runtime.events.rewound import UNDONE_REWIND_KEY
-from sessions_app.db.threads import in_thread
 from sessions_app.models import Event
 from sessions_app.models.event import EventQuerySet
+from sessions_app.process.threads import in_thread
 
 END = sys.maxsize
 """Position after the last event of a log whose length does not matter."""

@@ -12,8 +12,8 @@ import random
 from uuid import UUID
 
 from sessions_app.conf import conf
-from sessions_app.db import leases
 from sessions_app.invocations.worker import worker
+from sessions_app.store.sql import leases
 
 logger = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ import logging
 
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
-from sessions_app.codec import storable
-from sessions_app.db.call_errors import StagedError
-from sessions_app.error_detail import describe
+from sessions_app.base.codec import storable
 from sessions_app.models.call_error import ERROR_LENGTH
+from sessions_app.secrets.error_detail import describe
+from sessions_app.store.sql.call_errors import StagedError
 
 logger = logging.getLogger(__name__)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sessions_app.actors import Actor, ActorKind
-from sessions_app.db import cancel_requests
+from sessions_app.base.actors import Actor, ActorKind
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.outcome import STOPPED, STOPPED_BY_STAFF
 from sessions_app.invocations.worker import worker
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import live
 from sessions_app.models import InvocationStatus, Session
+from sessions_app.store.sql import cancel_requests
 
 
 async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, reason: str = "") -> None:

@@ -9,7 +9,6 @@ from runtime import types
 from runtime.engine.seal import interrupted_event, seal_events, seal_waiting_calls
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
-from sessions_app.db.leases import Claim
 from sessions_app.history.event_marks import (
     INTERRUPTED_CALL,
     STOPPED_CALL,
@@ -21,6 +20,7 @@ from sessions_app.history.event_marks import (
 from sessions_app.invocations.message_event import answers_calls, build_message_event
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
+from sessions_app.store.sql.leases import Claim
 
 
 def marks_of(claim: Claim) -> dict[str, Any] | None:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.sessions.state import State
-from sessions_app.actors import Act, ActionKind, Actor
+from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import ConflictError, InvalidInputError, StaleLeaseError
 from sessions_app.invocations.held_lease import hold_lease
 from sessions_app.invocations.state_delta import append_change
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
-from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.store.session_service import CommittedEvent, DjangoSessionService
 
 MAX_KEY_LENGTH = 255
 UNSTORABLE_KEY = f"A key that is stored has 1 to {MAX_KEY_LENGTH} characters and does not begin with 'temp:'."

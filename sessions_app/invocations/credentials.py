@@ -10,9 +10,9 @@ from datetime import timedelta
 from django.utils import timezone
 
 from runtime.auth.auth_credential import AuthCredential
-from sessions_app import credential_encryption
 from sessions_app.conf import conf
 from sessions_app.models import Invocation
+from sessions_app.secrets import credential_encryption
 
 
 def decrypt(encrypted: str) -> dict[str, AuthCredential]:

@@ -7,11 +7,6 @@ import logging
 from dataclasses import dataclass, replace
 
 from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
-from sessions_app import celery_dispatch
-from sessions_app.db import cancel_requests, leases
-from sessions_app.db.leases import Claim, Finished
-from sessions_app.db.pool import UNAVAILABLE
-from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError, StaleLeaseError
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.outcome import (
@@ -28,7 +23,12 @@ from sessions_app.invocations.running import RunningInvocation
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live
 from sessions_app.models import InvocationStatus
-from sessions_app.process_metrics import count_invocation
+from sessions_app.process import celery_dispatch
+from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.process.process_metrics import count_invocation
+from sessions_app.secrets.error_detail import masked
+from sessions_app.store.sql import cancel_requests, leases
+from sessions_app.store.sql.leases import Claim, Finished
 
 logger = logging.getLogger(__name__)
 

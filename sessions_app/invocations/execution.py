@@ -23,17 +23,13 @@ from runtime.run_config import CallEnd
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
-from sessions_app import celery_dispatch
-from sessions_app.agent_registry import get_app
-from sessions_app.answer_requests import keep_in_line
-from sessions_app.codec import storable
+from sessions_app.agent_apps.registry import get_app
+from sessions_app.agent_apps.toolset_use import using
+from sessions_app.base.codec import storable
 from sessions_app.conf import conf
-from sessions_app.db import leases
-from sessions_app.db.leases import Claim
-from sessions_app.db.usage import Used
-from sessions_app.error_detail import masked
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.invocations import used_up
+from sessions_app.invocations.answer_requests import keep_in_line
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.closing_events import (
     closing_events,
@@ -48,19 +44,23 @@ from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import InvocationUsage, model_calls
 from sessions_app.jobs.staging import created_job, staging, take_staged_jobs
 from sessions_app.jobs.stopped_calls import end_jobs_of_calls
-from sessions_app.json_logs import logs_of_invocation
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import call_notice
 from sessions_app.live.publish import publish_committed
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
-from sessions_app.process_metrics import count_take_over
-from sessions_app.services.artifact_service import DjangoArtifactService
-from sessions_app.services.credential_service import DjangoCredentialService
-from sessions_app.services.memory_service import DjangoMemoryService
-from sessions_app.services.model_calls import ModelCallLog
-from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.toolset_use import using
+from sessions_app.process import celery_dispatch
+from sessions_app.process.json_logs import logs_of_invocation
+from sessions_app.process.process_metrics import count_take_over
+from sessions_app.secrets.error_detail import masked
+from sessions_app.store.artifact_service import DjangoArtifactService
+from sessions_app.store.credential_service import DjangoCredentialService
+from sessions_app.store.memory_service import DjangoMemoryService
+from sessions_app.store.model_calls import ModelCallLog
+from sessions_app.store.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.store.sql import leases
+from sessions_app.store.sql.leases import Claim
+from sessions_app.store.sql.usage import Used
 
 logger = logging.getLogger(__name__)
 CONCURRENCY_MESSAGES = {

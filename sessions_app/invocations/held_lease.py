@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from uuid import UUID
 
 from sessions_app.conf import conf
-from sessions_app.db import session_lease
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.worker import worker
+from sessions_app.store.sql import session_lease
 
 BUSY = "An answer is being written in this conversation. Stop it first, then try again."
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Mapping
 
 from sessions_app.conf import conf
-from sessions_app.db import leases
 from sessions_app.invocations.outcome import HANDED_OVER, STOPPED
 from sessions_app.invocations.running import RunningInvocation
+from sessions_app.store.sql import leases
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from runtime.apps.app import App
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.plugins.plugin_manager import PluginManager
-from sessions_app import agent_registry
-from sessions_app.codec import event_to_json
-from sessions_app.db.invocation_queue import MessageEvent
+from sessions_app.agent_apps import registry
+from sessions_app.base.codec import event_to_json
+from sessions_app.store.sql.invocation_queue import MessageEvent
 
 
 def build_message_event(
@@ -43,7 +43,7 @@ def early_event(
     if state_delta or answers_calls(message):
         return None
     event = build_message_event(invocation_id, message)
-    apps = [name for name, app in agent_registry.apps().items() if not _changes_messages(app)]
+    apps = [name for name, app in registry.apps().items() if not _changes_messages(app)]
     return MessageEvent(event_to_json(event), event.timestamp, apps)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
 
-from sessions_app.error_detail import describe
 from sessions_app.models import InvocationStatus
+from sessions_app.secrets.error_detail import describe
 
 
 @dataclass(frozen=True)

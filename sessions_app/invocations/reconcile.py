@@ -9,18 +9,18 @@ from django.db.models.functions import Concat, Now
 
 from runtime.events.calls import made_calls, pending_calls
 from runtime.events.rewound import drop_rewound
-from sessions_app import client_ids
-from sessions_app.actors import Actor
-from sessions_app.answer_requests import keep_in_line
-from sessions_app.db.threads import fetch_rows, in_thread
+from sessions_app.base import client_ids
+from sessions_app.base.actors import Actor
 from sessions_app.history.effective_events import effective_events
+from sessions_app.invocations.answer_requests import keep_in_line
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
+from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.scheduling.cancel import cancel_task
-from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.store.session_service import DjangoSessionService
 
 UNDONE = "The conversation was taken back to before its call."
 """Reason of a cancellation, for staff."""

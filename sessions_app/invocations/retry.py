@@ -10,10 +10,9 @@ from django.db.models import Q
 
 from runtime.agents.routing import reason_not_resumable
 from runtime.events.calls import events_of_invocation
-from sessions_app import client_ids
-from sessions_app.actors import Act, ActionKind, Actor
-from sessions_app.agent_registry import get_app
-from sessions_app.db.threads import in_thread
+from sessions_app.agent_apps.registry import get_app
+from sessions_app.base import client_ids
+from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.history.rewinds import find_rewinds
@@ -21,6 +20,7 @@ from sessions_app.invocations.closing_events import find_message_event, without_
 from sessions_app.invocations.message_event import answers_calls
 from sessions_app.models import Invocation, InvocationStatus, Session, SessionAct
 from sessions_app.models.past_attempts import MAX_ATTEMPTS
+from sessions_app.process.threads import in_thread
 
 
 async def failed_invocation(session: Session, invocation_id: str) -> Invocation:

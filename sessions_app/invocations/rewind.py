@@ -11,10 +11,9 @@ from runtime.errors import InvocationNotFoundError
 from runtime.events import Event as RuntimeEvent
 from runtime.events.effective_path import Rewind
 from runtime.runners import Runner
-from sessions_app import actors
-from sessions_app.actors import Act, ActionKind, Actor
-from sessions_app.agent_registry import get_app
-from sessions_app.db.threads import in_thread
+from sessions_app.agent_apps.registry import get_app
+from sessions_app.base import actors
+from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
 from sessions_app.history.rewinds import find_rewinds, rewound_from
 from sessions_app.invocations.held_lease import BUSY, hold_lease
@@ -22,9 +21,10 @@ from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import EventKind, Session
-from sessions_app.services.artifact_service import DjangoArtifactService
-from sessions_app.services.session_service import CommittedEvent, DjangoSessionService
-from sessions_app.session_list.changes import take_title_of_first_message
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.list.changes import take_title_of_first_message
+from sessions_app.store.artifact_service import DjangoArtifactService
+from sessions_app.store.session_service import CommittedEvent, DjangoSessionService
 
 
 async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None:

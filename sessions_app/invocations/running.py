@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from sessions_app.db.leases import Claim
 from sessions_app.invocations.outcome import Outcome
+from sessions_app.store.sql.leases import Claim
 
 
 @dataclass

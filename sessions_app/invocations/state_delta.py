@@ -13,14 +13,14 @@ from runtime.events import Event, EventActions
 from runtime.sessions import GetSessionConfig
 from runtime.sessions.deltas import ScopedState, as_json
 from runtime.sessions.state import State
-from sessions_app.codec import check_storable, refusing_deep_values, storable_values
+from sessions_app.base.codec import check_storable, refusing_deep_values, storable_values
 from sessions_app.conf import conf
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError, NotFoundError, PermissionDeniedError, TooLargeError
 from sessions_app.models import Session
-from sessions_app.ownership import NO_SESSION
-from sessions_app.services.session_service import DjangoSessionService
-from sessions_app.services.shared_state import length_of_state
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.ownership import NO_SESSION
+from sessions_app.store.session_service import DjangoSessionService
+from sessions_app.store.shared_state import length_of_state
 
 DELTA, STATE = "state_delta", "state"
 """Fields of requests: the changes of a session's state, and the state of a new session."""

@@ -11,16 +11,16 @@ from runtime.errors import ModelError
 from runtime.models import LlmRequest, LlmResponse
 from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
-from sessions_app.codec import storable
+from sessions_app.base.codec import storable
 from sessions_app.conf import conf
-from sessions_app.db.leases import Claim
-from sessions_app.db.threads import in_thread
-from sessions_app.db.usage import Used, add_used
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.live.process import live
-from sessions_app.masking import beginning_of
 from sessions_app.models import Event, Session
 from sessions_app.models.session import TITLE_LENGTH, TitleSource
+from sessions_app.process.threads import in_thread
+from sessions_app.secrets.masking import beginning_of
+from sessions_app.store.sql.leases import Claim
+from sessions_app.store.sql.usage import Used, add_used
 
 logger = logging.getLogger(__name__)
 MAX_LOG_LENGTH = 30

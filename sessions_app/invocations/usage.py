@@ -9,9 +9,9 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.events.calls import FRAMEWORK_CALLS
 from runtime.events.event import Event
 from sessions_app.conf import Conf
-from sessions_app.db.usage import Used
 from sessions_app.errors import LimitExceededError
 from sessions_app.history.costs import cost_of, tokens_of
+from sessions_app.store.sql.usage import Used
 
 
 class InvocationUsage:

@@ -12,12 +12,10 @@ from uuid import UUID, uuid4
 
 from runtime.context import new_invocation_id
 from runtime.tools.tool_threads import set_tool_threads
-from sessions_app.actors import SITE, Actor
+from sessions_app.base.actors import SITE, Actor
 from sessions_app.conf import conf
-from sessions_app.db import concurrency_limits, invocation_queue, leases
-from sessions_app.db.leases import Claim
-from sessions_app.db.threads import create_task
 from sessions_app.errors import NotFoundError
+from sessions_app.history.telemetry.span_export import export_spans
 from sessions_app.invocations import titles
 from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
 from sessions_app.invocations.execution import Execution
@@ -28,9 +26,11 @@ from sessions_app.invocations.running import RunningInvocation
 from sessions_app.invocations.used_up import spent_key
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
-from sessions_app.loop_local import LoopLocal
 from sessions_app.models import InvocationStatus
-from sessions_app.telemetry.span_export import export_spans
+from sessions_app.process.loop_local import LoopLocal
+from sessions_app.process.threads import create_task
+from sessions_app.store.sql import concurrency_limits, invocation_queue, leases
+from sessions_app.store.sql.leases import Claim
 
 logger = logging.getLogger(__name__)
 

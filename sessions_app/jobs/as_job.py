@@ -12,9 +12,9 @@ from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.long_running_tool import with_pending_note
-from sessions_app.celery_dispatch import RUN_TOOL_JOB
 from sessions_app.jobs.run import JobRetries
 from sessions_app.jobs.staging import stage_call
+from sessions_app.process.celery_dispatch import RUN_TOOL_JOB
 
 
 class ToolAsJob(BaseTool):

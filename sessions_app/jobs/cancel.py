@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from sessions_app.actors import Act, ActionKind, Actor, ActorKind
+from sessions_app.base.actors import Act, ActionKind, Actor, ActorKind
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, SessionAct, ToolJob

@@ -22,7 +22,7 @@ from sessions_app.conf import conf
 from sessions_app.jobs.run import process_name
 from sessions_app.jobs.time_limit import end_killed_job
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.sweeping import OverdueRows, Repair
+from sessions_app.process.sweeping import OverdueRows, Repair
 
 KILL = "adk_kill_job"
 DETAIL = "The function went on for more than {0:g} seconds after its cancellation; its process was killed."

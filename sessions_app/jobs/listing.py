@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.db.models import F
 
-from sessions_app.db.threads import fetch_rows
 from sessions_app.models import ToolJob
+from sessions_app.process.threads import fetch_rows
 
 MAX_LISTED_JOBS = 50
 

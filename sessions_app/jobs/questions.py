@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -12,11 +13,15 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from runtime.errors import ConfigurationError
-from sessions_app.actors import Act, ActionKind, Actor
-from sessions_app.codec import storable
+from runtime.events.answer_rules import PERSON
+from sessions_app.base.actors import Act, ActionKind, Actor
+from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
-from sessions_app.models import JobStatus, SessionAct, ToolJob
+from sessions_app.models import AnswerRequest, JobStatus, RequestKind, SessionAct, ToolJob
+from sessions_app.models.answer_request import EFFECT_LENGTH
+from sessions_app.rendering.outline import one_line
+from sessions_app.secrets.masking import mask_text
 
 JobAnswer = bool | str
 
@@ -51,6 +56,23 @@ class JobQuestion:
             stored["kind"],
             stored["options"],
         )
+
+
+def record_question(job: ToolJob) -> None:
+    """Store the request for the current question of the job, in place of the one for an earlier question."""
+    question = job.question or {}
+    asked = {
+        "invocation_id": job.invocation_id,
+        "job": job,
+        "kind": RequestKind.QUESTION,
+        "agent_name": job.agent_name,
+        "tool_name": job.tool_name,
+        "effect": one_line(mask_text(question["text"]))[:EFFECT_LENGTH],
+        "answered_by": PERSON,
+        "asked_at": datetime.fromisoformat(question["asked_at"]),
+        "escalated_at": None,
+    }
+    AnswerRequest.objects.update_or_create(session_id=job.session_id, call_id=job.call_id, defaults=asked)
 
 
 def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, reason: str = "") -> ToolJob:

@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
 
-from sessions_app.celery_dispatch import send_job
 from sessions_app.conf import conf
 from sessions_app.jobs.cancel import CANCELLED, end_cancelled_job
 from sessions_app.jobs.forced_end import forced_end_repair
@@ -16,7 +15,8 @@ from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.tool_job import ToolJobQuerySet
-from sessions_app.sweeping import OverdueRows, Repair, resend_pause
+from sessions_app.process.celery_dispatch import send_job
+from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
 
 SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 5

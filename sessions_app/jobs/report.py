@@ -12,15 +12,15 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from runtime import types
-from sessions_app.codec import storable
-from sessions_app.db import threads
+from sessions_app.base.codec import storable
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, current_job
 from sessions_app.jobs.questions import JobAnswer, JobQuestion
 from sessions_app.live.notices import job_notice
 from sessions_app.live.publish import publish_notice_from_thread
-from sessions_app.masking import beginning_of
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.services.artifact_service import DjangoArtifactService
+from sessions_app.process import threads
+from sessions_app.secrets.masking import beginning_of
+from sessions_app.store.artifact_service import DjangoArtifactService
 
 logger = logging.getLogger(__name__)
 TICK_SECONDS = 0.25

@@ -9,11 +9,12 @@ from django.db.models.functions import Now
 
 from runtime import types
 from runtime.context import new_invocation_id
-from sessions_app import actors, client_ids
-from sessions_app.celery_dispatch import offer_session
-from sessions_app.codec import content_to_json
-from sessions_app.db import invocation_queue, threads
+from sessions_app.base import actors, client_ids
+from sessions_app.base.codec import content_to_json
 from sessions_app.models import JobStatus, ToolJob
+from sessions_app.process import threads
+from sessions_app.process.celery_dispatch import offer_session
+from sessions_app.store.sql import invocation_queue
 
 
 def queue_response(job_id: UUID) -> None:

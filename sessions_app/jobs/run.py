@@ -25,19 +25,18 @@ from django.utils.translation import gettext_noop
 
 from runtime import types
 from runtime.tools.tool_result import as_response, is_failure
-from sessions_app.answer_requests import record_question
-from sessions_app.codec import storable, storable_values
+from sessions_app.base.codec import storable, storable_values
 from sessions_app.conf import conf
-from sessions_app.error_detail import describe
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, JobError, save_artifact
 from sessions_app.jobs.cancel import CANCELLED, cancellation_error, end_cancelled_job
-from sessions_app.jobs.questions import JobQuestion
+from sessions_app.jobs.questions import JobQuestion, record_question
 from sessions_app.jobs.report import JobReporter, publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.jobs.soft_limit import SoftLimit
-from sessions_app.masking import beginning_of
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.past_attempts import with_failed_attempt
+from sessions_app.secrets.error_detail import describe
+from sessions_app.secrets.masking import beginning_of
 
 logger = logging.getLogger(__name__)
 TIMED_OUT = gettext_noop("The job exceeded its time limit.")

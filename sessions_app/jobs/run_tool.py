@@ -16,14 +16,14 @@ from runtime.agents.tree import agents_named, tools_of
 from runtime.apps.app import App
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.progress import receiving_progress
-from sessions_app import agent_registry
-from sessions_app.db.threads import background_loop
+from sessions_app.agent_apps import registry
+from sessions_app.agent_apps.toolset_use import using
 from sessions_app.jobs.api import JobCancelled, JobError, current_job
 from sessions_app.jobs.as_job import ToolAsJob, ToolsetAsJobs
 from sessions_app.jobs.run import JobRetries, run_job
 from sessions_app.jobs.tool_context import JobContext, open_context
 from sessions_app.models import ToolJob
-from sessions_app.toolset_use import using
+from sessions_app.process.threads import background_loop
 
 T = TypeVar("T")
 Source = ToolAsJob | ToolsetAsJobs
@@ -84,7 +84,7 @@ def missing_tool_error(name: str) -> JobError:
 
 def _find_candidates(job: ToolJob) -> Candidates | None:
     """Return the first agent with the job's agent name that has the called tool or any toolset; None without one."""
-    app = agent_registry.apps().get(job.session.app_name)
+    app = registry.apps().get(job.session.app_name)
     if app is None:
         return None
     for agent in agents_named(app.root_agent, job.agent_name):

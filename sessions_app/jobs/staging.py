@@ -19,9 +19,9 @@ from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
-from sessions_app.codec import storable_values
-from sessions_app.db.staged_job import StagedJob
+from sessions_app.base.codec import storable_values
 from sessions_app.models import JobStatus, ToolJob
+from sessions_app.store.sql.staged_job import StagedJob
 
 _staged: ContextVar[dict[tuple[str, str], StagedJob] | None] = ContextVar("staged jobs", default=None)
 """Jobs of the run by the ids of their invocation and call."""

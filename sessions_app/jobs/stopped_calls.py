@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from django.db.models.functions import Now
 
-from sessions_app.actors import Actor, ActorKind
-from sessions_app.db.leases import Claim
-from sessions_app.db.threads import fetch_rows, in_thread
+from sessions_app.base.actors import Actor, ActorKind
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Invocation, ToolJob
+from sessions_app.process.threads import fetch_rows, in_thread
+from sessions_app.store.sql.leases import Claim
 
 
 async def end_jobs_of_calls(claim: Claim, call_ids: Collection[str]) -> None:

@@ -9,10 +9,10 @@ from celery.worker.request import Request
 from django.db import connection
 from django.db.models.functions import Now
 
-from sessions_app.celery_dispatch import send_sweep
 from sessions_app.jobs.cancel import cancellation_error
 from sessions_app.jobs.run import TIMED_OUT, process_name
 from sessions_app.models import JobStatus, ToolJob
+from sessions_app.process.celery_dispatch import send_sweep
 
 logger = logging.getLogger(__name__)
 

@@ -19,12 +19,12 @@ from runtime.tools.callables import underlying_function
 from runtime.tools.function_signature import read_signature
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_result import ToolError
+from sessions_app.base.timing import parse_moment, zone_of
 from sessions_app.conf import conf
-from sessions_app.db.clock import database_now
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.run import JobRetries, run_job
 from sessions_app.jobs.staging import stage_call
-from sessions_app.timing import parse_moment, zone_of
+from sessions_app.process.clock import database_now
 
 RUN_AT = "run_at"
 

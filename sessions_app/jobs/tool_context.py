@@ -12,7 +12,7 @@ from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.state import State
 from sessions_app.jobs.api import current_job
 from sessions_app.models import ToolJob
-from sessions_app.services import (
+from sessions_app.store import (
     DjangoArtifactService,
     DjangoCredentialService,
     DjangoMemoryService,

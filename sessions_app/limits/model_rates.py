@@ -15,8 +15,8 @@ from runtime.models.error_messages import sentence_for
 from sessions_app.conf import RateLimit, conf
 from sessions_app.limits.quotas import MINUTE, Quota
 from sessions_app.limits.rates import Exceeded, rates
-from sessions_app.loop_local import LoopLocal
-from sessions_app.thread_pools import limit_threads
+from sessions_app.process.loop_local import LoopLocal
+from sessions_app.process.thread_pools import limit_threads
 
 logger = logging.getLogger(__name__)
 MIN_WAIT = 0.05

@@ -14,10 +14,10 @@ from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.http import HttpRequest
 
-from sessions_app.db import threads
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import digest
 from sessions_app.models import ApiKey
+from sessions_app.process import threads
 
 CHECKED_FIELDS = {"password", "is_active", "is_staff", "is_superuser"}
 

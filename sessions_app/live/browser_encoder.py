@@ -9,7 +9,7 @@ from sessions_app.live.frames import EventFrame, Notice, PartialFrame
 from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
 from sessions_app.rendering.event_html import html_now
 from sessions_app.rendering.session_view import Reader, SessionView
-from sessions_app.services.session_service import CommittedEvent
+from sessions_app.store.session_service import CommittedEvent
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
+from sessions_app.base.statuses import InvocationStatus, JobStatus
 from sessions_app.history.public_event import public_body
 from sessions_app.live.columns import row_of
 from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering import render_job, render_schedule
+from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SITE_READER, Reader
-from sessions_app.sentences import in_language
-from sessions_app.statuses import InvocationStatus, JobStatus
 
 VERSION = 1
 

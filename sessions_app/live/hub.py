@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 from uuid import UUID
 
-from sessions_app.codec import storable
+from sessions_app.base.codec import storable
 from sessions_app.conf import conf
-from sessions_app.db.event_log import SessionStatus
 from sessions_app.live.frames import InvocationFrame, Notice
 from sessions_app.live.streamed_text import GrowingText, RenderedBlocks, StreamKey, TextChunk
-from sessions_app.services.session_service import CommittedEvent
+from sessions_app.store.session_service import CommittedEvent
+from sessions_app.store.sql.event_log import SessionStatus
 
 logger = logging.getLogger(__name__)
 SECONDS_PER_GROWING_SESSION = 0.001

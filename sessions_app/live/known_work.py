@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sessions_app.db.event_log import NO_IDS, SessionStatus
+from sessions_app.base.statuses import JobStatus
 from sessions_app.live.frames import JobFrame, Notice
-from sessions_app.statuses import JobStatus
+from sessions_app.store.sql.event_log import NO_IDS, SessionStatus
 
 
 class KnownWork:

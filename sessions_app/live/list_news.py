@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from uuid import UUID
 
-from sessions_app.db.event_log import owners
+from sessions_app.base.statuses import JobStatus
 from sessions_app.live.frames import InvocationFrame, JobFrame, Notice
-from sessions_app.statuses import JobStatus
+from sessions_app.store.sql.event_log import owners
 
 logger = logging.getLogger(__name__)
 WINDOW_SECONDS = 0.5

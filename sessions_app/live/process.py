@@ -13,7 +13,7 @@ from sessions_app.live.list_news import ListNews
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import SignIns
 from sessions_app.live.status_checks import StatusChecks
-from sessions_app.loop_local import LoopLocal
+from sessions_app.process.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
 RECANCEL_SECONDS = 0.1

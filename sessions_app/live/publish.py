@@ -19,13 +19,13 @@ import logging
 from collections.abc import Iterable
 from uuid import UUID
 
-from sessions_app.db import threads
 from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_notice
 from sessions_app.live.process import live
 from sessions_app.models import ToolJob
-from sessions_app.services.session_service import CommittedEvent
+from sessions_app.process import threads
+from sessions_app.store.session_service import CommittedEvent
 
 logger = logging.getLogger(__name__)
 

@@ -20,11 +20,11 @@ from uuid import UUID, uuid4
 from channels.layers import get_channel_layer
 
 from sessions_app.conf import conf
-from sessions_app.event_wait import wait_until_set
 from sessions_app.live.followers import Followers, person_topic, session_of, session_topic
 from sessions_app.live.frames import NOTICE_TYPES, Notice
 from sessions_app.live.hub import Hub
 from sessions_app.live.streamed_text import StreamKey, TextChunk
+from sessions_app.process.event_wait import wait_until_set
 
 logger = logging.getLogger(__name__)
 GROUP = "adk.live"

@@ -22,10 +22,10 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
 from sessions_app.conf import conf
-from sessions_app.db.threads import in_thread
-from sessions_app.event_wait import wait_until_set
 from sessions_app.models import ApiKey
 from sessions_app.models.api_key import people_of_keys
+from sessions_app.process.event_wait import wait_until_set
+from sessions_app.process.threads import in_thread
 
 
 @dataclass(frozen=True)

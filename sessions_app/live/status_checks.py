@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from sessions_app.conf import conf
-from sessions_app.db.event_log import session_statuses
-from sessions_app.event_wait import wait_until_set
 from sessions_app.live.hub import Hub
+from sessions_app.process.event_wait import wait_until_set
+from sessions_app.store.sql.event_log import session_statuses
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.declared_parameters import parameter_schemas
-from sessions_app.agent_loading.load_errors import reason_of
+from sessions_app.agent_apps.loading.load_errors import reason_of
 
 WIDTH = 100
 

@@ -19,8 +19,8 @@ import django
 
 from runtime.agents.tree import tools_of
 from runtime.apps.app import App
-from sessions_app.agent_loading.folders import load_folder
-from sessions_app.agent_loading.load_errors import reason_of
+from sessions_app.agent_apps.loading.folders import load_folder
+from sessions_app.agent_apps.loading.load_errors import reason_of
 from sessions_app.errors import AgentFolderError
 from sessions_app.management.agent_listing import agent_title, agents_of, tool_line
 

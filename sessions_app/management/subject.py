@@ -9,7 +9,7 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 
 from sessions_app.errors import InvalidInputError, NotFoundError
-from sessions_app.ownership import User
+from sessions_app.sessions.ownership import User
 
 MAX_NAMES = 10
 """Most names of people in an error."""

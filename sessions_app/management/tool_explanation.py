@@ -19,7 +19,7 @@ from runtime.tools.callables import annotation_of, docstring_of, is_context_para
 from runtime.tools.declared_parameters import parameter_schemas
 from runtime.tools.docstrings import description_of
 from runtime.tools.function_tool import FunctionTool
-from sessions_app.agent_loading.load_errors import reason_of
+from sessions_app.agent_apps.loading.load_errors import reason_of
 from sessions_app.jobs.as_job import ToolAsJob
 from sessions_app.management.agent_listing import tool_name, type_text
 

@@ -1,6 +1,7 @@
 """Models of the site, with the rules that the database enforces."""
 
-from sessions_app.actors import ActionKind
+from sessions_app.base.actors import ActionKind
+from sessions_app.base.statuses import CaseStatus, InvocationStatus, JobStatus
 from sessions_app.models.account_act import AccountAct
 from sessions_app.models.annotation import Annotation
 from sessions_app.models.answer_request import AnswerRequest, RequestKind
@@ -37,7 +38,6 @@ from sessions_app.models.tombstone import ErasedKind, Tombstone
 from sessions_app.models.tool_job import ToolJob
 from sessions_app.models.usage import KeyUsage, PersonUsage
 from sessions_app.models.webhook import Webhook, WebhookDelivery, WebhookEvent
-from sessions_app.statuses import CaseStatus, InvocationStatus, JobStatus
 
 __all__ = [
     "AccessKind",

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from sessions_app.actors import Act, ActionKind
+from sessions_app.base.actors import Act, ActionKind
 from sessions_app.models.actor_columns import ActorColumns
 
 

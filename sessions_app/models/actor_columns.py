@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from sessions_app.actors import NAME_LENGTH, ActorKind
+from sessions_app.base.actors import NAME_LENGTH, ActorKind
 
 
 class ActorColumns(models.Model):

@@ -6,9 +6,9 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from runtime.events.answer_rules import PERSON, STAFF
+from sessions_app.base.statuses import InvocationStatus, JobStatus
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.tool_job import ToolJob
-from sessions_app.statuses import InvocationStatus, JobStatus
 
 APPROVE = "sessions_app.approve_answerrequest"
 """Permission to answer in the place of a session's person."""

@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from sessions_app.actors import NAME_LENGTH as ACTOR_NAME_LENGTH
+from sessions_app.base.actors import NAME_LENGTH as ACTOR_NAME_LENGTH
 
 KEY_PREFIX = "adk_"
 KEY_BYTES = 32

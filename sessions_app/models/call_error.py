@@ -14,7 +14,7 @@ class CallError(models.Model):
     Attributes:
         seq: number of the event with the response in its session.
         error: name of the exception's class.
-        detail: the traceback, as `sessions_app.error_detail` masks and cuts it.
+        detail: the traceback, as `sessions_app.secrets.error_detail` masks and cuts it.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="call_errors")

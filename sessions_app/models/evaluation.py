@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from sessions_app.statuses import CaseStatus
+from sessions_app.base.statuses import CaseStatus
 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):

@@ -9,14 +9,14 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from sessions_app.actors import NAME_LENGTH
+from sessions_app.base.actors import NAME_LENGTH
+from sessions_app.base.statuses import InvocationStatus
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.models.past_attempts import PastAttemptsField
-from sessions_app.statuses import InvocationStatus
 
 
 class InvocationQuerySet(models.QuerySet["Invocation"]):
-    """Invocations by the sets of statuses that `sessions_app.statuses` defines."""
+    """Invocations by the sets of statuses that `sessions_app.base.statuses` defines."""
 
     def active(self) -> InvocationQuerySet:
         """Return the invocations that are queued or running."""
@@ -40,7 +40,7 @@ class Invocation(ActorColumns):
         message: the content to run, as JSON, without credentials.
         state_delta: changes of the state that are committed with the message.
         reason: the reason that staff give with an answer.
-        credentials: the credentials of the message, encrypted by `sessions_app.credential_encryption`; empty when
+        credentials: the credentials of the message, encrypted by `secrets.credential_encryption`; empty when
             there are none, and from the end of the invocation.
         owner: the process that runs the invocation.
         error_code: reason of a failure, for programs; `error_message` is for people, and

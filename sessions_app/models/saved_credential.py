@@ -9,7 +9,7 @@ class SavedCredential(models.Model):
 
     Attributes:
         key: SHA-256 of the ADK credential key, which may be a text of any length.
-        encrypted: the credential with its owner and key, by `sessions_app.credential_encryption`.
+        encrypted: the credential with its owner and key, by `sessions_app.secrets.credential_encryption`.
     """
 
     app_name = models.CharField(max_length=128)

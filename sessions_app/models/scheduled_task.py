@@ -10,9 +10,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext
 
-from sessions_app.actors import NAME_LENGTH
+from sessions_app.base.actors import NAME_LENGTH
+from sessions_app.base.timing import Recurrence, parse_recurrence, zone_of
 from sessions_app.errors import InvalidInputError
-from sessions_app.timing import Recurrence, parse_recurrence, zone_of
 
 END_OF_CALENDAR = datetime(9000, 1, 1, tzinfo=UTC)
 """Rows hold only earlier times: Python cannot convert times near the end of the year 9999 to every time zone."""
@@ -49,7 +49,7 @@ class ScheduledTask(models.Model):
         task: the text for the agent.
         start_at: time of the first run, from which intervals are counted.
         next_at: time of the next run; None when the task is over, cancelled or failed.
-        every: recurrence, as `sessions_app.timing.parse_recurrence` reads it; empty for a single run.
+        every: recurrence, as `sessions_app.base.timing.parse_recurrence` reads it; empty for a single run.
         time_zone: IANA name of the time zone of the recurrence.
         runs: number of runs so far.
         most_runs: number of runs after which the task is over; None without a limit.

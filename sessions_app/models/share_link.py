@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from sessions_app.actors import NAME_LENGTH
+from sessions_app.base.actors import NAME_LENGTH
 
 TOKEN_BYTES = 16
 TOKEN_LENGTH = 22

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
-from sessions_app.actors import ActionKind
+from sessions_app.base.actors import ActionKind
 from sessions_app.models.actor_columns import ActorColumns
 
 

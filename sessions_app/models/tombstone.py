@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from sessions_app.actors import NAME_LENGTH
+from sessions_app.base.actors import NAME_LENGTH
 
 
 class ErasedKind(models.TextChoices):

@@ -12,14 +12,14 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from sessions_app.actors import NAME_LENGTH
+from sessions_app.base.actors import NAME_LENGTH
+from sessions_app.base.statuses import JobStatus
 from sessions_app.models.past_attempts import PastAttemptsField
 from sessions_app.models.scheduled_task import END_OF_CALENDAR
-from sessions_app.statuses import JobStatus
 
 
 class ToolJobQuerySet(models.QuerySet["ToolJob"]):
-    """Jobs by the sets of statuses that `sessions_app.statuses` defines, and by delivery."""
+    """Jobs by the sets of statuses that `sessions_app.base.statuses` defines, and by delivery."""
 
     def idle(self) -> ToolJobQuerySet:
         """Return the jobs that are queued or waiting."""

@@ -17,8 +17,8 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
-from sessions_app.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask_member, mask_text
 from sessions_app.rendering.json_text import indent_json
+from sessions_app.secrets.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask_member, mask_text
 
 NOTHING = "-"
 """Shown for a missing value. Django would show None on the page of a row."""

@@ -20,9 +20,8 @@ from runtime.events.answer_rules import PERSON
 from runtime.events.call_times import call_seconds
 from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
-from sessions_app.actors import ActorKind
+from sessions_app.base.actors import ActorKind
 from sessions_app.history.event_marks import STOPPED_CALL, answerer_in, scheduled_task_in
-from sessions_app.masking import beginning_of, shortened
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
@@ -44,8 +43,9 @@ from sessions_app.rendering.questions import (
     replied_block,
 )
 from sessions_app.rendering.response_state import state_of
+from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.sentences import in_language
+from sessions_app.secrets.masking import beginning_of, shortened
 
 QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *REMOTE_QUESTIONS)
 TRANSFER_TOOL = "transfer_to_agent"

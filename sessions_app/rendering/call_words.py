@@ -16,9 +16,9 @@ from typing import Any
 from django.utils.translation import gettext
 
 from runtime.tools.base_tool import BaseTool
-from sessions_app.languages import shown_language
-from sessions_app.masking import shortened
+from sessions_app.base.languages import shown_language
 from sessions_app.rendering.outline import as_words
+from sessions_app.secrets.masking import shortened
 
 MAX_ARGUMENT_LENGTH = 60
 ARGUMENT = re.compile(r"\{(\w+)\}")

@@ -7,7 +7,7 @@ import logging
 from runtime.agents.tree import agents_named, tools_of
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.declared_parameters import parameter_names
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.rendering.failures import once
 
 logger = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None
     A tool of a toolset is not found: asking the toolset may need a network.
     """
     try:
-        app = agent_registry.apps().get(app_name)
+        app = registry.apps().get(app_name)
     except Exception:  # An agents.py may raise anything. The call is stored, and people must see it.
         logger.exception("The agents cannot be loaded")
         return None

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from runtime.sessions.state import State
 from sessions_app.rendering.hidden_characters import escape_hidden
-from sessions_app.services.file_types import INLINE_IMAGES, named_type
+from sessions_app.store.file_types import INLINE_IMAGES, named_type
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from sessions_app.rendering.blocks import (
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.outline import one_line
+from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.sentences import in_language
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)

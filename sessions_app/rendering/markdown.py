@@ -19,7 +19,7 @@ from markdown_it.renderer import RendererProtocol
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from sessions_app.codec import storable
+from sessions_app.base.codec import storable
 from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.footnotes import show_footnotes
 from sessions_app.rendering.link_targets import show_link_targets

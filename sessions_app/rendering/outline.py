@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from sessions_app.masking import beginning_of, shortened
+from sessions_app.secrets.masking import beginning_of, shortened
 
 DEEPEST_LEVEL = 6
 INDENT = "  "

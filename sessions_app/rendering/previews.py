@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from runtime.artifacts.file_types import is_text
-from sessions_app.codec import storable
-from sessions_app.services.file_types import INLINE_IMAGES, signed_type
+from sessions_app.base.codec import storable
+from sessions_app.store.file_types import INLINE_IMAGES, signed_type
 
 MAX_BYTES = 400_000
 """Number of first bytes of a file from which its preview is made."""

@@ -12,7 +12,7 @@ from django.utils import timezone, translation
 
 from sessions_app.conf import conf
 from sessions_app.models import Session
-from sessions_app.ownership import User
+from sessions_app.sessions.ownership import User
 
 
 @dataclass(frozen=True)

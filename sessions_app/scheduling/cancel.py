@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
-from sessions_app.actors import Act, ActionKind, Actor
+from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import NotFoundError
 from sessions_app.models import ScheduledTask, SessionAct
 

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from runtime.context import ReadonlyContext
-from sessions_app.services.shared_state import BROWSER_TIME_ZONE_KEY
-from sessions_app.timing import zone_of
+from sessions_app.base.timing import zone_of
+from sessions_app.store.shared_state import BROWSER_TIME_ZONE_KEY
 
 TIME_ZONE_KEY = "user:time_zone"
 

@@ -10,18 +10,19 @@ from django.db.models.functions import Cast, Concat, Now
 from django.utils.translation import gettext_noop
 
 from runtime.context import new_invocation_id
-from sessions_app import actors, client_ids
-from sessions_app.celery_dispatch import offer_session
-from sessions_app.codec import content_to_json, storable
-from sessions_app.db import invocation_queue, threads
-from sessions_app.db.pool import UNAVAILABLE
+from sessions_app.base import actors, client_ids
+from sessions_app.base.codec import content_to_json, storable
 from sessions_app.history.event_marks import wake_up
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Event, Invocation, InvocationStatus, ScheduledTask
+from sessions_app.process import threads
+from sessions_app.process.celery_dispatch import offer_session
+from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.process.sweeping import OverdueRows, Repair
 from sessions_app.scheduling.cancel import cancel_task
-from sessions_app.sweeping import OverdueRows, Repair
+from sessions_app.store.sql import invocation_queue
 
 logger = logging.getLogger(__name__)
 

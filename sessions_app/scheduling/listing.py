@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sessions_app.db.threads import in_thread
 from sessions_app.models import ScheduledTask
+from sessions_app.process.threads import in_thread
 
 
 async def tasks_of_session(session_id: UUID) -> list[ScheduledTask]:

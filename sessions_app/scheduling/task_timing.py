@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from sessions_app.codec import is_storable
+from sessions_app.base.codec import is_storable
+from sessions_app.base.timing import Recurrence, parse_moment, parse_recurrence
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
-from sessions_app.timing import Recurrence, parse_moment, parse_recurrence
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,19 @@ from typing import Any
 from django.utils import translation
 
 from runtime.tools import ToolContext
-from sessions_app import actors
-from sessions_app.codec import user_pk
-from sessions_app.db.clock import database_now
-from sessions_app.db.threads import fetch_rows, in_thread
+from sessions_app.base import actors
+from sessions_app.base.codec import user_pk
+from sessions_app.base.timing import zone_of
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import ScheduledTask, Session
+from sessions_app.process.clock import database_now
+from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.scheduling.clock import zone_for
 from sessions_app.scheduling.create import create_task
 from sessions_app.scheduling.task_timing import check_task, parse_task_timing
-from sessions_app.timing import zone_of
 
 
 async def schedule_task(

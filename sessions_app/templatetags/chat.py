@@ -9,13 +9,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language_info
 
-from sessions_app import languages, sentences
+from sessions_app.base import languages
 from sessions_app.conf import conf
 from sessions_app.models import Session, ToolJob
-from sessions_app.rendering import render_job, render_markdown
+from sessions_app.rendering import render_job, render_markdown, sentences
 from sessions_app.rendering.hidden_characters import escape_hidden, without_reach
 from sessions_app.rendering.outline import as_words
-from sessions_app.session_list.days import group_of
+from sessions_app.sessions.list.days import group_of
 
 register = template.Library()
 register.filter(as_words)

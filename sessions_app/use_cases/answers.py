@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from sessions_app import actors
-from sessions_app.invocations.allowances import withdraw
-from sessions_app.invocations.answering import answerer, check_may_answer, find_waiting_call, queue_answer
-from sessions_app.invocations.form_answers import FormAnswer
+from sessions_app.base import actors
+from sessions_app.invocations.answers.allowances import withdraw
+from sessions_app.invocations.answers.answering import (
+    answerer,
+    check_may_answer,
+    find_waiting_call,
+    queue_answer,
+)
+from sessions_app.invocations.answers.form_answers import FormAnswer
 from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.models import Session
-from sessions_app.ownership import User, own_session
+from sessions_app.sessions.ownership import User, own_session
 
 
 async def answer_call(

@@ -12,12 +12,11 @@ from uuid import uuid4
 from runtime.errors import AlreadyExistsError
 from runtime.events import Event, EventActions
 from runtime.sessions import Session as LoadedSession
-from sessions_app import actors
-from sessions_app.actors import Act, ActionKind
-from sessions_app.agent_registry import get_app
-from sessions_app.codec import check_storable
+from sessions_app.agent_apps.registry import get_app
+from sessions_app.base import actors
+from sessions_app.base.actors import Act, ActionKind
+from sessions_app.base.codec import check_storable
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import (
     ConflictError,
     InvalidInputError,
@@ -28,9 +27,10 @@ from sessions_app.invocations.state_delta import append_change, check_change
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
-from sessions_app.ownership import User, own_session, own_session_by_key
-from sessions_app.services.session_service import DjangoSessionService
-from sessions_app.session_list import changes
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.list import changes
+from sessions_app.sessions.ownership import User, own_session, own_session_by_key
+from sessions_app.store.session_service import DjangoSessionService
 from sessions_app.use_cases.sessions import change_session, count_new_session
 
 RESTORED_EVENTS = 5_000

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import Artifact
-from sessions_app.ownership import User, own_session
-from sessions_app.services import uploads
-from sessions_app.services.uploads import FileName
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.ownership import User, own_session
+from sessions_app.store import uploads
+from sessions_app.store.uploads import FileName
 from sessions_app.use_cases.sessions import create_session
 
 

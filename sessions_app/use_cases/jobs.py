@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sessions_app import actors, celery_dispatch
-from sessions_app.db.threads import in_thread
+from sessions_app.base import actors
 from sessions_app.errors import NotFoundError
 from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
 from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import ToolJob
-from sessions_app.ownership import User, own_session
+from sessions_app.process import celery_dispatch
+from sessions_app.process.threads import in_thread
 from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.sessions.ownership import User, own_session
 
 
 async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:

@@ -8,11 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from runtime import types
-from sessions_app import actors, client_ids, feedback
-from sessions_app.codec import content_to_json
+from sessions_app.base import actors, client_ids
+from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
-from sessions_app.db import invocation_queue
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, LimitExceededError, NotFoundError
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.message_text import validated_text
@@ -22,10 +20,13 @@ from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.invocations.worker import worker
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import live
-from sessions_app.ownership import NO_SESSION, User, own_session
-from sessions_app.services import uploads
-from sessions_app.services.uploads import FileName
-from sessions_app.session_list import changes
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions import feedback
+from sessions_app.sessions.list import changes
+from sessions_app.sessions.ownership import NO_SESSION, User, own_session
+from sessions_app.store import uploads
+from sessions_app.store.sql import invocation_queue
+from sessions_app.store.uploads import FileName
 
 
 async def send_message(

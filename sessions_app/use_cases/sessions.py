@@ -8,20 +8,20 @@ from math import ceil
 from uuid import UUID, uuid4
 
 from runtime.errors import AlreadyExistsError
-from sessions_app import actors, client_ids
-from sessions_app.agent_registry import get_app
-from sessions_app.db.threads import in_thread
+from sessions_app.agent_apps.registry import apps, get_app
+from sessions_app.base import actors, client_ids
 from sessions_app.errors import LimitExceededError, NotFoundError
 from sessions_app.invocations.message_text import validated_text
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.live.process import live
 from sessions_app.models import Session
-from sessions_app.ownership import User, own_session
-from sessions_app.services.session_service import DjangoSessionService
-from sessions_app.services.uploads import FileName
-from sessions_app.session_list import changes
-from sessions_app.thread_pools import limit_threads
+from sessions_app.process.thread_pools import limit_threads
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.list import changes
+from sessions_app.sessions.ownership import User, own_session
+from sessions_app.store.session_service import DjangoSessionService
+from sessions_app.store.uploads import FileName
 
 
 async def create_session(
@@ -47,6 +47,11 @@ async def create_session(
                 app_name=app.name, user_id=str(user.pk), session_id=str(pk), pk=pk
             )
     return await own_session(user, pk)
+
+
+async def may_create_session(app_name: str, session_id: UUID) -> bool:
+    """True when the site has the app, and nobody's session has the id."""
+    return app_name in apps() and not await in_thread(Session.objects.filter(pk=session_id).exists)
 
 
 async def begin_session(

@@ -11,10 +11,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from sessions_app.actors import Act, ActionKind, Actor
-from sessions_app.credential_encryption import encrypt_text
+from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
 from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery, WebhookEvent
+from sessions_app.secrets.credential_encryption import encrypt_text
 from sessions_app.webhooks.signing import new_secret
 from sessions_app.webhooks.targets import check_url
 

@@ -20,9 +20,9 @@ from django.db.models import F
 from django.db.models.functions import Now
 from httpcore2 import AsyncConnectionPool
 
-from sessions_app.credential_encryption import decrypt_text
-from sessions_app.db.threads import create_task, in_thread
 from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.process.threads import create_task, in_thread
+from sessions_app.secrets.credential_encryption import decrypt_text
 from sessions_app.webhooks.signing import signed_headers
 from sessions_app.webhooks.targets import ForbiddenTargetError, PublicHosts
 

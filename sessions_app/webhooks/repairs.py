@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sessions_app.celery_dispatch import send_webhooks
 from sessions_app.models import WebhookDelivery
+from sessions_app.process.celery_dispatch import send_webhooks
 
 
 def offer_due_deliveries(seconds: float) -> bool:

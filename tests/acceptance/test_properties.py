@@ -34,8 +34,8 @@ from runtime.run_config import RunConfig, StreamingMode
 from runtime.runners import Runner
 from runtime.sessions import BaseSessionService, InMemorySessionService, Session
 from sessions_app import models
-from sessions_app.services import DjangoSessionService
 from sessions_app.shutdown import shut_down
+from sessions_app.store import DjangoSessionService
 from tests.acceptance.generated import Cast, Node, has_parallel, trees
 from tests.fakes import say
 

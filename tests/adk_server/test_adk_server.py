@@ -22,7 +22,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.evaluation import staff_reader
 from sessions_app.models import EvaluatedCase, Evaluation
@@ -46,7 +46,7 @@ DIFFERENCES = {"confirmation": "Confirmations", "whole session": "Answers"}
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     app = App(name=APP, root_agent=clerk())
-    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
     monkeypatch.setattr(staff_reader, "directory_of", lambda name: AGENTS / name)
     yield
 

@@ -26,9 +26,9 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions_app.admin.links import trace_url
-from sessions_app.db.threads import in_thread
-from sessions_app.figures.batches import count_figures
+from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, SessionFigures
+from sessions_app.process.threads import in_thread
 
 RUNS = 3
 MAX_SHOWN = 10

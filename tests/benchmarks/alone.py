@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sessions_app.db.threads import in_thread
+from sessions_app.process.threads import in_thread
 
 HISTORIES = (10, 100, 1_000)
 ADK_PYTHON = os.environ.get("ADK_PYTHON", ".venv-adk/bin/python")

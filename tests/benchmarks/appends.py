@@ -8,10 +8,10 @@ import time
 from django.contrib.auth.models import User
 
 from runtime.sessions.session import Session
-from sessions_app.codec import event_to_json
-from sessions_app.db.pool import get_pool
-from sessions_app.db.threads import in_thread
-from sessions_app.services import DjangoSessionService
+from sessions_app.base.codec import event_to_json
+from sessions_app.process.pool import get_pool
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoSessionService
 from tests.benchmarks.people import WORDS, make_person, message_event
 
 SECONDS = 3.0

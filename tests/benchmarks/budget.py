@@ -23,13 +23,13 @@ from runtime.engine.request import build_request
 from runtime.runners import Runner
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.chat.send_queue import SendQueue
-from sessions_app.db import appends, invocation_queue
-from sessions_app.db.threads import in_thread
 from sessions_app.invocations.ending import write_ending
 from sessions_app.invocations.execution import Execution
 from sessions_app.live.hub import Hub
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering.event_html import html_now
-from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.store.session_service import DjangoSessionService
+from sessions_app.store.sql import appends, invocation_queue
 from tests.benchmarks.doors import Door, make_doors
 from tests.benchmarks.paced.agents import PacedModel
 from tests.benchmarks.work import Work

@@ -16,8 +16,8 @@ from django.contrib.auth.models import User
 from websockets.asyncio.client import ClientConnection
 
 from sessions_app import use_cases
-from sessions_app.db.threads import in_thread
 from sessions_app.models import Session
+from sessions_app.process.threads import in_thread
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import enter, make_doors
 from tests.model_server import ModelServer, Turn

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sessions_app.db.threads import in_thread
+from sessions_app.process.threads import in_thread
 from tests.benchmarks.crowd import crowd
 from tests.benchmarks.daphne import daphne, memory
 from tests.benchmarks.doors import Door, enter, make_doors

@@ -12,8 +12,8 @@ import httpx2
 from django.contrib.auth.models import User
 from websockets.asyncio.client import ClientConnection
 
-from sessions_app.db.threads import in_thread
 from sessions_app.models import Session
+from sessions_app.process.threads import in_thread
 from tests.benchmarks.daphne import cpu_seconds, daphne, memory
 from tests.benchmarks.doors import Door, enter, sign_in
 from tests.benchmarks.histories import make_history

@@ -82,7 +82,7 @@ def _ask(side: subprocess.Popen[str], work: Work) -> Measurements:
 
 async def _answer() -> None:
     """Do the work of each line of the standard input at one web process, and write the measurements."""
-    from sessions_app.db.threads import in_thread
+    from sessions_app.process.threads import in_thread
     from tests.benchmarks.crowd import crowd
     from tests.benchmarks.daphne import daphne
     from tests.benchmarks.doors import make_doors

@@ -9,7 +9,7 @@ from django.db import connection
 
 from runtime import types
 from runtime.events import Event
-from sessions_app.codec import event_to_json
+from sessions_app.base.codec import event_to_json
 from sessions_app.models import Event as EventRow
 from sessions_app.models import Session
 from tests.benchmarks.people import WORDS, message_event

@@ -20,9 +20,9 @@ from redis.asyncio import Redis
 from websockets.asyncio.client import ClientConnection
 
 from sessions_app import use_cases
-from sessions_app.db.threads import in_thread
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session, ToolJob
+from sessions_app.process.threads import in_thread
 from tests.benchmarks.celery_worker import PROCESSES, celery_worker
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import Door, enter, make_doors

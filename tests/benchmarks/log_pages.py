@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import psutil
 
-from sessions_app.db.threads import in_thread
+from sessions_app.process.threads import in_thread
 from tests.benchmarks.daphne import cpu_seconds, daphne
 from tests.benchmarks.histories import make_history
 from tests.benchmarks.people import make_person

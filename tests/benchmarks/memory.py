@@ -12,7 +12,7 @@ from itertools import count
 
 import psutil
 
-from sessions_app.db.threads import in_thread
+from sessions_app.process.threads import in_thread
 from tests.benchmarks.daphne import daphne, memory
 from tests.benchmarks.doors import Door, enter, make_doors
 

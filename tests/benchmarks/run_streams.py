@@ -23,7 +23,7 @@ from uuid import uuid4
 import httpx
 import psutil
 
-from sessions_app.db.threads import in_thread
+from sessions_app.process.threads import in_thread
 from tests.benchmarks.crowd import WorkFailedError, crowd
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import make_doors

@@ -17,11 +17,12 @@ from redis.asyncio import Redis
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.conf import conf
-from sessions_app.db.threads import in_thread
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
+from sessions_app.process.threads import in_thread
 from sessions_app.shutdown import shut_down
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import enter, make_doors
@@ -39,7 +40,7 @@ async def measure() -> list[str]:
     """Return one line for PostgreSQL, one for Redis and one for the size of events."""
     model = ScriptedModel()
     app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
-    agent_registry.apps = lambda: {"bench": app}
+    registry.apps = lambda: {"bench": app}
     person = await in_thread(make_person)
     before = await in_thread(_write_counters)
     alone = await _commands_per_turn(person, model)

@@ -14,12 +14,13 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.run_config import ModelCall
-from sessions_app import agent_registry, use_cases
-from sessions_app.db.pool import fetch_one
-from sessions_app.db.threads import in_thread
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Session
-from sessions_app.services.model_calls import ModelCallLog
+from sessions_app.process.pool import fetch_one
+from sessions_app.process.threads import in_thread
+from sessions_app.store.model_calls import ModelCallLog
 from tests.benchmarks.people import make_person
 from tests.fakes import ScriptedModel, call
 
@@ -37,7 +38,7 @@ async def measure() -> list[str]:
     """Return one line for the time and one for the bytes."""
     model = ScriptedModel()
     agent = LlmAgent(name="agent", model=model, instruction=INSTRUCTION, tools=[look_up])
-    agent_registry.apps = lambda: {"bench": App(name="bench", root_agent=agent)}
+    registry.apps = lambda: {"bench": App(name="bench", root_agent=agent)}
     person = await in_thread(make_person)
     notes: dict[bool, Callable[[ModelCallLog, ModelCall], None]] = {
         True: ModelCallLog.note,

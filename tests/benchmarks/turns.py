@@ -13,12 +13,13 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import LlmRequest
-from sessions_app import agent_registry, use_cases
-from sessions_app.codec import event_to_json
-from sessions_app.db.pool import fetch_one
-from sessions_app.db.threads import in_thread
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base.codec import event_to_json
 from sessions_app.invocations.worker import worker
-from sessions_app.services import DjangoSessionService
+from sessions_app.process.pool import fetch_one
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoSessionService
 from tests.benchmarks.people import WORDS, fill, make_person, message_event
 from tests.fakes import ScriptedModel, call
 
@@ -35,7 +36,7 @@ async def measure(histories: tuple[int, ...] = (10, 100, 1_000, 5_000)) -> list[
     """Return the baseline, a bare insert, and one line for each length with its ratio to the first length."""
     model = ScriptedModel()
     app = App(name="bench", root_agent=LlmAgent(name="agent", model=model, tools=[look_up]))
-    agent_registry.apps = lambda: {"bench": app}
+    registry.apps = lambda: {"bench": app}
     person = await in_thread(make_person)
     medians = {events: await _median_ms(person, model, events) for events in histories}
     first = medians[histories[0]]

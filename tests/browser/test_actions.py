@@ -82,7 +82,7 @@ def test_a_rating_with_a_comment_survives_a_reload_and_staff_see_it(
     staff = open_tab(STAFF)
     staff.page.goto(staff.address(f"/admin/sessions_app/session/{chat.session_id}/change/"))
     expect(staff.page.locator("#feedback")).to_contain_text("Not <b>true</b>")
-    staff.page.goto(staff.address("/admin/sessions_app/feedback/"))
+    staff.page.goto(staff.address("/admin/sessions_app/sessions/feedback/"))
     expect(staff.page.locator("#result_list")).to_contain_text("Not <b>true</b>")
 
     button(chat, "Bad answer").click()

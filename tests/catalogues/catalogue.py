@@ -13,7 +13,7 @@ from babel.messages.catalog import Message as Entry
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from sessions_app.sentences import LOCALE
+from sessions_app.rendering.sentences import LOCALE
 from tests.catalogues.extract import ROOT, Message, is_of_script, messages
 
 PLURAL_RULES = {

@@ -25,7 +25,7 @@ WITHOUT_ADMIN = re.compile(r"sessions_app/(admin|management|migrations)/|adk_sit
 ERRORS_FOR_PEOPLE = re.compile(
     r"sessions_app/(chat|invocations|session_list)/"
     r"|sessions_app/(use_cases/(answers|files|jobs|messages|sessions)|ownership|sharing|feedback|client_ids)\.py"
-    r"|sessions_app/services/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
+    r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
 )
 """Modules whose errors reach people; those of other modules are for developers, the log or the model."""
 ERROR_NAMES = {

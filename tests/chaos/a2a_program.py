@@ -13,7 +13,7 @@ from a2a.client.errors import A2AClientError
 from a2a.types import GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest, Task
 from a2a.utils.errors import InternalError, UnsupportedOperationError
 
-from sessions_app.client_ids import SCHEDULE
+from sessions_app.base.client_ids import SCHEDULE
 from tests.chaos.acts import Read
 from tests.chaos.browser import Act, Browser
 from tests.chaos.connections import BROKEN, REQUEST_SECONDS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from runtime.events import Event
 from runtime.events.calls import call_ids, response_ids
-from sessions_app.client_ids import of_schedule
+from sessions_app.base.client_ids import of_schedule
 from sessions_app.models import ScheduledTask
 from tests.chaos.conversation import Conversation, is_run_of
 

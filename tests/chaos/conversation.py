@@ -9,7 +9,7 @@ from functools import cached_property
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION, call_ids, pending_calls
 from runtime.events.rewound import drop_rewound, path_of
-from sessions_app.client_ids import SCHEDULE
+from sessions_app.base.client_ids import SCHEDULE
 from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob

@@ -14,9 +14,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import close_old_connections
 
-from sessions_app.db.pool import close_pool
-from sessions_app.invocations.escalation import TOO_LATE
+from sessions_app.invocations.answers.escalation import TOO_LATE
 from sessions_app.models import ApiKey, Artifact, Event, Invocation, ScheduledTask, Session, ToolJob
+from sessions_app.process.pool import close_pool
 from sessions_app.use_cases import create_session
 from tests.benchmarks.doors import sign_in
 from tests.benchmarks.people import make_person

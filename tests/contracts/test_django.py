@@ -10,13 +10,13 @@ from django.contrib.auth import get_user_model
 from runtime.errors import SessionNotFoundError
 from runtime.sessions import BaseSessionService
 from sessions_app.errors import NotFoundError
-from sessions_app.services import (
+from sessions_app.shutdown import shut_down
+from sessions_app.store import (
     DjangoArtifactService,
     DjangoCredentialService,
     DjangoMemoryService,
     DjangoSessionService,
 )
-from sessions_app.shutdown import shut_down
 from tests.contracts.append_event import AppendContract
 from tests.contracts.artifact_service import ArtifactServiceContract, Shelf
 from tests.contracts.credential_service import CredentialServiceContract

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sessions_app import error_codes
-from sessions_app.serving import problem_details
+from sessions_app import errors
+from sessions_app.asgi import problem_details
 from tests.browser.blocking_proxy import BlockingProxy
 from tests.docs.api_operations import LIST, PAGE, listed
 from tests.integration.client.conftest import key as key
@@ -61,8 +61,8 @@ def used_codes() -> set[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "problem"
     ]
     given = {call.args[2].value for call in calls if isinstance(call.args[2], ast.Constant)}
-    codes = {code for _, code, _ in error_codes.CODES}
-    return {error_codes.OTHER, *codes, *problem_details.CODES.values(), *map(str, given)}
+    codes = {code for _, code, _ in errors.CODES}
+    return {errors.OTHER, *codes, *problem_details.CODES.values(), *map(str, given)}
 
 
 def test_the_page_lists_each_code_of_a_problem() -> None:

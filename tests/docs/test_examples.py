@@ -21,7 +21,7 @@ import pytest
 
 from adk_site.embedded.paths import CHECKOUT
 from runtime.apps import App
-from sessions_app.system_checks.agents import problems_of
+from sessions_app.agent_apps.checks.agents import problems_of
 
 PAGES = [*sorted(CHECKOUT.glob("*.md")), *sorted((CHECKOUT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)

@@ -1,14 +1,14 @@
-"""The architecture page names code that exists, and its picture has the packages in the order of their imports."""
+"""The architecture page names code that exists, and its picture shows the layers of the import contracts."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pydoc import locate
 
 import pytest
 
 from adk_site.embedded.paths import CHECKOUT
-from tests.test_architecture import ORDERS
 
 PAGE = (CHECKOUT / "docs" / "architecture.md").read_text()
 SCRIPTS = CHECKOUT / "sessions_app" / "static" / "sessions_app"
@@ -17,9 +17,12 @@ JOURNEY = re.compile(r"^## Journey \d: .*?\n(.*?)(?=^## )", re.MULTILINE | re.DO
 HOP = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 IN_PYTHON = re.compile(r"`((?:adk_site|runtime|sessions_app)(?:\.\w+)+)`")
 IN_SCRIPT = re.compile(r"`([\w/]+\.js) (\w+)\.(\w+)`")
-PLACE = re.compile(r"`((?:chat|db|invocations|jobs|live|scheduling|services|deploy)/[\w/.]*)`")
-BOX = re.compile(r"^\|  (\w+)/ .*\n\| +\|\n((?:\|    .*\n)+)", re.MULTILINE)
-ENTRY = re.compile(r"(\w+)(?:/|\.py)(?: |$)")
+ROOMS = (
+    "agent_apps|api|base|chat|deploy|history|invocations|jobs|live|models|process|scheduling|sessions|store"
+)
+PLACE = re.compile(rf"`((?:{ROOMS})/[\w/.]*)`")
+BOX = re.compile(r"^\|  sessions_app/ .*\n\| +\|\n((?:\|  .*\n)+)", re.MULTILINE)
+ROW = re.compile(r"^\|  +(\d*) +((?:\w+/?  ?)+)", re.MULTILINE)
 
 HOPS = [(journey, hop) for journey in JOURNEY.findall(PAGE) for hop in HOP.findall(journey)]
 
@@ -56,9 +59,15 @@ def test_a_folder_or_file_that_the_page_names_exists(place: str) -> None:
     assert path.exists() or path.with_suffix(".py").exists()
 
 
-@pytest.mark.parametrize(("package", "lines"), BOX.findall(PAGE))
-def test_the_picture_has_the_importing_packages_above_the_imported_ones(package: str, lines: str) -> None:
-    entries = [name for line in lines.splitlines() for name in ENTRY.findall(line[:48])]
-    places = [ORDERS[package].index(name) for name in entries]
-    assert len(places) > 10
-    assert places == sorted(places, reverse=True)
+def test_the_picture_has_the_layers_that_imports_are_checked_by() -> None:
+    contracts = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(
+        contract["layers"] for contract in contracts if contract.get("containers") == ["sessions_app"]
+    )
+    checked = [set(re.findall(r"\w+", layer)) - {"templatetags", "migrations"} for layer in layers]
+    drawn: list[set[str]] = []
+    for number, names in ROW.findall(BOX.findall(PAGE)[0]):
+        if number:
+            drawn.append(set())
+        drawn[-1] |= set(re.findall(r"\w+", names))
+    assert drawn == checked

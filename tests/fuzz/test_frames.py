@@ -20,11 +20,12 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import LongRunningFunctionTool
-from sessions_app import agent_registry, celery_dispatch
+from sessions_app.agent_apps import registry
 from sessions_app.chat.protocol import client_frame
 from sessions_app.conf import conf
 from sessions_app.jobs import response as job_response
 from sessions_app.models import Session
+from sessions_app.process import celery_dispatch
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
 from tests.fuzz.conftest import Errors, add_event, said
@@ -157,7 +158,7 @@ async def tab(
     model = ScriptedModel(rule=lambda request: "Done.")
     tools = [LongRunningFunctionTool(choose, answered_by="person")]
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
     monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
     settings.ADK = {"frames_per_person": 0, "frames_per_address": 0}

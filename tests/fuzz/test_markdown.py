@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from runtime import types
 from runtime.events import Event
-from sessions_app.codec import event_to_json
+from sessions_app.base.codec import event_to_json
 from sessions_app.conf import conf
 from sessions_app.rendering import event_html, render_markdown
 from sessions_app.rendering.finished_blocks import FinishedBlocks

@@ -17,7 +17,8 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import ToolContext
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel, call
@@ -117,7 +118,7 @@ class Talk:
 async def talk(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Talk:
     model = ScriptedModel()
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=[odd_result]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
     RESULTS.clear()
     person = await User.objects.acreate(username="ada", is_staff=True, is_superuser=True)
     client = AsyncClient(raise_request_exception=False)

@@ -16,7 +16,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.files.base import ContentFile
 from django.db.models import Model
 
-from sessions_app.actors import ActorKind
+from sessions_app.base.actors import ActorKind
 from sessions_app.models import (
     AccountAct,
     ActionKind,

@@ -20,11 +20,12 @@ from django.utils import timezone, translation
 from psycopg import AsyncConnection
 from pytest_django.fixtures import Settings
 
-from sessions_app import actors, agent_registry, celery_dispatch
-from sessions_app.actors import Act
-from sessions_app.db import threads
+from sessions_app.agent_apps import registry
+from sessions_app.base import actors
+from sessions_app.base.actors import Act
 from sessions_app.jobs import repairs, response
 from sessions_app.models.session_act import SessionActManager
+from sessions_app.process import celery_dispatch, threads
 from sessions_app.shutdown import shut_down
 
 WriteFolder = Callable[..., Path]
@@ -137,14 +138,14 @@ def agent_dir(
     monkeypatch.setattr(sys, "path", list(sys.path))
     modules, variables = set(sys.modules), set(os.environ)
     configure(agent_dirs=[str(directory)])
-    agent_registry.forget_registry()
+    registry.forget_registry()
     yield directory
     for name in set(sys.modules) - modules:
         if name.startswith("google.adk") or str(directory) in repr(sys.modules[name].__spec__):
             del sys.modules[name]
     for variable in set(os.environ) - variables:
         del os.environ[variable]
-    agent_registry.forget_registry()
+    registry.forget_registry()
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ import sessions_app.tasks  # noqa: F401 - registers the tasks of a worker
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import BaseTool
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import threads
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.repairs import job_repairs
 from sessions_app.models import Event, Session, ToolJob
-from sessions_app.sweeping import sweep_over
+from sessions_app.process import threads
+from sessions_app.process.sweeping import sweep_over
 from tests.fakes import ScriptedModel
 
 
@@ -26,7 +27,7 @@ def clerk_with(tool: BaseTool, monkeypatch: pytest.MonkeyPatch) -> ScriptedModel
     """Make "reports" the site's only app, with one agent that has the tool; return the agent's model."""
     scripted = ScriptedModel()
     app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[tool]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"reports": app})
     return scripted
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from django.db import connections
 from psycopg import AsyncConnection
 
-from sessions_app.db.pool import fetch_all
+from sessions_app.process.pool import fetch_all
 
 
 @asynccontextmanager

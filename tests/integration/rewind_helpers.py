@@ -9,12 +9,13 @@ from django.contrib.auth.models import User
 
 from runtime import types
 from runtime.tools import ToolContext
-from sessions_app import actors, use_cases
+from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Session
-from sessions_app.ownership import own_session
-from sessions_app.services import DjangoArtifactService
+from sessions_app.sessions.ownership import own_session
+from sessions_app.store import DjangoArtifactService
 from tests.fakes import ScriptedModel
 
 

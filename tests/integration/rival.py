@@ -17,11 +17,11 @@ from uuid import UUID
 from runtime import types
 from runtime.events import Event
 from runtime.sessions import Session
-from sessions_app.db import leases
-from sessions_app.db.leases import Claim
-from sessions_app.db.pool import close_pool
 from sessions_app.errors import StaleLeaseError
-from sessions_app.services import DjangoSessionService
+from sessions_app.process.pool import close_pool
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.sql import leases
+from sessions_app.store.sql.leases import Claim
 
 EVENTS = 3
 """Number of events of a complete invocation."""

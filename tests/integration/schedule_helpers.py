@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from sessions_app import use_cases
-from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, ScheduledTask, Session
+from sessions_app.process import threads
+from sessions_app.process.sweeping import sweep_over
 from sessions_app.scheduling.firing import due_task_repair
-from sessions_app.sweeping import sweep_over
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import last_responses, run_queue
 

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from tests.fakes import ScriptedModel
 
 
@@ -19,7 +19,7 @@ def serve(
 ) -> ScriptedModel:
     """Serve one app, whose agent has its name, this model and these tools; return the model."""
     app = App(name=app_name, root_agent=LlmAgent(name=app_name, model=model, tools=list(tools)))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {app_name: app})
+    monkeypatch.setattr(registry, "apps", lambda: {app_name: app})
     return model
 
 

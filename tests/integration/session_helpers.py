@@ -14,10 +14,10 @@ from django.utils import timezone
 from runtime.events import Event, EventActions
 from runtime.sessions import Session
 from sessions_app import models
-from sessions_app.db import invocation_queue, leases
-from sessions_app.db.leases import Claim
-from sessions_app.services import DjangoSessionService
 from sessions_app.shutdown import shut_down
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.sql import invocation_queue, leases
+from sessions_app.store.sql.leases import Claim
 from tests.fakes import text_content
 
 APP = "shop"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sessions_app.db.threads import in_thread
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering import event_html
-from sessions_app.services.erasing import erasing
+from sessions_app.store.erasing import erasing
 
 
 def tamper(change: Callable[[], object]) -> None:

@@ -26,7 +26,7 @@ from pytest_django import Settings
 from adk_site.asgi import application
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.jobs import response as job_response
 from sessions_app.shutdown import shut_down
 from tests.fakes import ScriptedModel
@@ -113,7 +113,7 @@ def world(
     settings.ADK = {**settings.ADK, "share_links": True}
     caplog.set_level(logging.CRITICAL, "django.request")  # thousands of refusals, each with a traceback
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
     monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     return make_world()
 

@@ -22,10 +22,11 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import LongRunningFunctionTool, get_user_choice
-from sessions_app import agent_registry, celery_dispatch
+from sessions_app.agent_apps import registry
 from sessions_app.chat.protocol import AnyClientFrame
 from sessions_app.jobs import response as job_response
 from sessions_app.models import Artifact, Invocation, JobStatus, Session
+from sessions_app.process import celery_dispatch
 from sessions_app.routing import websocket_application, websocket_urlpatterns
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, ASKED, CALL, make_job, make_schedule, make_session
@@ -141,7 +142,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel(rule=lambda request: "Done.")
     tools = [LongRunningFunctionTool(choose, answered_by="person"), get_user_choice]
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=model, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
     monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
 

@@ -18,15 +18,17 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import LlmResponse
 from runtime.tools import LongRunningFunctionTool
-from sessions_app import actors, agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base import actors
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import session_head
-from sessions_app.db import threads
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import confirm, job_tool
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, SessionAct, ToolJob
+from sessions_app.process import threads
 from sessions_app.routing import websocket_urlpatterns
 from sessions_app.scheduling.tools import cancel_scheduled_task, schedule_task
 from tests.fakes import ScriptedModel, call
@@ -55,7 +57,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     approval = LongRunningFunctionTool(approve, answered_by="staff:sessions_app.view_session")
     tools = [approval, pack, schedule_task, cancel_scheduled_task]
     app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     return scripted
 
 

@@ -16,7 +16,7 @@ from django.test import Client
 from adk_site.embedded.paths import CHECKOUT
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from tests.integration.conftest import WriteFolder
 from tests.integration.reported_problems import problems
 
@@ -27,7 +27,7 @@ root_agent = Agent(name="forecaster", model="demo")
 
 
 def root_of(app_name: str) -> LlmAgent:
-    root = agent_registry.get_app(app_name).root_agent
+    root = registry.get_app(app_name).root_agent
     assert isinstance(root, LlmAgent)
     return root
 
@@ -51,9 +51,9 @@ def test_each_layout_of_google_adk_is_an_app_named_after_its_folder(
 ) -> None:
     write_folder("weather", **files)
     assert problems() == []
-    assert list(agent_registry.apps()) == ["help_desk", "weather"]
+    assert list(registry.apps()) == ["help_desk", "weather"]
     assert root_of("weather").name == "forecaster"
-    assert agent_registry.starters("weather") == ()
+    assert registry.starters("weather") == ()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_each_layout_of_google_adk_is_an_app_named_after_its_folder(
 )
 def test_a_folder_offers_messages_to_begin_with(write_folder: WriteFolder, files: dict[str, str]) -> None:
     write_folder("weather", **files)
-    assert agent_registry.starters("weather") == ("Will it rain?",)
+    assert registry.starters("weather") == ("Will it rain?",)
 
 
 def test_a_folder_may_describe_its_agent_in_yaml(agent_dir: Path) -> None:
@@ -97,7 +97,7 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
     write_folder(".hidden", agent=AGENT)
     (agent_dir / "loose.py").write_text(AGENT)
     assert problems() == []
-    assert list(agent_registry.apps()) == ["help_desk"]
+    assert list(registry.apps()) == ["help_desk"]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_directory_that_cannot_hold_folders_is_named(
     write_folder("weather", agent=AGENT)
     configure(agent_dirs=[str(tmp_path / name)])
     assert problems() == [f"sessions_app.W004 {expected.format(tmp_path / name)}"]
-    assert list(agent_registry.apps()) == ["help_desk"]
+    assert list(registry.apps()) == ["help_desk"]
 
 
 @pytest.mark.parametrize("place", [CHECKOUT, CHECKOUT.parent, CHECKOUT / "adk_site"])
@@ -284,7 +284,7 @@ def test_two_folders_of_one_name_are_both_named_and_the_first_is_served(
         f"sessions_app.W004 The agent folder '{second}' is not served: another agent is called 'weather'. "
         "Rename the folder."
     )
-    assert list(agent_registry.registry().problems) == ["weather", str(second)]
+    assert list(registry.registry().problems) == ["weather", str(second)]
 
 
 def test_threads_that_ask_at_once_get_one_registry(write_folder: WriteFolder) -> None:
@@ -293,7 +293,7 @@ def test_threads_that_ask_at_once_get_one_registry(write_folder: WriteFolder) ->
 
     def ask() -> App:
         both.wait()
-        return agent_registry.get_app("weather")
+        return registry.get_app("weather")
 
     with ThreadPoolExecutor(2) as threads:
         first, second = [asked.result() for asked in [threads.submit(ask), threads.submit(ask)]]
@@ -312,5 +312,5 @@ def test_the_env_file_of_a_folder_is_read_and_changes_no_variable_that_is_set(
     (write_folder("own", agent=source.format(names)) / ".env").write_text("CITY=Paris\nREGION='the north'\n")
     assert root_of("own").instruction == "Oslo the north None"
     write_folder("shared", agent=source.format(names))
-    agent_registry.forget_registry()
+    registry.forget_registry()
     assert root_of("shared").instruction == "Oslo the north Norway"

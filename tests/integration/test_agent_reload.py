@@ -17,8 +17,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import modify_settings
 
-from sessions_app import agent_registry, use_cases
-from sessions_app.agent_reload import Reload, reload_if_changed
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.agent_apps.reload import Reload, reload_if_changed
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.tool import JobTool
 from sessions_app.models import Event
@@ -78,7 +79,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     changed.enable()
     yield package
     changed.disable()
-    agent_registry.first_imports.pop("shop.agents", None)
+    registry.first_imports.pop("shop.agents", None)
     current_app.tasks.pop("shop.agents.price", None)
     for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
         del sys.modules[name]
@@ -86,7 +87,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def call_price() -> object:
     """Run the function of the job tool as a worker does."""
-    (tool,) = agent_registry.get_app("shop").root_agent.tools  # type: ignore[attr-defined]
+    (tool,) = registry.get_app("shop").root_agent.tools  # type: ignore[attr-defined]
     assert isinstance(tool, JobTool)
     return tool.run_here({"item": "lamp"})
 
@@ -107,22 +108,22 @@ async def texts(session_id: UUID) -> list[str]:
 
 def test_nothing_happens_while_no_file_changes(write_folder: WriteFolder) -> None:
     write_folder("weather", agent=SPEAKER, words="WORD = 1")
-    app = agent_registry.get_app("weather")
+    app = registry.get_app("weather")
     assert reload_if_changed() == Reload()
-    assert agent_registry.get_app("weather") is app
+    assert registry.get_app("weather") is app
 
 
 def test_a_changed_module_of_a_package_is_served_and_other_agents_are_left_alone(
     shop: Path, write_folder: WriteFolder
 ) -> None:
     write_folder("weather", agent=SPEAKER, words="WORD = 1")
-    weather, models = agent_registry.get_app("weather"), sys.modules["shop.models"]
+    weather, models = registry.get_app("weather"), sys.modules["shop.models"]
     assert call_price() == 1
     (shop / "prices.py").write_text("PRICE = 2")  # as long as before, and within the same second
     assert reload_if_changed() == Reload(reloaded=["shop.agents"])
     assert call_price() == 2
     assert current_app.tasks["shop.agents.price"]
-    assert agent_registry.get_app("weather") is weather
+    assert registry.get_app("weather") is weather
     assert sys.modules["shop.models"] is models
 
 
@@ -134,21 +135,21 @@ def test_new_removed_and_shared_code_of_folders_is_followed(
     )
     (agent_dir / "lore.py").write_text("NAME = 'first'")
     one = write_folder("one", agent=source)
-    assert list(agent_registry.apps()) == ["help_desk", "one"]
+    assert list(registry.apps()) == ["help_desk", "one"]
     module = sys.modules["one.agent"]
     write_folder("two", agent=source)
     assert reload_if_changed() == Reload(reloaded=["two"])
     assert sys.modules["one.agent"] is module
     (agent_dir / "lore.py").write_text("NAME = 'other'")
     assert reload_if_changed() == Reload(reloaded=["one", "two"])
-    assert agent_registry.get_app("one").root_agent.name == "other"
+    assert registry.get_app("one").root_agent.name == "other"
     (one / "agent.py").unlink()
     assert reload_if_changed() == Reload(reloaded=["two"])
-    assert list(agent_registry.apps()) == ["help_desk", "two"]
+    assert list(registry.apps()) == ["help_desk", "two"]
 
 
 def test_a_broken_version_changes_nothing_until_it_is_mended(shop: Path) -> None:
-    clerk, module = agent_registry.get_app("shop"), sys.modules["shop.agents"]
+    clerk, module = registry.get_app("shop"), sys.modules["shop.agents"]
     task = current_app.tasks["shop.agents.price"]
     (shop / "prices.py").write_text("\nPRICE = (")
     problem = (
@@ -157,7 +158,7 @@ def test_a_broken_version_changes_nothing_until_it_is_mended(shop: Path) -> None
     )
     assert reload_if_changed() == Reload(problems=[problem])
     assert reload_if_changed() == Reload()
-    assert agent_registry.get_app("shop") is clerk
+    assert registry.get_app("shop") is clerk
     assert sys.modules["shop.agents"] is module and sys.modules["shop"].agents is module
     assert current_app.tasks["shop.agents.price"] is task
     (shop / "agents.py").write_text(CLERK + "\nraise SystemExit(3)")
@@ -168,7 +169,7 @@ def test_a_broken_version_changes_nothing_until_it_is_mended(shop: Path) -> None
     (shop / "agents.py").write_text(CLERK)
     assert reload_if_changed() == Reload(reloaded=["shop.agents"])
     assert call_price() == 3
-    assert agent_registry.registry().problems == {}
+    assert registry.registry().problems == {}
 
 
 def test_libraries_below_an_agent_directory_are_not_imported_anew(
@@ -179,7 +180,7 @@ def test_libraries_below_an_agent_directory_are_not_imported_anew(
     (library / "library_of_weather.py").touch()
     monkeypatch.syspath_prepend(library)
     write_folder("weather", agent=f"import library_of_weather\n{SPEAKER}", words="WORD = 1")
-    agent_registry.apps()
+    registry.apps()
     agent, imported = sys.modules["weather.agent"], sys.modules["library_of_weather"]
     write_folder("weather", words="WORD = 2")
     assert reload_if_changed() == Reload(reloaded=["weather"])
@@ -196,7 +197,7 @@ def test_an_earlier_version_keeps_the_modules_that_it_imports_in_functions(
     source = "import lore\nfrom google.adk.agents import Agent\nroot_agent = Agent(name='one', model='demo')"
     (agent_dir / "lore.py").write_text("VALUE = 1")
     write_folder("one", agent=source)
-    agent_registry.apps()
+    registry.apps()
     lore = sys.modules["lore"]
     write_folder("one", agent="import no_such_package")
     (agent_dir / "lore.py").write_text("VALUE = 2")
@@ -206,7 +207,7 @@ def test_an_earlier_version_keeps_the_modules_that_it_imports_in_functions(
 
 
 def test_a_reload_that_is_interrupted_leaves_all_modules_imported(shop: Path) -> None:
-    agent_registry.apps()
+    registry.apps()
     agents, task = sys.modules["shop.agents"], current_app.tasks["shop.agents.price"]
     (shop / "prices.py").write_text("PRICE = 2")
     compiled = Path(sys.modules["shop.prices"].__cached__)
@@ -226,17 +227,17 @@ def test_problems_of_other_agents_stay_as_they_are_and_are_not_told_again(
     write_folder("absent", agent="import no_such_package")
     write_folder("other", agent=SPEAKER, words="WORD = 1")
     write_folder("weather", agent=SPEAKER, words="WORD = 1")
-    first = dict(agent_registry.registry().problems)
+    first = dict(registry.registry().problems)
     assert list(first) == ["absent"]
     write_folder("weather", words="(")
     (problem,) = reload_if_changed().problems
     write_folder("other", words="WORD = 2")
     assert reload_if_changed() == Reload(reloaded=["other"])
-    assert agent_registry.registry().problems == {**first, "weather": problem}
+    assert registry.registry().problems == {**first, "weather": problem}
 
 
 def test_an_error_that_an_agents_py_raises_from_another_is_shown_itself(shop: Path) -> None:
-    agent_registry.apps()
+    registry.apps()
     (shop / "agents.py").write_text(
         "try:\n    import no_such_package\nexcept ImportError as error:\n"
         "    raise ValueError('Install the package.') from error"
@@ -246,7 +247,7 @@ def test_an_error_that_an_agents_py_raises_from_another_is_shown_itself(shop: Pa
 
 
 def test_a_changed_module_that_other_code_imported_first_is_named(shop: Path) -> None:
-    agent_registry.apps()
+    registry.apps()
     models = sys.modules["shop.models"]
     (shop / "models.py").write_text("LOADED = [1]")
     assert reload_if_changed() == Reload(reloaded=["shop.agents"], restart_for=[shop / "models.py"])
@@ -265,7 +266,7 @@ def test_a_changed_env_file_is_followed(
     folder = write_folder("weather", agent=source)
 
     def name() -> str:
-        return agent_registry.get_app("weather").root_agent.name
+        return registry.get_app("weather").root_agent.name
 
     (folder / ".env").write_text("REGION=North\nCITY=Paris")
     assert name() == "OsloNorth"
@@ -293,7 +294,7 @@ def test_agents_that_have_not_changed_are_not_made_anew(write_folder: WriteFolde
         """
     write_folder("other", agent=counted)
     write_folder("weather", agent=SPEAKER, words="WORD = 1")
-    agent_registry.apps()
+    registry.apps()
     made = len(sys.modules["other.agent"].made)
     write_folder("weather", words="WORD = 2")
     assert reload_if_changed() == Reload(reloaded=["weather"])
@@ -305,7 +306,7 @@ async def test_an_invocation_ends_on_the_version_that_it_began_with(
     person: User, write_folder: WriteFolder
 ) -> None:
     write_folder("weather", agent=SPEAKER, words="WORD = 'old'")
-    agent_registry.apps()
+    registry.apps()
     begun, gate = prepare("weather", is_open=False), sys.modules["weather.agent"].gate
     running = await use_cases.create_session(person, "weather")
     await use_cases.send_message(person, running.pk, "m1", "hi")
@@ -327,7 +328,7 @@ def test_the_pages_show_the_problem_in_development_and_to_staff(
     person: User, write_folder: WriteFolder, agent_dir: Path, configure: Callable[..., None]
 ) -> None:
     folder = write_folder("weather", agent=SPEAKER, words="WORD = 1")
-    agent_registry.apps()
+    registry.apps()
     client = Client()
     client.force_login(person)
     shown = f"ModuleNotFoundError: No module named &#x27;no_such_package&#x27; (line 1 of {folder}/words.py)"

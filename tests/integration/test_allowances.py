@@ -15,13 +15,14 @@ from runtime.apps import App
 from runtime.apps.app import EventsCompactionConfig
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import as_job
 from sessions_app.models import Event, Session, ToolJob
-from sessions_app.services import history_cache
+from sessions_app.store import history_cache
 from tests.fakes import ScriptedModel, call
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -43,7 +44,7 @@ class Bank:
     def serve(self, monkeypatch: pytest.MonkeyPatch, *, offers: bool = True, **settings: Any) -> None:
         tool = FunctionTool(self.pay, require_confirmation=True, may_allow_for_session=offers)
         app = App(name="bank", root_agent=LlmAgent(name="bank", model=self.model, tools=[tool]), **settings)
-        monkeypatch.setattr(agent_registry, "apps", lambda: {"bank": app})
+        monkeypatch.setattr(registry, "apps", lambda: {"bank": app})
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ async def test_a_tool_whose_calls_are_jobs_may_be_allowed_too(
 ) -> None:
     tool = as_job(FunctionTool(bank.pay, require_confirmation=True, may_allow_for_session=True))
     app = App(name="bank", root_agent=LlmAgent(name="bank", model=bank.model, tools=[tool]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"bank": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"bank": app})
     session = await allowed(person, bank)
     assert await pay(person, session, bank, 2) == ""
     assert await ToolJob.objects.filter(session=session).acount() == 2

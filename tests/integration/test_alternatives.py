@@ -16,15 +16,16 @@ from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.sessions.deltas import ScopedState
 from runtime.tools import FunctionTool
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.data_protection.transcripts.batches import batches_of
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations import rewind
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session, ToolJob
-from sessions_app.session_list.search import search_sessions
-from sessions_app.transcripts.batches import batches_of
+from sessions_app.sessions.list.search import search_sessions
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, edit, load_note, remember, write
 from tests.integration.served_agents import serve
@@ -239,7 +240,7 @@ async def test_a_question_waits_again_when_its_alternative_comes_back(
 ) -> None:
     tool = FunctionTool(remember, require_confirmation=True)
     app = App(name="shop", root_agent=LlmAgent(name="agent", model=model, tools=[tool]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     session = await use_cases.create_session(person, "shop")
     one = await ask(person, session, model, "one", call("remember", value="1"))
     question = await Event.objects.aget(session=session, body__longRunningToolIds__isnull=False, kind="call")

@@ -14,10 +14,11 @@ from runtime.auth.auth_schemes import APIKey
 from runtime.auth.auth_tool import AuthConfig
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
-from sessions_app import agent_registry, use_cases
-from sessions_app.answer_requests import keep_in_line
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.errors import PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
+from sessions_app.invocations.answer_requests import keep_in_line
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Invocation, Session
 from tests.fakes import ScriptedModel, call
@@ -70,7 +71,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
         look_up,
     ]
     app = App(name="desk", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"desk": app})
     return scripted
 
 

@@ -14,7 +14,8 @@ from runtime.apps import App
 from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.tools import BaseTool, BaseToolset, LongRunningFunctionTool, get_user_choice
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.errors import ConflictError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
@@ -45,7 +46,7 @@ async def waiting_call(
     model = ScriptedModel(turns=[call(name, **(args or {"euros": 500})), "Waiting.", "Approved."])
     agent = LlmAgent(name="clerk", model=model, tools=[tool])
     app = App(name="expenses", root_agent=agent)
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"expenses": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"expenses": app})
     session = await use_cases.create_session(person, "expenses")
     await use_cases.send_message(person, session.pk, "m1", "I spent 500 euros")
     await worker().wait_until_idle()

@@ -14,9 +14,10 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool
-from sessions_app import agent_registry, use_cases
-from sessions_app.client_ids import of_answer
-from sessions_app.codec import content_to_json
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base.client_ids import of_answer
+from sessions_app.base.codec import content_to_json
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session, ToolJob
@@ -38,7 +39,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     tools = [FunctionTool(delete_file, require_confirmation=True)]
     app = App(name="files", root_agent=LlmAgent(name="files", model=scripted, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"files": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"files": app})
     return scripted
 
 

@@ -17,11 +17,11 @@ from runtime import types
 from runtime.errors import StateValueError
 from runtime.events import Event
 from sessions_app import models
-from sessions_app.db.pool import close_pool
-from sessions_app.db.staged_job import StagedJob
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import StaleLeaseError
-from sessions_app.services import DjangoSessionService
+from sessions_app.process.pool import close_pool
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.sql.staged_job import StagedJob
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import (
     create_session,

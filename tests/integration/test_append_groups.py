@@ -16,13 +16,13 @@ from django.contrib.auth.models import User
 from runtime.events import Event
 from runtime.sessions import Session
 from sessions_app import models
-from sessions_app.db import append_groups
-from sessions_app.db.pool import fetch_all
-from sessions_app.db.staged_job import StagedJob
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import StaleLeaseError
 from sessions_app.history.integrity import flaw_in
-from sessions_app.services import DjangoSessionService
+from sessions_app.process.pool import fetch_all
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.sql import append_groups
+from sessions_app.store.sql.staged_job import StagedJob
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import (
     APP,

@@ -29,11 +29,11 @@ from runtime.tools import (
 )
 from runtime.tools.mcp_tool import McpToolset
 from runtime.tools.openapi_tool import OpenAPIToolset
-from sessions_app import agent_registry
-from sessions_app.db import threads
-from sessions_app.db.threads import in_thread
+from sessions_app.agent_apps import registry
 from sessions_app.jobs import as_job, progress
 from sessions_app.models import Artifact, JobStatus, Session, ToolJob
+from sessions_app.process import threads
+from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel, call
 from tests.free_port import free_port
 from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
@@ -196,7 +196,7 @@ def test_a_tool_that_is_gone_fails_the_job(
 ) -> None:
     job = start(person, site, "make_label", text="tea")
     agent = LlmAgent(name="clerk", model=site, tools=[])
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
     run_task(job)
     job.refresh_from_db()
     assert job.status == JobStatus.FAILED
@@ -224,7 +224,7 @@ def test_a_job_of_an_app_that_is_gone_fails(
     person: User, site: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = start(person, site, "make_label", text="tea")
-    monkeypatch.setattr(agent_registry, "apps", lambda: {})
+    monkeypatch.setattr(registry, "apps", lambda: {})
     run_task(job)
     job.refresh_from_db()
     assert job.status == JobStatus.FAILED and "is not offered any more" in job.error
@@ -234,7 +234,7 @@ def offer(monkeypatch: pytest.MonkeyPatch, *tools: Any) -> ScriptedModel:
     """Make an agent with the tools the site's only one; return its model."""
     model = ScriptedModel()
     agent = LlmAgent(name="clerk", model=model, tools=list(tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
     return model
 
 

@@ -12,11 +12,12 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.context import new_invocation_id
-from sessions_app import agent_registry, use_cases
-from sessions_app.codec import content_to_json
-from sessions_app.db import invocation_queue
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base.codec import content_to_json
 from sessions_app.invocations.background import _runs, run_in_background
 from sessions_app.models import Invocation
+from sessions_app.store.sql import invocation_queue
 from tests.fakes import ScriptedModel, say
 from tests.integration.served_agents import wait_for_requests
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("loop_end")
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="patient", root_agent=LlmAgent(name="patient", model=scripted))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"patient": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"patient": app})
     return scripted
 
 

@@ -21,10 +21,11 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.tools import ToolContext
-from sessions_app import actors, agent_registry, use_cases
-from sessions_app.codec import content_to_json
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base import actors
+from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
-from sessions_app.db import leases
 from sessions_app.invocations import lease_renewal
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.worker import InvocationWorker, worker
@@ -34,6 +35,7 @@ from sessions_app.live.process import Live, live
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import SignIns
 from sessions_app.models import Event, Invocation, Session
+from sessions_app.store.sql import leases
 from tests.fakes import ScriptedModel, call, say, text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -66,7 +68,7 @@ class TalkingModel(BaseLlm):
 def model(monkeypatch: pytest.MonkeyPatch) -> TalkingModel:
     talking = TalkingModel()
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=talking))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"stories": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
     return talking
 
 
@@ -184,7 +186,7 @@ async def test_a_cancelled_invocation_that_is_handed_over_is_ended_and_its_calls
 
     scripted = ScriptedModel(turns=[call("dig")])
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[dig]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"stories": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, _ = await begin(other, person, until=begun)
         await use_cases.cancel(person, session.pk, invocation_id)
@@ -257,7 +259,7 @@ async def test_the_late_result_of_a_cancelled_tool_in_a_thread_is_dropped(
 
     scripted = ScriptedModel(turns=[call("count")])
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[count]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"stories": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
     async with asyncio.timeout(20):
         session, invocation_id, task = await begin(worker(), person)
         await asyncio.to_thread(begun.wait, 20)

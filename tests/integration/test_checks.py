@@ -17,7 +17,7 @@ from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings, override_settings
 
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.rendering.called_tool import find_tool
 from sessions_app.rendering.failures import once
 from tests.integration.reported_problems import problems
@@ -193,7 +193,7 @@ def test_an_app_that_is_absent_or_broken_is_named(install: Install) -> None:
 def test_a_root_agent_alone_makes_an_app_named_after_the_django_app(install: Install) -> None:
     install("from runtime.agents import LlmAgent\nroot_agent = LlmAgent(name='clerk', model='demo')")
     assert "shop  shop.agents\n  clerk  LlmAgent" in adk_check()[0]
-    assert agent_registry.get_app("shop").root_agent.name == "clerk"
+    assert registry.get_app("shop").root_agent.name == "clerk"
 
 
 def test_a_toolset_of_an_mcp_server_that_is_not_allowed_is_an_error(install: Install) -> None:
@@ -254,7 +254,7 @@ def test_get_app_raises_the_import_error_of_an_agents_py(
 ) -> None:
     install("import no_such_package")
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        agent_registry.get_app("help_desk")
+        registry.get_app("help_desk")
 
 
 AGENT = "from runtime.agents import LlmAgent\nfrom runtime.apps import App\n"

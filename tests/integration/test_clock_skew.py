@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
-from sessions_app.db import threads
-from sessions_app.db.clock import database_now
+from sessions_app.agent_apps import registry
 from sessions_app.jobs import job_tool
 from sessions_app.models import ScheduledTask, ToolJob
+from sessions_app.process import threads
+from sessions_app.process.clock import database_now
 from sessions_app.scheduling import firing, schedule_task
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_task, sweep_jobs, talk
@@ -48,7 +48,7 @@ def gardener(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None
     monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
     scripted = ScriptedModel()
     agent = LlmAgent(name="gardener", model=scripted, tools=[schedule_task])
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
     return scripted
 
 

@@ -12,7 +12,7 @@ from runtime.apps import App
 from runtime.context import ReadonlyContext
 from runtime.tools import BaseTool, BaseToolset
 from runtime.tools.mcp_tool import McpToolset
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.shutdown import shut_down
 from tests.mcp_process import stdio_params
 
@@ -30,7 +30,7 @@ def test_toolsets_are_closed_also_when_one_fails(
 ) -> None:
     toolset = McpToolset(connection_params=stdio_params())
     agent = LlmAgent(name="clerk", tools=[Broken(), toolset])
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": App(name="shop", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": App(name="shop", root_agent=agent)})
 
     async def open_and_shut_down() -> set[str]:
         await toolset.get_tools()

@@ -16,9 +16,9 @@ from runtime.runners import Runner
 from runtime.sessions import GetSessionConfig, Session
 from runtime.tools import ToolContext
 from sessions_app import models
-from sessions_app.db import event_log
-from sessions_app.services import DjangoSessionService
-from sessions_app.services.history_cache import cache
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.history_cache import cache
+from sessions_app.store.sql import event_log
 from tests.fakes import ScriptedModel, call, say, text_content
 from tests.unit.runtime.engine.histories import story
 

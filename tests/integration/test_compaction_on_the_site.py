@@ -14,11 +14,12 @@ from runtime.apps import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.events import Event as RuntimeEvent
 from runtime.events import EventActions, EventCompaction
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import event_log
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import close_worker, worker
 from sessions_app.models import Event, Session
-from sessions_app.services.history_cache import cache
+from sessions_app.store.history_cache import cache
+from sessions_app.store.sql import event_log
 from tests.fakes import ScriptedModel, text_content
 from tests.integration.locks import blocked, held
 from tests.unit.runtime.engine.histories import story
@@ -83,7 +84,7 @@ async def chat(person: User, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[C
     model, summarizer = ScriptedModel(), Summarizer()
     config = EventsCompactionConfig(compaction_interval=2, overlap_size=0, summarizer=summarizer)
     app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     yield Chat(person, await use_cases.create_session(person, "words"), model, summarizer)
     summarizer.gate.set()
 

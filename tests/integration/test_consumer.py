@@ -15,15 +15,15 @@ from django.contrib.auth.models import AnonymousUser, User
 from pytest_django import Settings
 
 from sessions_app import use_cases
+from sessions_app.base.statuses import JobStatus
 from sessions_app.chat import viewer
 from sessions_app.conf import conf
-from sessions_app.db import event_log
 from sessions_app.invocations.worker import worker
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import job_notice
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
-from sessions_app.statuses import JobStatus
+from sessions_app.store.sql import event_log
 from tests.fakes import ScriptedModel
 from tests.integration.served_agents import serve
 from tests.integration.socket_tab import Tab, open_tab

@@ -25,14 +25,15 @@ from runtime.auth import AuthConfig
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
 from runtime.events.calls import REQUEST_CREDENTIAL
 from runtime.tools import ToolContext
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import leases
-from sessions_app.db.threads import in_thread
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
+from sessions_app.process.threads import in_thread
+from sessions_app.store.sql import leases
 from tests.fakes import ScriptedModel, call
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -66,7 +67,7 @@ def weather(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
     caplog.set_level(logging.DEBUG, "runtime")
     tool, model = Weather(), ScriptedModel(rule=_next_turn)
     app = App(name="weather", root_agent=LlmAgent(name="weather", model=model, tools=[tool.ask]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"weather": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"weather": app})
     return tool
 
 

@@ -16,13 +16,14 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
-from sessions_app.db import threads
 from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
 from sessions_app.models import Event, Invocation, Session, Tombstone, ToolJob
+from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import run_queue, run_task
@@ -102,7 +103,7 @@ def count_ants(yard: str) -> str:
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     agent = LlmAgent(name="agent", model=scripted, tools=[remember, write, count_ants])
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": App(name="shop", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": App(name="shop", root_agent=agent)})
     return scripted
 
 

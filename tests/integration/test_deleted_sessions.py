@@ -10,14 +10,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app import actors, use_cases
-from sessions_app.db import threads
-from sessions_app.db.clock import database_now
-from sessions_app.db.threads import in_thread
+from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import NotFoundError
 from sessions_app.jobs import job_tool
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Invocation, JobStatus, ScheduledTask, Session, SessionAct, ToolJob
+from sessions_app.process import threads
+from sessions_app.process.clock import database_now
+from sessions_app.process.threads import in_thread
 from sessions_app.scheduling import firing
 from sessions_app.tasks import sweep
 from tests.fakes import ScriptedModel, call

@@ -13,17 +13,18 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.plugins import BasePlugin
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import invocation_queue, leases
-from sessions_app.db.threads import in_thread
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.message_event import early_event
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering.session_view import SITE_READER
-from sessions_app.services import DjangoSessionService
-from sessions_app.services.history_cache import cache
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.history_cache import cache
+from sessions_app.store.sql import invocation_queue, leases
 from tests.fakes import ScriptedModel, call
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -53,7 +54,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
         "words": App(name="words", root_agent=agent),
         "loud": App(name="loud", root_agent=loud, plugins=[Shouting(name="shouting")]),
     }
-    monkeypatch.setattr(agent_registry, "apps", lambda: apps)
+    monkeypatch.setattr(registry, "apps", lambda: apps)
     return scripted
 
 
@@ -177,8 +178,8 @@ async def test_an_app_whose_plugins_share_a_name_does_not_stop_the_messages_of_o
     session = await use_cases.create_session(person, "words")
     plugins: list[BasePlugin] = [Shouting(name="shouting"), Shouting(name="shouting")]
     broken = App(name="broken", root_agent=LlmAgent(name="broken", model=model), plugins=plugins)
-    apps = {**agent_registry.apps(), "broken": broken}
-    monkeypatch.setattr(agent_registry, "apps", lambda: apps)
+    apps = {**registry.apps(), "broken": broken}
+    monkeypatch.setattr(registry, "apps", lambda: apps)
     await say(person, session, 1, "first")
     assert [text for _, _, text in await log_of(session)] == ["first", "One."]
 
@@ -212,7 +213,7 @@ async def test_a_message_whose_run_fails_at_once_is_followed_by_the_error(
 ) -> None:
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hello")
-    monkeypatch.setattr(agent_registry, "apps", dict)  # The app is gone before its run begins.
+    monkeypatch.setattr(registry, "apps", dict)  # The app is gone before its run begins.
     await worker().wait_until_idle()
     assert [(author, text) for _, author, text in await log_of(session)] == [
         ("user", "hello"),

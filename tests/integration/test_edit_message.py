@@ -13,12 +13,12 @@ from runtime import types
 from runtime.events import Event as RuntimeEvent
 from runtime.events.event_actions import EventActions
 from sessions_app import use_cases
-from sessions_app.db import invocation_queue
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
-from sessions_app.services import DjangoSessionService
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.sql import invocation_queue
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, edit, load_note, remember, write
 from tests.integration.served_agents import serve

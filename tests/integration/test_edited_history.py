@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.models import LlmRequest
 from runtime.runners import Runner
-from sessions_app.services import DjangoSessionService
+from sessions_app.store import DjangoSessionService
 from tests.fakes import ScriptedModel, call, say
 
 pytestmark = pytest.mark.usefixtures("loop_end")

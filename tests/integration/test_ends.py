@@ -14,12 +14,13 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import LongRunningFunctionTool
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.rendering.session_view import SITE_READER
-from sessions_app.services.history_cache import cache
+from sessions_app.store.history_cache import cache
 from tests.fakes import ScriptedModel, call, text_content
 from tests.integration.served_agents import wait_for_requests
 from tests.integration.tampering import tamper_async
@@ -42,7 +43,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     tools = [LongRunningFunctionTool(ask_somebody, answered_by="person")]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     return scripted
 
 
@@ -127,7 +128,7 @@ class TestEndsThatCannotBeWritten:
         self, person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         session = await greet(person, model)
-        monkeypatch.setattr(agent_registry, "apps", lambda: {})
+        monkeypatch.setattr(registry, "apps", lambda: {})
         for number in (2, 3):
             await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
         await worker().wait_until_idle()
@@ -147,7 +148,7 @@ class TestEndsThatCannotBeWritten:
                 message=SAID,
                 cancel_requested_at=cancelled_at,
             )
-        monkeypatch.setattr(agent_registry, "apps", dict)
+        monkeypatch.setattr(registry, "apps", dict)
         await worker().start_next(session.pk)
         await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "cancelled", "failed"]

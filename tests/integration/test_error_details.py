@@ -16,13 +16,14 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.errors import ModelError
 from runtime.models.google_errors import FAILURES
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import threads
-from sessions_app.error_detail import describe, masked
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations import call_errors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import JobError, job_tool
 from sessions_app.models import CallError, Event, Invocation, Session, ToolJob
+from sessions_app.process import threads
+from sessions_app.secrets.error_detail import describe, masked
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_queue, run_task, talk
 from tests.integration.pages.page_helpers import shown_to
@@ -43,7 +44,7 @@ def reach(way: str) -> dict[str, Any]:
 async def ask(person: User, monkeypatch: pytest.MonkeyPatch, turn: Any) -> tuple[Session, Invocation]:
     model = ScriptedModel(turns=[turn])
     app = App(name="words", root_agent=LlmAgent(name="words", model=model))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hello")
     await worker().wait_until_idle()
@@ -181,7 +182,7 @@ def weigh(parcel: str) -> str:
 async def converse(person: User, monkeypatch: pytest.MonkeyPatch, *turns: Any, **agent: Any) -> Session:
     model = ScriptedModel(turns=[*turns])
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[weigh], **agent))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hello")
     await worker().wait_until_idle()

@@ -14,16 +14,16 @@ from django.db.models import F
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import FunctionTool
-from sessions_app import agent_registry
-from sessions_app.answer_requests import repair_requests
-from sessions_app.codec import event_to_show
-from sessions_app.db import threads
-from sessions_app.invocations.escalation import escalations
+from sessions_app.agent_apps import registry
+from sessions_app.base.codec import event_to_show
+from sessions_app.invocations.answer_requests import repair_requests
+from sessions_app.invocations.answers.escalation import escalations
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Event, Invocation
+from sessions_app.process import threads
+from sessions_app.process.sweeping import sweep_over
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.sweeping import sweep_over
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import talk
 
@@ -46,7 +46,7 @@ def row(
     PAID.clear()
     model = ScriptedModel(turns=[call("pay", euros=9), "Then not."])
     agent = LlmAgent(name="clerk", model=model, tools=[FunctionTool(pay, require_confirmation=True)])
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
     session_id = talk(person, "desk", "Pay my secret rent")
     AnswerRequest.objects.update(asked_at=F("asked_at") - timedelta(hours=2))
     return AnswerRequest.objects.get(session=session_id)

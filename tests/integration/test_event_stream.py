@@ -18,7 +18,8 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.chat import event_stream, frames
 from sessions_app.models import Artifact, Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
@@ -33,7 +34,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> None:
     """An app whose agent says "one two three"."""
     model = ScriptedModel(rule=lambda request: "one two three")
     monkeypatch.setattr(
-        agent_registry,
+        registry,
         "apps",
         lambda: {"echo": App(name="echo", root_agent=LlmAgent(name="echo", model=model))},
     )
@@ -176,7 +177,7 @@ async def test_an_invocation_uses_the_database_after_the_request_of_its_message(
 
     model = ScriptedModel(turns=[call("keep"), "It is kept."])
     agent = LlmAgent(name="echo", model=model, tools=[keep])
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
     async with open_stream(browser, session.pk) as tab:
         await tab.post(type="message", id="m1", text="hi")
         has_response.set()

@@ -19,10 +19,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from adk_site.embedded.paths import CHECKOUT
-from sessions_app.db import invocation_queue
-from sessions_app.db.pool import close_pool
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, Session
+from sessions_app.process.pool import close_pool
+from sessions_app.store.sql import invocation_queue
 from tests.integration.rival import EVENTS
 
 ROUNDS = 1_000

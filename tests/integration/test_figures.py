@@ -12,13 +12,13 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
 
-from sessions_app.figures import batches
-from sessions_app.figures.batches import count_figures, look_at_all_again
-from sessions_app.figures.buckets import bucket_of, percentile
-from sessions_app.figures.day_amounts import delete_old_days
-from sessions_app.figures.days import local_day
-from sessions_app.figures.labels import AGENT, OUTCOME, TOOL, names_of
-from sessions_app.figures.log_facts import cause_of
+from sessions_app.history.figures import batches
+from sessions_app.history.figures.batches import count_figures, look_at_all_again
+from sessions_app.history.figures.buckets import bucket_of, percentile
+from sessions_app.history.figures.day_amounts import delete_old_days
+from sessions_app.history.figures.days import local_day
+from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, names_of
+from sessions_app.history.figures.log_facts import cause_of
 from sessions_app.models import (
     ActiveDay,
     DayFigure,
@@ -29,7 +29,7 @@ from sessions_app.models import (
     Session,
     SessionFigures,
 )
-from sessions_app.services.erasing import erasing
+from sessions_app.store.erasing import erasing
 from tests.integration.admin.audit_rows import START, append_event
 
 pytestmark = pytest.mark.django_db
@@ -159,7 +159,7 @@ def test_old_sessions_are_counted_bit_by_bit_also_those_of_one_moment(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "BATCH_SIZE", 3)
-    monkeypatch.setattr("sessions_app.figures.log_facts.MAX_EVENTS", 5)
+    monkeypatch.setattr("sessions_app.history.figures.log_facts.MAX_EVENTS", 5)
     for n in range(8):
         converse(Session.objects.create(app_name="shop", user=person, key=f"s-{n}"))
     Session.objects.update(updated_at=timezone.now() - timedelta(days=30))

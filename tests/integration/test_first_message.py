@@ -19,12 +19,13 @@ from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.conf import conf
-from sessions_app.db.event_log import SessionStatus, session_statuses
 from sessions_app.live import status_checks
 from sessions_app.models import Invocation, Session
 from sessions_app.routing import websocket_urlpatterns
+from sessions_app.store.sql.event_log import SessionStatus, session_statuses
 from tests.fakes import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
 def app(monkeypatch: pytest.MonkeyPatch) -> None:
     """An app whose agent says "Fine."."""
     agent = LlmAgent(name="echo", model=ScriptedModel(rule=lambda request: "Fine."))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
 
 
 class NewTab:

@@ -12,7 +12,6 @@ import pytest
 from pytest_django import Settings
 from redis.asyncio import Redis
 
-from sessions_app.db.event_log import SessionStatus
 from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.followers import Followers
 from sessions_app.live.frames import Notice
@@ -20,6 +19,7 @@ from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.rendering.session_view import SITE_READER
+from sessions_app.store.sql.event_log import SessionStatus
 
 HEARTBEAT = 0.2
 

@@ -9,7 +9,7 @@ from asgiref.testing import ApplicationCommunicator
 
 from adk_site import health
 from adk_site.asgi import application
-from sessions_app.db import pool
+from sessions_app.process import pool
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 # The request of a container runtime: by address, without HTTPS.

@@ -9,7 +9,7 @@ from django.utils import timezone
 from adk_site import agents
 from adk_site.demo.model import DemoModel
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.models import Event, ScheduledTask
 from sessions_app.scheduling import firing
 from tests.integration.job_helpers import run_queue, send, talk
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("background_end")
 def desk(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = agents.help_desk.clone(update={"model": DemoModel(delay=0)})
     app = App(name="help_desk", root_agent=agent)
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"help_desk": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"help_desk": app})
 
 
 @pytest.mark.parametrize("before", agents.starters[:2])

@@ -18,9 +18,10 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import threads
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.models import Event, ScheduledTask, Session, ToolJob, UserState
+from sessions_app.process import threads
 from sessions_app.rendering.event_html import cache
 from sessions_app.rendering.failures import once
 from sessions_app.routing import websocket_urlpatterns
@@ -159,7 +160,7 @@ async def test_names_of_arguments_and_keys_break_no_live_frame(
     args = {"items": "1", "keys": "2", "values": "3", "get": "cut \ud800"}
     model = ScriptedModel(turns=[call("remember", None, **args), "done \ud800"])
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=[remember]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
     session = await use_cases.create_session(person, "echo")
     socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person

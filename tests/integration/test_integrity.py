@@ -13,12 +13,12 @@ from django.db import DatabaseError
 
 from runtime.events import Event as AdkEvent
 from runtime.events import EventActions
-from sessions_app.db import threads
-from sessions_app.db.threads import in_thread
 from sessions_app.history.integrity import Flaw, flaw_in
 from sessions_app.models import AppState, Event, Session, UserState
-from sessions_app.services import DjangoSessionService
-from sessions_app.services.erasing import erasing
+from sessions_app.process import threads
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.erasing import erasing
 from tests.fakes import text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")

@@ -11,9 +11,9 @@ from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app.db import sent_jobs, threads
 from sessions_app.jobs import job_tool
 from sessions_app.models import JobStatus, ToolJob
+from sessions_app.process import sent_jobs, threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
 

@@ -14,13 +14,13 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runtime.errors import ConfigurationError
-from sessions_app import celery_dispatch, use_cases
-from sessions_app.db import threads
+from sessions_app import use_cases
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.jobs import ask, confirm, job_tool, progress
 from sessions_app.jobs.questions import JobQuestion
 from sessions_app.jobs.repairs import MAX_ATTEMPTS
 from sessions_app.models import Invocation, JobStatus, ToolJob
+from sessions_app.process import celery_dispatch, threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
 from tests.integration.rewind_helpers import go_back

@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 
 from runtime import types
 from sessions_app import use_cases
-from sessions_app.db import threads
 from sessions_app.jobs import ask, confirm, job_tool, progress, save_artifact
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.ownership import own_session
+from sessions_app.process import threads
+from sessions_app.sessions.ownership import own_session
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.tools import ToolContext
-from sessions_app import actors
+from sessions_app.base import actors
 from sessions_app.jobs import job_tool, progress, run, save_artifact
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.live.frames import JobFrame, Notice

@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from sessions_app import use_cases
-from sessions_app.db import threads
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
+from sessions_app.process import threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
 

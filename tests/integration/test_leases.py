@@ -7,12 +7,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
-from sessions_app import actors, models
-from sessions_app.db import invocation_queue, leases
-from sessions_app.db.invocation_queue import Queued
-from sessions_app.db.leases import Claim
+from sessions_app import models
+from sessions_app.base import actors
 from sessions_app.errors import StaleLeaseError
-from sessions_app.services import DjangoSessionService
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.sql import invocation_queue, leases
+from sessions_app.store.sql.invocation_queue import Queued
+from sessions_app.store.sql.leases import Claim
 from tests.integration.locks import held
 from tests.integration.session_helpers import (
     MESSAGE,

@@ -12,7 +12,8 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
@@ -35,7 +36,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
         name: App(name=name, root_agent=LlmAgent(name=name, model=scripted, tools=[look_up]))
         for name in names
     }
-    monkeypatch.setattr(agent_registry, "apps", lambda: apps)
+    monkeypatch.setattr(registry, "apps", lambda: apps)
     return scripted
 
 

@@ -17,12 +17,13 @@ from runtime.apps import App
 from runtime.context import new_invocation_id
 from runtime.engine.build_events import agent_event
 from runtime.events import Event as RuntimeEvent
-from sessions_app import agent_registry, use_cases
-from sessions_app.codec import content_to_json
-from sessions_app.db import invocation_queue, leases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base.codec import content_to_json
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
+from sessions_app.store.sql import invocation_queue, leases
 from tests.fakes import ScriptedModel, say, text_content
 from tests.integration.locks import blocked, held
 from tests.integration.served_agents import wait_for_requests
@@ -49,7 +50,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     words = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
     custom = App(name="custom", root_agent=StatelessAgent(name="custom", runs=[]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": words, "custom": custom})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": words, "custom": custom})
     return scripted
 
 

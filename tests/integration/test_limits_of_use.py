@@ -14,7 +14,8 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -37,7 +38,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     tools = [look_up, FunctionTool(delete_file, require_confirmation=True)]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     return scripted
 
 

@@ -14,9 +14,9 @@ from runtime.events import Event
 from runtime.runners import Runner
 from runtime.sessions import Session
 from runtime.tools import load_memory, preload_memory
-from sessions_app.db.threads import in_thread
 from sessions_app.models import MemoryEntry
-from sessions_app.services import DjangoMemoryService, DjangoSessionService
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoMemoryService, DjangoSessionService
 from tests.fakes import ScriptedModel, call, say, text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")

@@ -17,12 +17,12 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.errors import SessionNotFoundError
-from sessions_app import agent_registry, use_cases
-from sessions_app.error_codes import error_code
-from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.errors import InvalidInputError, NotFoundError, error_code
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Event, Invocation, Session
-from sessions_app.services import DjangoArtifactService
+from sessions_app.store import DjangoArtifactService
 from tests.fakes import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -34,7 +34,7 @@ def model(monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path) -
     settings.MEDIA_ROOT = tmp_path
     scripted = ScriptedModel(rule=lambda request: "Done.")
     app = App(name="shop", root_agent=LlmAgent(name="agent", model=scripted))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     return scripted
 
 

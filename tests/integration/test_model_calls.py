@@ -20,15 +20,16 @@ from runtime.models import LlmRequest
 from runtime.plugins import BasePlugin
 from runtime.run_config import ModelCall
 from runtime.tools import AgentTool
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
-from sessions_app.db.threads import in_thread
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, RequestText, Session, SessionText
-from sessions_app.services import DjangoSessionService
-from sessions_app.services.erasing import delete_session_row
-from sessions_app.services.model_calls import ModelCallLog
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.erasing import delete_session_row
+from sessions_app.store.model_calls import ModelCallLog
 from tests.fakes import ScriptedModel, Turn, call, text_content
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import create_session, text_event
@@ -80,7 +81,7 @@ class Site:
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     made = Site()
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": made.app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": made.app})
     return made
 
 
@@ -123,7 +124,7 @@ async def test_each_request_of_agents_that_run_as_tools_is_rebuilt_as_it_was_sen
         return LlmAgent(name=name, model=model, instruction=f"You are {name}.", tools=list(tools))
 
     clerk = agent("clerk", AgentTool(agent("expert", look_up, AgentTool(agent("librarian", look_up)))))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": App(name="shop", root_agent=clerk)})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": App(name="shop", root_agent=clerk)})
     session = await use_cases.create_session(person, "shop")
     site.turns = [
         call("expert", request="Is it whole?"),  # clerk

@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import threads
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.models import ScheduledTask
+from sessions_app.process import threads
 from sessions_app.rendering import render_schedule
 from sessions_app.scheduling import cancel_scheduled_task, firing, list_scheduled_tasks, schedule_task
 from sessions_app.scheduling.listing import tasks_of_session
@@ -44,7 +45,7 @@ def model(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -
     scripted = ScriptedModel()
     tools = [schedule_task, list_scheduled_tasks, cancel_scheduled_task]
     agent = LlmAgent(name="gardener", model=scripted, tools=tools)
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
     return scripted
 
 

@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from runtime.models import LlmResponse
 from sessions_app import use_cases
-from sessions_app.db import leases
-from sessions_app.db.leases import Claim
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
 from sessions_app.models import Invocation, Session, ToolJob
+from sessions_app.store.sql import leases
+from sessions_app.store.sql.leases import Claim
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE
 from tests.integration.job_helpers import clerk_with, run_task, sweep_jobs, talk

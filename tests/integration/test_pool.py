@@ -11,8 +11,8 @@ import pytest
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from pytest_django import Settings
 
-from sessions_app.db import pool
-from sessions_app.db.pool import fetch_one, get_pool, waiting_statements
+from sessions_app.process import pool
+from sessions_app.process.pool import fetch_one, get_pool, waiting_statements
 
 pytestmark = [pytest.mark.usefixtures("loop_end"), pytest.mark.django_db(transaction=True)]
 

@@ -17,9 +17,10 @@ from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, HTTPBase, OAuth2, 
 from runtime.auth.auth_tool import AuthToolArguments
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.tools import ToolContext, get_user_choice
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.chat.consumers import ChatConsumer
-from sessions_app.invocations.form_answers import ApprovalForm, OptionForm
+from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Session
 from sessions_app.rendering.questions import CHOICE_TOOL
@@ -240,7 +241,7 @@ async def test_a_choice_is_answered_once_and_strange_answers_are_refused_with_a_
 ) -> None:
     model = ScriptedModel(turns=[call("get_user_choice", options=["Bern", "Rome"]), "Bern it is."])
     app = App(name="asking", root_agent=LlmAgent(name="asking", model=model, tools=[get_user_choice]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"asking": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"asking": app})
     session = await use_cases.create_session(person, "asking")
     await use_cases.send_message(person, session.pk, "m1", "Where?")
     await worker().wait_until_idle()
@@ -267,7 +268,7 @@ async def test_an_approval_keeps_all_values_of_the_payload_but_the_changed_ones(
     given: list[Any] = []
     model = ScriptedModel(rule=lambda request: "Done." if given else call("leave"))
     app = App(name="asking", root_agent=LlmAgent(name="asking", model=model, tools=[leave_tool(given)]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"asking": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"asking": app})
     session = await use_cases.create_session(person, "asking")
     await use_cases.send_message(person, session.pk, "m1", "Leave")
     await worker().wait_until_idle()

@@ -16,13 +16,14 @@ from runtime.agents import BaseAgent, InvocationContext, LlmAgent
 from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import LongRunningFunctionTool
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.conf import conf
-from sessions_app.db import leases
 from sessions_app.invocations import execution
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
+from sessions_app.store.sql import leases
 from tests.fakes import ScriptedModel, call
 from tests.integration.served_agents import wait_for_requests
 
@@ -50,7 +51,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=[look_up]))
     custom = App(name="custom", root_agent=StatelessAgent(name="custom"))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app, "custom": custom})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app, "custom": custom})
     return scripted
 
 
@@ -157,7 +158,7 @@ async def test_a_cancel_seals_open_calls_and_marks_the_end(
         return ""
 
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[slow]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     model.turns = [call("slow")]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
@@ -181,7 +182,7 @@ async def test_a_waiting_invocation_whose_end_was_not_stored_waits_again(
 
     tools = [LongRunningFunctionTool(ask_somebody)]
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     model.turns = [call("ask_somebody")]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")

@@ -12,7 +12,6 @@ import pytest
 from channels.layers import get_channel_layer
 from pytest_django import Settings
 
-from sessions_app.db.event_log import SessionStatus
 from sessions_app.live import relay
 from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.frames import InvocationFrame, JobFrame, Notice, ScheduleFrame
@@ -21,6 +20,7 @@ from sessions_app.live.process import close_live, live
 from sessions_app.live.relay import GROUP, Relay
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.rendering.session_view import SITE_READER
+from sessions_app.store.sql.event_log import SessionStatus
 
 pytestmark = pytest.mark.usefixtures("own_layer")
 AN_HOUR = 3_600.0

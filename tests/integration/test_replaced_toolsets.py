@@ -14,11 +14,12 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.errors import ConfigurationError
-from sessions_app import agent_registry, use_cases
-from sessions_app.agent_reload import reload_if_changed
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.agent_apps.reload import reload_if_changed
+from sessions_app.agent_apps.toolset_use import using
 from sessions_app.invocations.worker import worker
 from sessions_app.shutdown import shut_down
-from sessions_app.toolset_use import using
 from tests.integration.conftest import WriteFolder
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -56,7 +57,7 @@ def speaker(agent_dir: Path, write_folder: WriteFolder, configure: Callable[...,
     """The module of the agent's first version."""
     configure(agent_dirs=[str(agent_dir)], reload_agents=True)
     write_folder("weather", agent=SPEAKER, words="WORD = 'old'")
-    agent_registry.apps()
+    registry.apps()
     return sys.modules["weather.agent"]
 
 
@@ -129,7 +130,7 @@ async def test_a_failed_clean_up_is_logged_and_replaces_no_result(
         raise ConfigurationError("The agents cannot be loaded.")
 
     app = App(name="speaker", root_agent=LlmAgent(name="speaker", model="demo"))
-    monkeypatch.setattr(agent_registry, "apps", fail)
+    monkeypatch.setattr(registry, "apps", fail)
     with using(app):
         pass
     with pytest.raises(LookupError, match="the error of the invocation"), using(app):

@@ -11,12 +11,13 @@ from django.contrib.auth.models import User
 
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.apps import App, ResumabilityConfig
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import threads
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.jobs import job_tool
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ToolJob
+from sessions_app.process import threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import run_queue, run_task, talk
 
@@ -37,7 +38,7 @@ def model(
     sender = LlmAgent(name="sender", model=scripted)
     shop = SequentialAgent(name="shop", sub_agents=[binder, sender])
     app = App(name="shop", root_agent=shop, resumability_config=ResumabilityConfig(is_resumable=True))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     return scripted
 
 

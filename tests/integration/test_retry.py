@@ -20,14 +20,15 @@ from runtime.events import EventActions, EventCompaction
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
-from sessions_app import agent_registry, use_cases
-from sessions_app.db.threads import in_thread
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.jobs.response import queue_response
 from sessions_app.jobs.tool import job_tool
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, JobStatus, Session, ToolJob
+from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel, call, text_content
 from tests.integration.rewind_helpers import go_back
 from tests.unit.runtime.engine.histories import story
@@ -88,8 +89,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     tools = [FunctionTool(delete_file, require_confirmation=True), look_up, count_words]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
     custom = App(name="custom", root_agent=StatelessAgent(name="custom", runs=[]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app, "custom": custom})
-    monkeypatch.setattr("sessions_app.celery_dispatch.send_job", lambda job_id, task_name: None)
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app, "custom": custom})
+    monkeypatch.setattr("sessions_app.process.celery_dispatch.send_job", lambda job_id, task_name: None)
     monkeypatch.setattr("sessions_app.jobs.response.offer_session", lambda session_id: None)
     return scripted
 
@@ -277,7 +278,7 @@ async def test_a_failed_invocation_is_not_compacted_until_it_is_answered(
 ) -> None:
     config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=OneWordSummarizer())
     app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     session, invocation_id = await ask(person, model, broken())
     await asyncio.gather(*worker()._background_tasks)
     assert await log_of(session) == ["user: what is an ant?", "words: error"]

@@ -16,16 +16,17 @@ from runtime.events import Event as RuntimeEvent
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.runners import Runner
 from runtime.tools import FunctionTool
-from sessions_app import agent_registry, use_cases
-from sessions_app.actors import Actor
-from sessions_app.db import invocation_queue, leases, session_lease
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base.actors import Actor
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations import rewind
 from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import Event, Invocation, Session, ToolJob
-from sessions_app.services import DjangoSessionService
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.sql import invocation_queue, leases, session_lease
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, go_back, load_note, remember, write
 from tests.integration.served_agents import serve
@@ -120,7 +121,7 @@ async def test_a_rewind_needs_an_invocation_of_ones_own_that_is_not_rewound(
     await ask(person, session, model, "two")
     with pytest.raises(NotFoundError):
         await go_back(person, session.id, first)
-    runner = Runner(app=agent_registry.get_app("shop"), session_service=DjangoSessionService())
+    runner = Runner(app=registry.get_app("shop"), session_service=DjangoSessionService())
     with pytest.raises(InvocationNotFoundError, match=first):
         await runner.rewind_async(
             user_id=str(person.pk), session_id=session.key, rewind_before_invocation_id=first
@@ -180,7 +181,7 @@ async def test_a_call_whose_answer_was_rewound_may_be_answered_again(
     model = ScriptedModel()
     ask = FunctionTool(remember, require_confirmation=True)
     app = App(name="shop", root_agent=LlmAgent(name="agent", model=model, tools=[ask]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     session = await use_cases.create_session(person, "shop")
     model.turns = [call("remember", value="1"), "wait", "no", "wait again", "yes"]
     await use_cases.send_message(person, session.id, "one", "one")

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from runtime.events import Event as RuntimeEvent
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import UNDONE_REWIND_KEY, drop_rewound, path_of
-from sessions_app.codec import event_to_json
+from sessions_app.base.codec import event_to_json
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Session
 

@@ -13,13 +13,14 @@ from django.db.models import F
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
-from sessions_app import agent_registry, use_cases
-from sessions_app.db.threads import in_thread
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import SavedCredential
-from sessions_app.services import DjangoCredentialService, DjangoSessionService
-from sessions_app.services.credential_service import delete_old_credentials
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoCredentialService, DjangoSessionService
+from sessions_app.store.credential_service import delete_old_credentials
 from tests.contracts.credential_service import config, context_of
 from tests.fakes import ScriptedModel, call
 
@@ -53,7 +54,7 @@ async def test_a_tool_finds_what_it_saved_in_another_session(
 
     model = ScriptedModel(turns=[call("visit", "c1"), "Done.", call("visit", "c2"), "Done."])
     app = App(name="shop", root_agent=LlmAgent(name="clerk", model=model, tools=[visit]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     for _ in range(2):
         session = await use_cases.create_session(person, "shop")
         await use_cases.send_message(person, session.pk, "m-1", "Hi")

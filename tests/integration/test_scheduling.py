@@ -20,13 +20,15 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import AgentTool
-from sessions_app import actors, agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base import actors
 from sessions_app.conf import conf
-from sessions_app.db import invocation_queue, threads
 from sessions_app.errors import NotFoundError
 from sessions_app.history.event_marks import IT_IS_TIME
 from sessions_app.invocations import rewind
 from sessions_app.models import Event, Invocation, ScheduledTask, Session
+from sessions_app.process import threads
 from sessions_app.rendering import render_event
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.scheduling import (
@@ -36,8 +38,9 @@ from sessions_app.scheduling import (
     list_scheduled_tasks,
     schedule_task,
 )
-from sessions_app.services import DjangoSessionService
-from sessions_app.services.history_cache import cache
+from sessions_app.store import DjangoSessionService
+from sessions_app.store.history_cache import cache
+from sessions_app.store.sql import invocation_queue
 from sessions_app.tasks import sweep
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import last_responses
@@ -67,7 +70,7 @@ def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 def model(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
     scripted = ScriptedModel()
     agent = LlmAgent(name="gardener", model=scripted, instruction=current_time_instruction, tools=TOOLS)
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
     return scripted
 
 
@@ -311,7 +314,7 @@ def test_an_agent_that_is_a_tool_cannot_schedule_and_reads_why(
     inner = ScriptedModel(turns=[call("schedule_task", task=WATER, every="day"), "It is not possible."])
     helper = LlmAgent(name="helper", model=inner, description="Helps.", tools=[schedule_task])
     agent = LlmAgent(name="gardener", model=model, tools=[AgentTool(helper)])
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
     converse(person, model, call("helper", request="schedule"), "No.")
     assert "sessions that the site stores" in last_response(inner)["error"]
 

@@ -17,15 +17,15 @@ from runtime import types
 from runtime.events import Event
 from runtime.sessions import GetSessionConfig, Session
 from sessions_app import conf, models
-from sessions_app.codec import event_from_json, event_to_json
-from sessions_app.db import event_log
-from sessions_app.db.staged_job import StagedJob
-from sessions_app.db.threads import in_thread
+from sessions_app.base.codec import event_from_json, event_to_json
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.staging import stage_job, staging, take_staged_jobs
-from sessions_app.services import DjangoArtifactService, DjangoSessionService, history_cache
-from sessions_app.services.history_cache import History, HistoryCache
-from sessions_app.services.session_service import CommittedEvent
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoArtifactService, DjangoSessionService, history_cache
+from sessions_app.store.history_cache import History, HistoryCache
+from sessions_app.store.session_service import CommittedEvent
+from sessions_app.store.sql import event_log
+from sessions_app.store.sql.staged_job import StagedJob
 from tests.fakes import text_content
 from tests.integration.session_helpers import (
     APP,
@@ -181,9 +181,7 @@ class TestCache:
         assert history_cache.cache.get((APP, session.user_id, session.id)) is None
 
     def test_the_least_recently_used_history_is_evicted_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(
-            "sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000)
-        )
+        monkeypatch.setattr("sessions_app.store.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000))
         cache = HistoryCache()
         for name in "ab":
             cache.keep((APP, "1", name), _history(name, "x" * 10_000, "y" * 10_000))
@@ -194,9 +192,7 @@ class TestCache:
     def test_a_history_that_alone_is_larger_than_the_cache_is_not_kept(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(
-            "sessions_app.services.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000)
-        )
+        monkeypatch.setattr("sessions_app.store.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000))
         cache, name = HistoryCache(), (APP, "1", "a")
         cache.keep(name, _history("a", "x" * 40_000))
         assert cache.get(name) is not None

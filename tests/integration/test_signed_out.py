@@ -15,7 +15,8 @@ from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.chat.send_queue import MAX_QUEUED_CHARACTERS
 from sessions_app.chat.viewer import Viewer
 from sessions_app.live.process import live
@@ -33,7 +34,7 @@ NO_TICK = {"heartbeat_seconds": 20.0, "lease_seconds": 120.0}
 @pytest.fixture
 async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> Session:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel(rule=lambda request: "hi")))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
     return await use_cases.create_session(person, "echo")
 
 

@@ -15,14 +15,17 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import pending_calls
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
-from sessions_app import actors, agent_registry, use_cases
+from sessions_app import use_cases
 from sessions_app.admin import scheduled_task
-from sessions_app.db import cancel_requests, threads
+from sessions_app.agent_apps import registry
+from sessions_app.base import actors
 from sessions_app.errors import ConflictError, PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
 from sessions_app.models import AnswerRequest, Event, Invocation, ScheduledTask, Session, SessionAct, ToolJob
+from sessions_app.process import threads
+from sessions_app.store.sql import cancel_requests
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE, make_scheduled_task
 from tests.integration.job_helpers import run_queue, run_task
@@ -54,7 +57,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     tools = [FunctionTool(delete_file, require_confirmation=True), get_user_choice, pack]
     tools.append(LongRunningFunctionTool(approve))
     app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     return scripted
 
 
@@ -108,7 +111,7 @@ def test_a_cancel_that_comes_just_before_the_invocation_waits_ends_it(
     app = App(
         name="shop", root_agent=LlmAgent(name="clerk", model=model, tools=[LongRunningFunctionTool(approve)])
     )
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     row = wait_for_somebody(person, model, call("approve"))
     assert (row.status, row.error_message) == ("cancelled", sentence)
     assert not AnswerRequest.objects.open().exists()

@@ -11,12 +11,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app import models, sweeping, tasks
-from sessions_app.db import leases, session_lease, threads
-from sessions_app.db.clock import database_now
+from sessions_app import models, tasks
 from sessions_app.jobs import repairs
 from sessions_app.models import Invocation, ScheduledTask, ToolJob
+from sessions_app.process import sweeping, threads
+from sessions_app.process.clock import database_now
 from sessions_app.scheduling import firing
+from sessions_app.store.sql import leases, session_lease
 from sessions_app.tasks import sweep
 from tests.integration.job_helpers import sweep_jobs
 from tests.integration.locks import blocked, held

@@ -23,11 +23,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.history.telemetry import metrics_view, span_export
 from sessions_app.invocations.worker import worker
-from sessions_app.json_logs import JsonFormatter, logs_of_invocation
 from sessions_app.models import Invocation
-from sessions_app.telemetry import metrics_view, span_export
+from sessions_app.process.json_logs import JsonFormatter, logs_of_invocation
 from tests.fakes import ScriptedModel, call
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -43,7 +44,7 @@ def look_up(word: str) -> str:
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel(turns=[call("look_up", word="lamp"), "Private words."])
     app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=[look_up]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"shop": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
     return scripted
 
 
@@ -120,7 +121,7 @@ async def test_connections_of_processes_that_have_ended_are_not_counted(
 async def start_with_connections(number: int) -> asyncio.subprocess.Process:
     """Start a process that counts connections and a take-over, and stays."""
     code = (
-        "import sys; from sessions_app.process_metrics import add_connections, count_take_over\n"
+        "import sys; from sessions_app.process.process_metrics import add_connections, count_take_over\n"
         f"add_connections({number}); count_take_over(); print('ready', flush=True); sys.stdin.read()"
     )
     process = await asyncio.create_subprocess_exec(

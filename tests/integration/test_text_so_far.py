@@ -12,7 +12,8 @@ from django.contrib.auth.models import User
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.chat.protocol import CLOSE_NOT_SIGNED_IN
 from sessions_app.chat.send_queue import MAX_QUEUED_CHARACTERS
 from sessions_app.chat.text_so_far import PIECE_CHARACTERS
@@ -109,7 +110,7 @@ async def model() -> GatedModel:
 async def session(person: User, model: GatedModel, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Session]:
     """A session with a tab and with an answer that has grown to `SO_FAR`."""
     app = App(name="gated", root_agent=LlmAgent(name="gated", model=model))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"gated": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"gated": app})
     session = await use_cases.create_session(person, "gated")
     first = Browser(person, session)
     await first.viewer.on_hello(0)

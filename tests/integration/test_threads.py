@@ -11,10 +11,10 @@ from django.db import connection
 
 from runtime.memory.base_memory_service import SearchMemoryResponse
 from sessions_app.conf import conf
-from sessions_app.db import threads
-from sessions_app.db.pool import UNAVAILABLE
-from sessions_app.db.threads import in_thread
-from sessions_app.services import DjangoMemoryService
+from sessions_app.process import threads
+from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoMemoryService
 from tests.integration.restart import end_all_backends, reconnected
 
 

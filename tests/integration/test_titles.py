@@ -17,11 +17,12 @@ from runtime.apps import App
 from runtime.models import LlmRequest, LlmResponse
 from runtime.models.base_llm import BaseLlm
 from runtime.models.registry import LLMRegistry
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.agent_apps.checks.settings import check_settings
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, PersonUsage, Session
-from sessions_app.session_list.changes import RENAME
-from sessions_app.system_checks.settings import check_settings
+from sessions_app.sessions.list.changes import RENAME
 from tests.fakes import ScriptedModel, text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -60,7 +61,7 @@ async def session(
     app = App(
         name="desk", root_agent=LlmAgent(name="desk", model=ScriptedModel(rule=lambda request: "It is 1007."))
     )
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"desk": app})
     monkeypatch.setattr(LLMRegistry, "_classes", dict(LLMRegistry._classes))
     monkeypatch.setattr(TitleModel, "asked", [])
     LLMRegistry.register(TitleModel)
@@ -130,7 +131,7 @@ async def test_no_title_is_asked_for_when_another_process_has_taken_the_invocati
     agent = LlmAgent(
         name="desk", model=ScriptedModel(turns=["It is 1007."]), before_agent_callback=lose_lease
     )
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
     assert await title_after(person, session) == "Where is my order?"
     assert TitleModel.asked == []
 

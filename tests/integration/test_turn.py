@@ -16,7 +16,8 @@ from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.execution import PARTIALS_IN_A_ROW
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
@@ -36,7 +37,7 @@ def count(tool_context: ToolContext) -> int:
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="counter", root_agent=LlmAgent(name="counter", model=scripted, tools=[count]))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"counter": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"counter": app})
     return scripted
 
 
@@ -113,7 +114,7 @@ async def rounds_of_words(
                 yield "word "
 
     app = App(name="hasty", root_agent=LlmAgent(name="hasty", model=HastyModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"hasty": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"hasty": app})
     session = await use_cases.create_session(person, "hasty")
     other_task = asyncio.create_task(rounds.pass_by())
     await use_cases.send_message(person, session.id, "m1", "go")

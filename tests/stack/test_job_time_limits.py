@@ -16,13 +16,14 @@ import pytest
 from celery import current_app
 from django.contrib.auth.models import User
 
-from sessions_app import actors, agent_registry
-from sessions_app.db import threads
+from sessions_app.agent_apps import registry
+from sessions_app.base import actors
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.repairs import job_repairs
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
+from sessions_app.process import threads
+from sessions_app.process.sweeping import sweep_over
 from sessions_app.shutdown import shut_down
-from sessions_app.sweeping import sweep_over
 from tests.benchmarks.celery_worker import celery_worker
 from tests.integration.job_helpers import responses, talk
 from tests.stack.database import server_variables
@@ -54,7 +55,7 @@ def start_job(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch, run_log: Path
 ) -> Iterator[Callable[[str], ToolJob]]:
     """Function that makes the agent call a job tool, and returns the job."""
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"limited": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"limited": app})
     people = (User.objects.create_user(name) for name in ("ada", "ben"))
 
     def start(tool: str) -> ToolJob:

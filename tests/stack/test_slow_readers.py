@@ -18,8 +18,8 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from sessions_app.db.threads import in_thread
 from sessions_app.models import Event, Session
+from sessions_app.process.threads import in_thread
 from tests.benchmarks.daphne import daphne, memory
 from tests.benchmarks.doors import Door, make_doors
 from tests.stack.database import server_variables

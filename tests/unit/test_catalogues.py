@@ -11,7 +11,7 @@ from babel.messages.catalog import Message as Entry
 
 from runtime.a2a import errors
 from runtime.models.error_messages import sentence_for
-from sessions_app.sentences import OF_THE_RUNTIME
+from sessions_app.rendering.sentences import OF_THE_RUNTIME
 from tests.catalogues import catalogue
 
 LANGUAGES = list(catalogue.PLURAL_RULES)

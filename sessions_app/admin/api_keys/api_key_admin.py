@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.actors import Actor
 from sessions_app.admin.api_keys.service_key_form import ServiceKeyForm
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
@@ -23,10 +22,11 @@ from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_USER, Right, may
 from sessions_app.admin.presence_filter import presence_filter
 from sessions_app.admin.staff_acts import staff_of
+from sessions_app.base.actors import Actor
 from sessions_app.errors import InvalidInputError, LimitExceededError
-from sessions_app.keys import make_key, revoke_key
 from sessions_app.live.account_changes import check_person
 from sessions_app.models import ActionKind, ApiKey
+from sessions_app.use_cases.keys import make_key, revoke_key
 
 
 class InForceFilter(admin.SimpleListFilter):

@@ -12,10 +12,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.permissions import OF_PERSON, remits_of, within_remits
-from sessions_app.codec import MAX_INTEGER
-from sessions_app.keys import KeyProperties
+from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.models import Scope
 from sessions_app.models.api_key import NAME_LENGTH
+from sessions_app.use_cases.keys import KeyProperties
 
 
 class ServiceKeyForm(forms.Form):

@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.actors import Actor
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
 from sessions_app.admin.evaluation.page import load_page
@@ -23,7 +22,8 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_APP, Right, may, remits_of
 from sessions_app.admin.stoppable import StopForm, stop_wording
-from sessions_app.codec import parse_uuid
+from sessions_app.base.actors import Actor
+from sessions_app.base.codec import parse_uuid
 from sessions_app.evaluation.end import cancel_evaluation
 from sessions_app.evaluation.staff_reader import cases_within
 from sessions_app.models import AccessKind, ActionKind, Evaluation

@@ -8,10 +8,10 @@ from django.utils.text import Truncator
 
 from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
 from sessions_app.admin.stored_events import with_stored
+from sessions_app.data_protection.transcripts.entries import Entry, Piece
 from sessions_app.history.rewinds import find_rewinds, without_rewound
-from sessions_app.masking import mask_text
 from sessions_app.models import Event, Session
-from sessions_app.transcripts.entries import Entry, Piece
+from sessions_app.secrets.masking import mask_text
 
 MAX_SHOWN_EVENTS = 12
 PIECE_CHARACTERS = 2_000

@@ -28,12 +28,12 @@ from sessions_app.admin.note_access import note_access
 from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OWN, may, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
-from sessions_app.codec import parse_uuid
-from sessions_app.db import threads
-from sessions_app.invocations.answering import answered_already
-from sessions_app.invocations.staff_answers import answer_request
+from sessions_app.base.codec import parse_uuid
+from sessions_app.invocations.answers.answering import answered_already
+from sessions_app.invocations.answers.staff_answers import answer_request
 from sessions_app.models import AccessKind, ActionKind, AnswerRequest, RequestKind, Session
 from sessions_app.models.answer_request import AnswerRequestQuerySet
+from sessions_app.process import threads
 from sessions_app.rendering.audit_values import format_duration, status_badge
 
 GONE = _("This waits for nobody any more.")

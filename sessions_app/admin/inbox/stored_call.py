@@ -10,10 +10,10 @@ from runtime.events.tool_confirmation import call_to_confirm, question_in
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.session_page.event_rows import read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
-from sessions_app.codec import json_object
-from sessions_app.masking import mask
+from sessions_app.base.codec import json_object
 from sessions_app.models import AnswerRequest, Event
 from sessions_app.rendering.audit_values import format_json
+from sessions_app.secrets.masking import mask
 
 
 class StoredCall:

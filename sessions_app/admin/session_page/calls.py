@@ -10,7 +10,7 @@ from typing import Any, Literal
 from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.tool_confirmation import call_to_confirm
-from sessions_app.codec import json_object
+from sessions_app.base.codec import json_object
 from sessions_app.models import Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sessions_app.codec import json_object
+from sessions_app.base.codec import json_object
 from sessions_app.history.event_marks import ANSWER
 from sessions_app.models import Invocation, Session, SessionAct
 from sessions_app.models.actor_columns import ActorColumns

@@ -8,7 +8,7 @@ from typing import Any
 from django.urls import reverse
 
 from sessions_app.admin.session_page.event_actors import invocation_of
-from sessions_app.codec import json_object
+from sessions_app.base.codec import json_object
 from sessions_app.models import CallError, Invocation, Session
 
 Causes = dict[int, dict[str, str]]

@@ -25,12 +25,12 @@ from sessions_app.admin.session_page.calls import (
 )
 from sessions_app.admin.session_page.event_actors import load_event_actors
 from sessions_app.admin.session_page.event_causes import load_causes
-from sessions_app.codec import json_object
+from sessions_app.base.codec import json_object
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.masking import mask_json
 from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_call
+from sessions_app.secrets.masking import mask_json
 
 RESULT_CHARACTERS = 640
 SeqsByCallId = dict[str, list[int]]

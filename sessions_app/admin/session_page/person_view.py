@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from sessions_app.admin.session_page.calls import CallResponse, answers_in, call_ids
 from sessions_app.admin.session_page.event_links import find_later_answers
 from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_or_none
-from sessions_app.codec import event_to_show
+from sessions_app.base.codec import event_to_show
+from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, entry_of
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.masking import mask_keys
 from sessions_app.models import Event, Session
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import Reader, SessionView
-from sessions_app.transcripts.entries import Entry, EntryContext, entry_of
+from sessions_app.secrets.masking import mask_keys
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)

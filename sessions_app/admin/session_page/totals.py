@@ -8,7 +8,7 @@ from typing import Self
 from django.db.models import Count, Max, Min, Sum
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app import client_ids
+from sessions_app.base import client_ids
 from sessions_app.models import Invocation
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import elapsed_time

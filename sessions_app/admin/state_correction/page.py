@@ -30,10 +30,10 @@ from sessions_app.admin.state_correction.stored_values import (
     read_values,
 )
 from sessions_app.admin.unmasking import unmask_if_granted
-from sessions_app.db import threads
 from sessions_app.invocations.correct_state import correct_state
-from sessions_app.masking import mask
 from sessions_app.models import AccessKind, ActionKind, Event, Session
+from sessions_app.process import threads
+from sessions_app.secrets.masking import mask
 
 MAX_CORRECTED = 100
 """Most keys that one event corrects."""

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from sessions_app.masking import LOOK_AHEAD, beginning_of, mask_member
+from sessions_app.secrets.masking import LOOK_AHEAD, beginning_of, mask_member
 
 MAX_KEYS = 400
 MAX_VALUE_LENGTH = 100_000

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from sessions_app.admin.links import session_url, step_url
 from sessions_app.admin.trace.axis import Axis
 from sessions_app.admin.trace.step import StepView, load_child_step, load_step, number_in
-from sessions_app.codec import storable
+from sessions_app.base.codec import storable
 from sessions_app.conf import Conf, conf
 from sessions_app.history.costs import Usage
 from sessions_app.history.traces.entries import (

@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 
 from runtime.engine.request_record import RebuiltRequest
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request, texts_of
-from sessions_app.masking import LOOK_AHEAD, mask
 from sessions_app.models import Event, Session
 from sessions_app.rendering.audit_values import TRUNCATE_AT, format_beginning, format_json, truncate
 from sessions_app.rendering.compared_lines import changes_block
+from sessions_app.secrets.masking import LOOK_AHEAD, mask
 
 BOUNDS = Bounds(events=300, bytes=300_000)
 """Part of the log that the page reads for the contents of a request; the download has all contents."""

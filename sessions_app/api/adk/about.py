@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from ninja import Router
 
 from runtime.agents import BaseAgent
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.adk.schemas import AgentNode, AgentTree, AppDetails, AppList, Telemetry, Version
 from sessions_app.models import Scope
-from sessions_app.programs.callers import caller_of
 
 ADK_VERSION = "2.13.0"
 """Version of google-adk with whose server this API agrees."""
@@ -22,7 +22,7 @@ router = Router(tags=["about"], by_alias=True)
 async def list_apps(request: HttpRequest, detailed: bool = False) -> list[str] | AppList:
     """List the names of the apps; with `detailed` also their root agents and descriptions."""
     caller_of(request).require(Scope.READ)
-    apps = sorted(agent_registry.apps().items())
+    apps = sorted(registry.apps().items())
     if not detailed:
         return [name for name, _ in apps]
     roots = [(name, app.root_agent) for name, app in apps]
@@ -38,7 +38,7 @@ async def list_apps(request: HttpRequest, detailed: bool = False) -> list[str] |
 async def build_graph(request: HttpRequest, app_name: str) -> AgentTree:
     """Return the agents of an app by name, without their instructions and tools."""
     caller_of(request).require(Scope.READ)
-    app = agent_registry.get_app(app_name)
+    app = registry.get_app(app_name)
     return AgentTree(name=app_name, root_agent=_node_of(app.root_agent))
 
 

@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from sessions_app.api.site_encoder import COMMENT
-from sessions_app.db.event_log import SessionStatus
+from sessions_app.base.statuses import InvocationStatus
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body
 from sessions_app.live.frames import InvocationFrame, Notice
 from sessions_app.live.streamed_text import RenderedBlocks, StreamKey, TextChunk
-from sessions_app.services.session_service import CommittedEvent
-from sessions_app.statuses import InvocationStatus
+from sessions_app.store.session_service import CommittedEvent
+from sessions_app.store.sql.event_log import SessionStatus
 
 REASONS = {
     "signed_out": "The sign-in or the key has ended. The run goes on.",

@@ -12,10 +12,10 @@ from ninja.errors import ValidationError
 
 from sessions_app.api.adk.names import person_of
 from sessions_app.api.adk.schemas import ArtifactVersion
-from sessions_app.db.threads import fetch_rows
 from sessions_app.models import Artifact, Scope
-from sessions_app.services.artifact_service import DjangoArtifactService, artifact_versions, load_part
-from sessions_app.thread_pools import download_threads
+from sessions_app.process.thread_pools import download_threads
+from sessions_app.process.threads import fetch_rows
+from sessions_app.store.artifact_service import DjangoArtifactService, artifact_versions, load_part
 
 
 class ArtifactNameConverter(StringConverter):

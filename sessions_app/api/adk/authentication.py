@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.http import HttpRequest
 
-from sessions_app.programs.authentication import KeyAuth, SignInAuth
+from sessions_app.api.access.authentication import KeyAuth, SignInAuth
 
 
 class TokenAuth(SignInAuth):

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from ninja import Router
 
 from runtime.evaluation.metric import MetricResult
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.adk.evaluation_schemas import (
     CaseResult,
     InvocationResult,
@@ -16,13 +17,12 @@ from sessions_app.api.adk.evaluation_schemas import (
     SetResult,
     Verdict,
 )
-from sessions_app.client_address import client_address
-from sessions_app.db.threads import in_thread
+from sessions_app.base.client_address import client_address
 from sessions_app.errors import InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.evaluation.comparison import LARGE_COLUMNS
 from sessions_app.evaluation.staff_reader import StaffReader, cases_within
 from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
-from sessions_app.programs.callers import caller_of
+from sessions_app.process.threads import in_thread
 
 MAX_RESULTS = 50
 VERDICTS = {CaseStatus.PASSED: Verdict.PASSED, CaseStatus.FAILED: Verdict.FAILED}

@@ -10,8 +10,8 @@ from ninja import Router
 from sessions_app.api.adk.names import person_of, session_of
 from sessions_app.api.adk.schemas import Memories, RememberedSession
 from sessions_app.models import Scope
-from sessions_app.services.memory_service import DjangoMemoryService
-from sessions_app.services.session_service import DjangoSessionService
+from sessions_app.store.memory_service import DjangoMemoryService
+from sessions_app.store.session_service import DjangoSessionService
 
 MEMORY = "/apps/{app_name}/users/{user_id}/memory"
 router = Router(tags=["memory"])

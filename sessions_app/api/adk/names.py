@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 
+from sessions_app.api.access.callers import caller_of
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Scope, Session
-from sessions_app.ownership import own_session_by_key
-from sessions_app.programs.callers import caller_of
+from sessions_app.sessions.ownership import own_session_by_key
 
 
 @contextmanager

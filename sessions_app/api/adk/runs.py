@@ -13,22 +13,23 @@ from pydantic import ValidationError
 
 from runtime import types
 from runtime.errors import AdkError
-from sessions_app import client_ids, use_cases
+from sessions_app import use_cases
+from sessions_app.api.access.callers import Caller
+from sessions_app.api.access.connections import Stream
 from sessions_app.api.adk.adk_encoder import AdkEncoder, AdkListEncoder, error_frame
 from sessions_app.api.adk.names import fields_named
 from sessions_app.api.adk.run_request import RunRequest
+from sessions_app.api.run_stream import RunStream
 from sessions_app.api.stream_server import ApiStream, StreamRequest, respond_with_list
-from sessions_app.codec import storable
-from sessions_app.db.threads import in_thread
+from sessions_app.base import client_ids
+from sessions_app.base.codec import storable
+from sessions_app.base.statuses import InvocationStatus
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
 from sessions_app.history.invocation_events import log_position_before
 from sessions_app.models import Invocation, Scope
-from sessions_app.ownership import OwnSession, find_own_session
-from sessions_app.programs.callers import Caller
-from sessions_app.programs.connections import Stream
-from sessions_app.programs.run_stream import RunStream
-from sessions_app.services.uploads import FileName
-from sessions_app.statuses import InvocationStatus
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.ownership import OwnSession, find_own_session
+from sessions_app.store.uploads import FileName
 from sessions_app.use_cases import upload_bytes
 
 FIELDS = {

@@ -8,11 +8,11 @@ from typing import Any
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Body, Router
 
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.adk.names import fields_named, person_of, session_of
 from sessions_app.api.adk.schemas import NewSession, SessionJson, StateChange
+from sessions_app.data_protection.transcripts.session_json import stream_session, stream_sessions
 from sessions_app.models import Scope
-from sessions_app.programs.callers import caller_of
-from sessions_app.transcripts.session_json import stream_session, stream_sessions
 from sessions_app.use_cases import change_client_state, create_client_session, delete_client_session
 
 SESSIONS = "/apps/{app_name}/users/{user_id}/sessions"

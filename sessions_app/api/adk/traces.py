@@ -7,12 +7,12 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router
 
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.adk.names import session_of
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
+from sessions_app.history.telemetry.span_json import spans_of_session
 from sessions_app.models import Scope
-from sessions_app.programs.callers import caller_of
-from sessions_app.telemetry.span_json import spans_of_session
+from sessions_app.process.threads import in_thread
 
 router = Router(tags=["debug"])
 

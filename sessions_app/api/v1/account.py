@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest
 from ninja import Router, Schema
 
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
+from sessions_app.api.access.callers import caller_of
 from sessions_app.models import Scope
-from sessions_app.programs.callers import caller_of
 
 router = Router(tags=["account"])
 
@@ -52,5 +52,5 @@ async def apps(request: HttpRequest) -> list[AppSummary]:
     caller_of(request).require(Scope.READ)
     return [
         AppSummary(name=name, description=app.root_agent.description or "")
-        for name, app in agent_registry.apps().items()
+        for name, app in registry.apps().items()
     ]

@@ -8,8 +8,8 @@ from ninja import Schema
 from pydantic import Field, model_validator
 
 from runtime.events.calls import REQUEST_CONFIRMATION
-from sessions_app.codec import MAX_INTEGER
-from sessions_app.invocations.form_answers import ApprovalForm, FormAnswer, OptionForm
+from sessions_app.base.codec import MAX_INTEGER
+from sessions_app.invocations.answers.form_answers import ApprovalForm, FormAnswer, OptionForm
 from sessions_app.rendering.questions import CHOICE_TOOL
 
 

@@ -12,13 +12,13 @@ from pydantic import Field
 
 from runtime.events.answer_rules import PERSON
 from sessions_app import use_cases
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, read_page
 from sessions_app.api.reachable import LARGE_OF_SESSION, reach, reachable_approval
 from sessions_app.api.v1.answers import CallAnswer
 from sessions_app.api.v1.jobs import Question
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import AnswerRequest, RequestKind, Scope
-from sessions_app.programs.callers import caller_of
 
 router = Router(tags=["approvals"])
 

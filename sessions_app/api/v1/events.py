@@ -12,14 +12,14 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field, ValidationInfo, field_validator
 
 from sessions_app import use_cases
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.event_pages import stream_page
 from sessions_app.api.pages import Number
 from sessions_app.api.reachable import reachable_session
-from sessions_app.db.threads import in_thread
 from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.models import Scope
 from sessions_app.models.feedback import MAX_COMMENT_LENGTH
-from sessions_app.programs.callers import caller_of
+from sessions_app.process.threads import in_thread
 
 MAX_EVENTS = 1000
 router = Router(tags=["events"])

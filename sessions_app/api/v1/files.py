@@ -14,13 +14,13 @@ from ninja.files import UploadedFile
 from pydantic import Field
 
 from sessions_app import use_cases
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
-from sessions_app.codec import MAX_INTEGER, is_storable
+from sessions_app.asgi.artifact_files import artifact_response, find_artifact
+from sessions_app.base.codec import MAX_INTEGER, is_storable
 from sessions_app.models import Artifact, Scope
-from sessions_app.programs.callers import caller_of
-from sessions_app.serving.artifact_files import artifact_response, find_artifact
 
 router = Router(tags=["files"])
 Version = Annotated[int | None, Query(ge=0, le=MAX_INTEGER)]

@@ -12,11 +12,11 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from sessions_app import use_cases
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.pages import NEWEST_JOB_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_job, reachable_session
-from sessions_app.codec import MAX_INTEGER
+from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.models import JobStatus, Scope, ToolJob
-from sessions_app.programs.callers import caller_of
 
 router = Router(tags=["jobs"])
 

@@ -10,16 +10,16 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Schema, Status
 from pydantic import AwareDatetime, Field
 
-from sessions_app import actors
+from sessions_app.api.access.callers import Caller, caller_of
 from sessions_app.api.idempotency import id_of_key
-from sessions_app.codec import MAX_INTEGER
-from sessions_app.db.threads import in_thread
+from sessions_app.base import actors
+from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.errors import NotFoundError
-from sessions_app.keys import KeyProperties, make_key, revoke_key
 from sessions_app.live.account_changes import publish_account_change
 from sessions_app.models import ApiKey, Scope
 from sessions_app.models.api_key import NAME_LENGTH
-from sessions_app.programs.callers import Caller, caller_of
+from sessions_app.process.threads import in_thread
+from sessions_app.use_cases.keys import KeyProperties, make_key, revoke_key
 
 router = Router(tags=["keys"])
 MAX_LISTED_KEYS = 200

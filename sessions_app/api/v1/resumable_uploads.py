@@ -17,16 +17,16 @@ from django.utils.http import http_date
 from ninja import Header, Router, Schema, Status
 from ninja.errors import HttpError
 
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.reachable import reachable_session, reachable_upload
 from sessions_app.api.v1.files import StoredFile
+from sessions_app.asgi.problem_details import problem
 from sessions_app.conf import conf
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import ResumableUpload, Scope
-from sessions_app.programs.callers import caller_of
-from sessions_app.services import resumable_uploads
-from sessions_app.serving.problem_details import problem
+from sessions_app.process.threads import in_thread
+from sessions_app.store import resumable_uploads
 
 CHUNK_TYPE = "application/offset+octet-stream"
 CHUNK = {"requestBody": {"content": {CHUNK_TYPE: {"schema": {"type": "string", "format": "binary"}}}}}

@@ -8,12 +8,12 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from sessions_app import use_cases
+from sessions_app.api.access.callers import Caller, caller_of
 from sessions_app.api.idempotency import id_of_key, key_of
 from sessions_app.api.reachable import reachable_run
 from sessions_app.api.v1.answers import CallAnswer
 from sessions_app.api.v1.runs import ClientId, NewRun, Run
 from sessions_app.models import Scope
-from sessions_app.programs.callers import Caller, caller_of
 
 router = Router(tags=["runs"])
 

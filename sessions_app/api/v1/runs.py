@@ -12,12 +12,12 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field, StringConstraints
 
 from sessions_app import use_cases
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.idempotency import key_of
 from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_run, reachable_session
-from sessions_app.codec import MAX_INTEGER
+from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.models import Invocation, InvocationStatus, Scope
-from sessions_app.programs.callers import caller_of
 
 router = Router(tags=["runs"])
 ClientId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]*$")]

@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 
 from sessions_app import use_cases
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.pages import NEWEST_FIRST, Number, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_schedule, reachable_session
 from sessions_app.models import ScheduledTask, Scope
-from sessions_app.programs.callers import caller_of
 
 router = Router(tags=["schedules"])
 

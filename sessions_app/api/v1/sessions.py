@@ -18,22 +18,22 @@ from ninja.errors import HttpError
 from pydantic import Field
 
 from sessions_app import use_cases
+from sessions_app.api.access.callers import caller_of
 from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import BY_LAST_USE, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
-from sessions_app.codec import MAX_ID
-from sessions_app.db.threads import in_thread
+from sessions_app.base.codec import MAX_ID
+from sessions_app.data_protection.transcripts.session_json import state_of_person
+from sessions_app.data_protection.transcripts.stream import stream_json, stream_markdown
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Scope, Session
 from sessions_app.models.session import TITLE_LENGTH
-from sessions_app.programs.callers import caller_of
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.session_list import changes
-from sessions_app.session_list.listing import with_activity
-from sessions_app.session_list.search import MAX_QUERY_LENGTH, search_sessions
-from sessions_app.transcripts.session_json import state_of_person
-from sessions_app.transcripts.stream import stream_json, stream_markdown
+from sessions_app.sessions.list import changes
+from sessions_app.sessions.list.listing import with_activity
+from sessions_app.sessions.list.search import MAX_QUERY_LENGTH, search_sessions
 
 router = Router(tags=["sessions"])
 

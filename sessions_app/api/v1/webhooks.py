@@ -11,14 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from sessions_app import actors, celery_dispatch
+from sessions_app.api.access.callers import Caller, caller_of
 from sessions_app.api.idempotency import id_of_key
-from sessions_app.codec import MAX_ID
-from sessions_app.db.threads import in_thread
+from sessions_app.base import actors
+from sessions_app.base.codec import MAX_ID
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Scope, Webhook, WebhookDelivery, WebhookEvent
 from sessions_app.models.webhook import URL_LENGTH
-from sessions_app.programs.callers import Caller, caller_of
+from sessions_app.process import celery_dispatch
+from sessions_app.process.threads import in_thread
 from sessions_app.webhooks.changes import delete_webhook, make_webhook, own_webhook, stage_test
 
 router = Router(tags=["webhooks"])

@@ -1,0 +1,1 @@
+"""Traces: the spans of an invocation, computed from its stored events."""

@@ -11,10 +11,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from runtime.agents.tree import tools_of
 from runtime.apps.app import App
-from sessions_app.agent_registry import discover
+from sessions_app.agent_apps.checks.agents import problems_of
+from sessions_app.agent_apps.registry import discover
 from sessions_app.management.agent_explanation import explain
 from sessions_app.management.agent_listing import agent_title, agents_of, tool_name
-from sessions_app.system_checks.agents import problems_of
 
 
 class Command(BaseCommand):

@@ -15,7 +15,7 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase
 from sessions_app.errors import NotFoundError
 from sessions_app.management.subject import add_subject_arguments, user_pk_of
 from sessions_app.models import LegalHold, Session, Tombstone
-from sessions_app.services.erasing import refuse_if_held
+from sessions_app.store.erasing import refuse_if_held
 
 
 class Command(BaseCommand):

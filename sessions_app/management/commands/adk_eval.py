@@ -14,7 +14,7 @@ from runtime.errors import AdkError
 from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import config_beside, load_eval_config, load_eval_set
-from sessions_app.agent_registry import get_app
+from sessions_app.agent_apps.registry import get_app
 from sessions_app.evaluation.comparison import LARGE_COLUMNS, CaseReport, reports_of
 from sessions_app.evaluation.end import cancel_evaluation, wait_for_end
 from sessions_app.evaluation.sources import config_of, marked_set, set_path

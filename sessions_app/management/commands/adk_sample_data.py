@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
-from sessions_app.figures.batches import look_at_all_again
+from sessions_app.history.figures.batches import look_at_all_again
 
 EVENTS_PER_SESSION = 10
 SESSIONS_PER_BATCH = 5_000

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from runtime.apps.app import App
-from sessions_app.agent_registry import discover
+from sessions_app.agent_apps.registry import discover
 
 TEMPLATES = Path(__file__).parent.parent / "agent_template"
 NEXT = """\

@@ -7,12 +7,12 @@ from contextlib import suppress
 from uuid import UUID, uuid4
 
 from sessions_app import use_cases
-from sessions_app.db.event_log import SessionStatus
 from sessions_app.errors import NotFoundError
 from sessions_app.management.terminal.display import is_end
 from sessions_app.management.terminal.session_news import News, SessionNews
 from sessions_app.models import Session
-from sessions_app.ownership import User, own_session
+from sessions_app.sessions.ownership import User, own_session
+from sessions_app.store.sql.event_log import SessionStatus
 
 
 class Conversation:

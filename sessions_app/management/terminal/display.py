@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from runtime.events.event import Event
+from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, entry_of
 from sessions_app.live.frames import JobFrame
 from sessions_app.live.streamed_text import TextChunk, utf16_length
 from sessions_app.management.terminal.screen import Screen
 from sessions_app.management.terminal.session_news import NewEvent, News
-from sessions_app.ownership import User
 from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.transcripts.entries import Entry, EntryContext, Piece, entry_of
+from sessions_app.sessions.ownership import User
 
 COLOURS = {"note": "cyan", "file": "cyan", "error": "red"}
 

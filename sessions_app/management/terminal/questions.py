@@ -10,15 +10,15 @@ from uuid import UUID
 
 from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
 from sessions_app import use_cases
-from sessions_app.db.threads import fetch_rows
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.form_answers import ApprovalForm, FormAnswer, OptionForm
+from sessions_app.invocations.answers.form_answers import ApprovalForm, FormAnswer, OptionForm
 from sessions_app.models import JobStatus, Session, ToolJob
-from sessions_app.ownership import User
+from sessions_app.process.threads import fetch_rows
 from sessions_app.rendering.blocks import ConfirmationRequestBlock, blocks_of
 from sessions_app.rendering.outline import as_words
 from sessions_app.rendering.questions import CHOICE_TOOL, ChoiceBlock, CredentialRequestBlock, Field
 from sessions_app.rendering.session_view import SessionView
+from sessions_app.sessions.ownership import User
 
 Ask = Callable[[str], Awaitable[str]]
 """Asks the person for a line."""

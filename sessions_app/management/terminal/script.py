@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from runtime.events.event import Event
-from sessions_app.db.threads import in_thread
 from sessions_app.management.terminal.conversation import Conversation
 from sessions_app.management.terminal.session_news import NewEvent
 from sessions_app.models import InvocationStatus, JobStatus
+from sessions_app.process.threads import in_thread
 
 
 @dataclass(frozen=True)

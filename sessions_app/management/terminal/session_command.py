@@ -15,11 +15,11 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from runtime.errors import AdkError
-from sessions_app.agent_registry import get_app
+from sessions_app.agent_apps.registry import get_app
 from sessions_app.management.subject import person_at_terminal
 from sessions_app.management.terminal.conversation import Conversation
 from sessions_app.models import Session
-from sessions_app.ownership import User
+from sessions_app.sessions.ownership import User
 from sessions_app.shutdown import shut_down
 
 INTERRUPTED = 130

@@ -9,15 +9,15 @@ from typing import ClassVar
 from uuid import UUID
 
 from runtime.events.event import Event
-from sessions_app.codec import event_to_show
-from sessions_app.db import event_log
-from sessions_app.db.event_log import SessionStatus
+from sessions_app.base.codec import event_to_show
 from sessions_app.errors import NotFoundError
 from sessions_app.live.frames import Notice
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
-from sessions_app.ownership import User
-from sessions_app.services.session_service import CommittedEvent
+from sessions_app.sessions.ownership import User
+from sessions_app.store.session_service import CommittedEvent
+from sessions_app.store.sql import event_log
+from sessions_app.store.sql.event_log import SessionStatus
 
 ROWS_AT_ONCE = 100
 DELETED = "The conversation was deleted."

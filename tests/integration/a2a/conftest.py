@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from adk_site.asgi import application
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from tests.a2a_server import free_socket, served
 from tests.fakes import ScriptedModel
 from tests.integration.api.conftest import make_key
@@ -45,7 +45,7 @@ async def site(
     root = LlmAgent(name=APP, description="Helps people.", model=model, tools=tools)
     other = LlmAgent(name="private", model=ScriptedModel())
     apps = {APP: App(name=APP, root_agent=root), "private": App(name="private", root_agent=other)}
-    monkeypatch.setattr(agent_registry, "apps", lambda: apps)
+    monkeypatch.setattr(registry, "apps", lambda: apps)
     configure(a2a_apps=[APP])
     listening, url = free_socket()
     async with served(application, listening):

@@ -9,10 +9,10 @@ import pytest
 from a2a.client import Client
 from a2a.types import CancelTaskRequest, GetTaskRequest, ListTasksRequest, Task
 
-from sessions_app.db.threads import in_thread
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool, progress
 from sessions_app.models import Invocation, ToolJob
+from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel, call
 from tests.integration.a2a.talk import message, question_of, say, state_of, text_of
 from tests.integration.job_helpers import run_task

@@ -11,7 +11,8 @@ from django.test import AsyncClient
 from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.apps import App
 from runtime.events.calls import REMOTE_INPUT
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Event, Invocation, Session
@@ -33,7 +34,7 @@ async def asks(turn: Turn) -> None:
 async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Session, None]:
     async with remote_agent(asks) as remote:
         app = App(name="painter", root_agent=RemoteA2aAgent("painter", remote.card))
-        monkeypatch.setattr(agent_registry, "apps", lambda: {"painter": app})
+        monkeypatch.setattr(registry, "apps", lambda: {"painter": app})
         yield await Session.objects.acreate(app_name="painter", user=person, key="s-1")
 
 

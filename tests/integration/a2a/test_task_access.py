@@ -32,8 +32,8 @@ from django.utils import timezone
 from runtime.agents import LlmAgent
 from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
-from sessions_app import agent_registry
-from sessions_app.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE
+from sessions_app.agent_apps import registry
+from sessions_app.api.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.models import ApiKey, Invocation, Session
@@ -150,7 +150,7 @@ async def test_the_sign_in_of_a_browser_is_no_key(person: User, site: str, brows
 @pytest.fixture
 def waiting(site: str) -> Waits:
     """The model of the app, which waits in the middle of its answer."""
-    root = agent_registry.apps()["desk"].root_agent
+    root = registry.apps()["desk"].root_agent
     assert isinstance(root, LlmAgent)
     root.model = Waits(model="waits", begun=asyncio.Event(), released=asyncio.Event())
     return root.model

@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app import keys
 from sessions_app.models import AccountAct, ApiKey, Remit, StaffAct
+from sessions_app.use_cases import keys
 from tests.integration.admin.audit_rows import sign_in
 
 pytestmark = pytest.mark.usefixtures("background_end")

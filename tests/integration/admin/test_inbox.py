@@ -20,16 +20,18 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool, LongRunningFunctionTool, get_user_choice
-from sessions_app import actors, agent_registry, use_cases
-from sessions_app.codec import event_to_show
-from sessions_app.db import threads
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.base import actors
+from sessions_app.base.codec import event_to_show
 from sessions_app.errors import ConflictError
-from sessions_app.invocations.answering import find_waiting_call, queue_answer
+from sessions_app.invocations.answers.answering import find_waiting_call, queue_answer
+from sessions_app.invocations.answers.staff_answers import answer_request
 from sessions_app.invocations.rewind import rewind_before
-from sessions_app.invocations.staff_answers import answer_request
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, SessionAct, StaffAct, ToolJob
+from sessions_app.process import threads
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
@@ -85,7 +87,7 @@ def model(
         look_up_lamp,
     ]
     app = App(name="desk", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"desk": app})
     return scripted
 
 

@@ -11,9 +11,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from runtime.events import Event as AdkEvent
-from sessions_app.db import threads
 from sessions_app.models import Event, Session
-from sessions_app.services import DjangoSessionService
+from sessions_app.process import threads
+from sessions_app.store import DjangoSessionService
 from tests.fakes import text_content
 from tests.integration.admin.audit_rows import page_of, read, sign_in
 from tests.integration.tampering import tamper

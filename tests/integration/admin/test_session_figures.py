@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from sessions_app.admin import keyset_list, session_export
-from sessions_app.figures.batches import count_figures
+from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import Invocation, Session, SessionFigures
 from tests.integration.admin.audit_rows import append_event, list_url, read
 from tests.integration.admin.test_large_lists import statements_of

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import (
@@ -223,7 +223,7 @@ def test_a_call_of_the_view_of_the_person_is_done_when_a_later_page_has_its_answ
     app = App(
         name="help_desk", root_agent=LlmAgent(name="agent", model=ScriptedModel(), tools=[look_up_order])
     )
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"help_desk": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"help_desk": app})
     monkeypatch.setattr("sessions_app.admin.session_page.page.EVENTS_PER_PAGE", 2)
     append_event(session, {"text": "Where is it?"}, author="user")
     append_event(session, call("c-1", "look_up_order", order=1001), invocationId="e-1")

@@ -12,14 +12,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from sessions_app import actors
-from sessions_app.actors import Act, ActionKind
-from sessions_app.db import threads
+from sessions_app.base import actors
+from sessions_app.base.actors import Act, ActionKind
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.retry import queue_again
 from sessions_app.jobs import response as job_response
 from sessions_app.jobs.cancel import cancel_job, cancellation_error
 from sessions_app.models import Invocation, LegalHold, ScheduledTask, Session, SessionAct, StaffAct, ToolJob
+from sessions_app.process import threads
 from sessions_app.scheduling.cancel import cancel_task
 from tests.integration.admin.audit_rows import HOSTILE, make_job, make_scheduled_task, read
 from tests.integration.job_helpers import run_queue

@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
-from sessions_app.db import threads
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.models import (
     AppState,
@@ -25,6 +25,7 @@ from sessions_app.models import (
     StaffAct,
     UserState,
 )
+from sessions_app.process import threads
 from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import HOSTILE, told
 from tests.integration.job_helpers import talk
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def model(monkeypatch: pytest.MonkeyPatch, background_end: None) -> ScriptedModel:
     scripted = ScriptedModel(turns=["Hello."])
     agent = LlmAgent(name="clerk", model=scripted, instruction="Total {total?}, name {user:name?}.")
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
     return scripted
 
 

@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.api.site_api import site_api
 from sessions_app.api.streaming_api import StreamingApi
@@ -185,7 +185,7 @@ async def status_of_stream(method: str, path: str, client: AsyncClient, body: by
 @pytest.fixture
 def served(loop_end: None, monkeypatch: pytest.MonkeyPatch) -> None:
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
 
 
 async def signed_in(user: User) -> AsyncClient:

@@ -17,7 +17,8 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import LongRunningFunctionTool, ToolContext
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import StreamKey
@@ -63,7 +64,7 @@ def app(monkeypatch: pytest.MonkeyPatch, gate: asyncio.Event) -> None:
 
     tools = [wait, save, LongRunningFunctionTool(ask, answered_by="person")]
     agent = LlmAgent(name="echo", model=ScriptedModel(rule=answer), tools=tools)
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from django.db.backends.utils import CursorWrapper
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.db.threads import in_thread
+from sessions_app.api.access.callers import Caller
+from sessions_app.api.access.known_keys import key_in_force
 from sessions_app.errors import NotFoundError
 from sessions_app.models import ApiKey, Session, Webhook
-from sessions_app.programs.callers import Caller
-from sessions_app.programs.known_keys import key_in_force
+from sessions_app.process.threads import in_thread
 from tests.integration.api.conftest import make_key, with_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -212,7 +212,7 @@ def test_a_failure_has_a_reference_and_no_text_of_the_exception(
     def fail() -> None:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr("sessions_app.agent_registry.apps", fail)
+    monkeypatch.setattr("sessions_app.agent_apps.registry.apps", fail)
     response = with_key(make_key(person)).get("/api/v1/apps")
     assert response.status_code == 500
     problem = response.json()

@@ -26,12 +26,12 @@ from schemathesis.specs.openapi.checks import (
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.api.site_api import site_api
 from sessions_app.api.streaming_api import StreamingApi
 from sessions_app.api.v1.resumable_uploads import CHUNK_TYPE
-from sessions_app.db import threads
+from sessions_app.process import threads
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, make_things
 from tests.integration.api.conftest import Program, body_of, make_key
@@ -68,7 +68,7 @@ def program(person: User, background_end: None, monkeypatch: pytest.MonkeyPatch,
         frames_per_person=0, frames_per_address=0, new_sessions_per_person=0, new_sessions_per_address=0
     )
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel(rule=lambda request: "ok")))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
     return Program(make_key(person))
 
 

@@ -9,9 +9,9 @@ from django.test import AsyncClient
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.models import Session
-from sessions_app.services import DjangoArtifactService
+from sessions_app.store import DjangoArtifactService
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP
 from tests.integration.api.conftest import Program
@@ -23,7 +23,7 @@ ADK = f"/adk/apps/{APP}/users/ada/sessions"
 @pytest.fixture(autouse=True)
 def app(monkeypatch: pytest.MonkeyPatch) -> None:
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
 
 
 @pytest.fixture

@@ -19,13 +19,14 @@ from django.db.models.functions import Now
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.api.site_api import site_api
-from sessions_app.credential_encryption import decrypt_text
 from sessions_app.models import ApiKey, Artifact, IdempotentRequest, Session, Webhook
-from sessions_app.services.erasing import delete_session_row
-from sessions_app.services.idempotent_requests import delete_old_requests
-from sessions_app.services.uploads import store_upload
+from sessions_app.secrets.credential_encryption import decrypt_text
+from sessions_app.store.erasing import delete_session_row
+from sessions_app.store.idempotent_requests import delete_old_requests
+from sessions_app.store.uploads import store_upload
 from tests.fakes import ScriptedModel
 from tests.integration.api.conftest import Program, make_key
 from tests.integration.locks import blocked, held
@@ -36,7 +37,7 @@ SESSIONS = "/api/v1/sessions"
 @pytest.fixture(autouse=True)
 def app(monkeypatch: pytest.MonkeyPatch) -> None:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
 
 
 async def create(program: Program, key: str, **fields: Any) -> Any:

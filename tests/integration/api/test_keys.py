@@ -15,13 +15,14 @@ from django.contrib.auth.models import Group, User
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
-from sessions_app import actors, keys
-from sessions_app.actors import ActorKind
-from sessions_app.db.threads import in_thread
+from sessions_app.base import actors
+from sessions_app.base.actors import ActorKind
 from sessions_app.errors import PermissionDeniedError
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
 from sessions_app.models import AccountAct, ApiKey, Scope
+from sessions_app.process.threads import in_thread
+from sessions_app.use_cases import keys
 from tests.integration.api.conftest import make_key, with_key
 from tests.integration.locks import blocked, held
 

@@ -14,9 +14,9 @@ from django.test import Client
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
-from sessions_app.db.threads import in_thread
+from sessions_app.agent_apps import registry
 from sessions_app.models import Session, ToolJob
+from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, make_things
 from tests.integration.api.api_stream import open_stream
@@ -45,7 +45,7 @@ REFUSALS = {
 @pytest.fixture(autouse=True)
 def app(monkeypatch: pytest.MonkeyPatch) -> None:
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
 
 
 @pytest.mark.parametrize("request_line", REFUSALS)

@@ -22,9 +22,9 @@ from sessions_app.api.v1.resumable_uploads import CHUNK_TYPE
 from sessions_app.data_protection.leftovers import delete_orphaned_files
 from sessions_app.errors import ConflictError
 from sessions_app.models import Artifact, ResumableUpload, Session
-from sessions_app.services import resumable_uploads
-from sessions_app.services.erasing import delete_session_row
-from sessions_app.services.resumable_uploads import delete_expired_uploads
+from sessions_app.store import resumable_uploads
+from sessions_app.store.erasing import delete_session_row
+from sessions_app.store.resumable_uploads import delete_expired_uploads
 from tests.integration.access import make_session
 from tests.integration.api.conftest import make_key
 from tests.integration.pages.page_helpers import body_of

@@ -18,13 +18,14 @@ from django.utils import timezone
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
+from sessions_app.api import run_stream
 from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import ApiKey, Event, Invocation, InvocationStatus, Session
-from sessions_app.programs import run_stream
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.api_stream import ApiStream, Frame, bearer, cookies, open_stream
 from tests.integration.api.conftest import make_key
@@ -54,7 +55,7 @@ def app(monkeypatch: pytest.MonkeyPatch, gate: asyncio.Event) -> None:
         return call("wait") if last.text == "wait" else "one two three"
 
     agent = LlmAgent(name="echo", model=ScriptedModel(rule=answer), tools=[wait])
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.invocations.state_delta import MAX_STATE_CHARACTERS
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, UserState
-from sessions_app.services import DjangoSessionService
+from sessions_app.store import DjangoSessionService
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.api_stream import open_stream
 from tests.integration.api.conftest import Program, body_of

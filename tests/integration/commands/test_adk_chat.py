@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.models import Event, InvocationStatus, Session, ToolJob
 from tests.integration.commands.forked_command import ForkServer
 from tests.integration.commands.terminal import ESCAPES, Terminal, site_environment
@@ -116,7 +116,7 @@ def test_a_command_that_gets_sigterm_hands_its_answer_over(chat: Chat, person: U
 def test_the_news_of_a_job_come_while_the_person_types(
     clerk: Path, chat: Chat, person: User, background_end: None
 ) -> None:
-    agent_registry.apps()  # registers the task of the job
+    registry.apps()  # registers the task of the job
     with chat() as terminal:
         terminal.expect("you>")
         terminal.type("bake\r")

@@ -12,9 +12,9 @@ from django.test import Client
 
 from runtime.events import Event as AdkEvent
 from runtime.events import EventActions
-from sessions_app.db.threads import in_thread
 from sessions_app.models import Feedback, Invocation, Session
-from sessions_app.services import DjangoCredentialService, DjangoMemoryService, DjangoSessionService
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoCredentialService, DjangoMemoryService, DjangoSessionService
 from tests.contracts.credential_service import config, context_of
 from tests.fakes import text_content
 from tests.integration.admin.audit_rows import make_artifact, make_job, make_scheduled_task

@@ -16,10 +16,10 @@ from django.utils import timezone
 from sessions_app import use_cases
 from sessions_app.data_protection import erase
 from sessions_app.data_protection.stop_work import stop_work
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Invocation, Session, Tombstone
-from sessions_app.session_list.changes import RESTORE
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.list.changes import RESTORE
 from sessions_app.tasks import sweep
 from tests.integration.locks import blocked, held
 

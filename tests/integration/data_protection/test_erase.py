@@ -19,10 +19,10 @@ from django.db.models.functions import Now
 from runtime.errors import SessionNotFoundError
 from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
 from sessions_app.data_protection.stop_work import stop_work
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import NotFoundError, StaleLeaseError
 from sessions_app.models import Event, Invocation, Session, Tombstone, ToolJob, UserState
-from sessions_app.services import DjangoSessionService
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoSessionService
 from tests.integration import session_helpers
 from tests.integration.data_protection.people import files_with, found_in_database, person_with_rows
 from tests.integration.locks import blocked, held

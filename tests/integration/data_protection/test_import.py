@@ -19,12 +19,12 @@ from runtime.events import EventActions
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
 from sessions_app.data_protection.import_session import import_session
-from sessions_app.db.threads import in_thread
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.history.integrity import flaw_in
 from sessions_app.models import Artifact, Event, Session, SessionAct, UserState
 from sessions_app.models.session import TitleSource
-from sessions_app.services import DjangoSessionService
+from sessions_app.process.threads import in_thread
+from sessions_app.store import DjangoSessionService
 from tests.fakes import text_content
 from tests.integration.admin.audit_rows import make_artifact
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
 from sessions_app.errors import LegalHoldError
 from sessions_app.models import LegalHold, Session, StaffAct, Tombstone
-from sessions_app.services.erasing import delete_session_row
+from sessions_app.store.erasing import delete_session_row
 from tests.integration.data_protection.people import person_with_rows
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "loop_end")

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from sessions_app.data_protection.erase import erase_session
 from sessions_app.models import Artifact, Invocation, LegalHold, RequestText, Session, SessionText, Tombstone
-from sessions_app.services import unused_texts
+from sessions_app.store import unused_texts
 from sessions_app.tasks import keep_house
 from tests.integration.admin.audit_rows import append_event, make_artifact, make_job, make_scheduled_task
 

@@ -6,7 +6,7 @@ import pytest
 
 from runtime.models import LlmRequest
 from runtime.testing.scripted_model import Turn
-from sessions_app import celery_dispatch
+from sessions_app.process import celery_dispatch
 from tests.fakes import ScriptedModel, call
 from tests.integration.evaluation.workers import APP
 from tests.integration.served_agents import serve

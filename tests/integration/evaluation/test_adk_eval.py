@@ -17,10 +17,10 @@ from django.db import connection
 from django.utils import timezone
 
 from runtime.evaluation.eval_case import EvalCase, SessionInput
-from sessions_app import celery_dispatch
 from sessions_app.evaluation import sources
 from sessions_app.management.commands import adk_eval
 from sessions_app.models import Annotation, Evaluation, Session
+from sessions_app.process import celery_dispatch
 from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.evaluation.workers import case_of, run_case

@@ -21,8 +21,7 @@ from runtime.evaluation.eval_case import EvalCase, SessionInput
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.models import LLMRegistry, LlmResponse
-from sessions_app import celery_dispatch, tasks
-from sessions_app.db.threads import in_thread
+from sessions_app import tasks
 from sessions_app.errors import NotFoundError
 from sessions_app.evaluation import retention, run
 from sessions_app.evaluation.comparison import Change, reports_of
@@ -30,8 +29,10 @@ from sessions_app.evaluation.end import cancel_evaluation, wait_for_end
 from sessions_app.evaluation.repairs import MAX_ATTEMPTS, evaluation_repairs
 from sessions_app.evaluation.start import start_evaluation
 from sessions_app.models import CaseStatus, DayFigure, EvaluatedCase, Evaluation, Invocation, Session
-from sessions_app.services.erasing import delete_session_row
-from sessions_app.sweeping import sweep_over
+from sessions_app.process import celery_dispatch
+from sessions_app.process.sweeping import sweep_over
+from sessions_app.process.threads import in_thread
+from sessions_app.store.erasing import delete_session_row
 from tests.fakes import ScriptedModel, call
 from tests.integration.evaluation.workers import APP, begin, case_of, outcome, run_all, run_case
 from tests.integration.served_agents import serve

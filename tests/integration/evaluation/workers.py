@@ -11,9 +11,9 @@ from runtime import types
 from runtime.evaluation.eval_case import EvalCase, IntermediateData, Invocation
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
-from sessions_app.celery_dispatch import EVALUATE_CASE
 from sessions_app.evaluation.start import start_evaluation
 from sessions_app.models import EvaluatedCase, Evaluation
+from sessions_app.process.celery_dispatch import EVALUATE_CASE
 
 APP = "shop"
 

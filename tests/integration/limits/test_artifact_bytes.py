@@ -14,7 +14,7 @@ from django.db import connections
 from runtime import types
 from sessions_app.errors import LimitExceededError
 from sessions_app.models import Artifact, PersonUsage, Session
-from sessions_app.services.artifact_service import DjangoArtifactService
+from sessions_app.store.artifact_service import DjangoArtifactService
 
 Configure = Callable[..., None]
 

@@ -23,7 +23,8 @@ from redis import Redis
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import shared_redis
@@ -31,8 +32,8 @@ from sessions_app.limits.open_sockets import OpenSockets
 from sessions_app.limits.quotas import Quota
 from sessions_app.limits.rates import Rates, rates
 from sessions_app.models import Session
+from sessions_app.process.thread_pools import limit_threads
 from sessions_app.routing import websocket_urlpatterns
-from sessions_app.thread_pools import limit_threads
 from tests.fakes import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -53,7 +54,7 @@ def redis_away(settings: Any, redis: Redis) -> Callable[[], None]:
 @pytest.fixture
 async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> Session:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
     return await use_cases.create_session(person, "echo")
 
 
@@ -284,7 +285,7 @@ async def test_new_sessions_are_limited_for_a_person_and_for_an_address(
     person: User, configure: Configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"echo": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
     configure(new_sessions_per_person=4, new_sessions_per_address=2)  # a refused one counts for the person
     for network, is_refused in (("a", False), ("a", False), ("a", True), ("b", False), ("c", True)):
         begin = use_cases.begin_session(person, uuid4(), "echo", "m1", "Hello", network=network)

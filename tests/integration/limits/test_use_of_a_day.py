@@ -16,7 +16,8 @@ from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import AgentTool
-from sessions_app import agent_registry, use_cases
+from sessions_app import use_cases
+from sessions_app.agent_apps import registry
 from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
@@ -90,7 +91,7 @@ async def test_the_tokens_of_an_agent_that_runs_as_a_tool_count(
         model=ScriptedModel(turns=[call("expert", request="?"), "Well."]),
         tools=[AgentTool(expert)],
     )
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": App(name="words", root_agent=words)})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": App(name="words", root_agent=words)})
     assert await ask(person) == ("completed", "")
     used = await PersonUsage.objects.aget(pk=person.pk)
     assert (used.tokens, used.cost) == (1000, 1.0)
@@ -143,7 +144,7 @@ async def test_an_answer_that_is_stopped_counts_what_it_had_used(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = App(name="words", root_agent=LlmAgent(name="words", model=EndlessModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {"words": app})
+    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
     while not any(chunk.text == "Hm.Hm." for chunk in live().hub.texts(session.pk)):

@@ -12,7 +12,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from sessions_app import actors, use_cases
+from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import ApiKey, Invocation, KeyUsage, PersonUsage

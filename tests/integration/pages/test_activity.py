@@ -13,8 +13,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from sessions_app.models import AnswerRequest, Invocation, ScheduledTask, Session, ToolJob
-from sessions_app.session_list.activity import MAX_ROWS
-from sessions_app.session_list.listing import with_activity
+from sessions_app.sessions.list.activity import MAX_ROWS
+from sessions_app.sessions.list.listing import with_activity
 from tests.integration.pages.page_helpers import page
 
 STAFF = "staff:sessions_app.approve_answerrequest"

@@ -16,9 +16,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from sessions_app.models import AnswerRequest, Event, Invocation, LegalHold, Session, Tombstone, ToolJob
-from sessions_app.session_list import listing
-from sessions_app.session_list.changes import CHANGES
-from sessions_app.session_list.search import search_sessions
+from sessions_app.sessions.list import listing
+from sessions_app.sessions.list.changes import CHANGES
+from sessions_app.sessions.list.search import search_sessions
 from sessions_app.tasks import sweep
 from tests.integration.pages.page_helpers import add_event, page
 

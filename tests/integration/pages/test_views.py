@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from sessions_app.models import Invocation, Session, ToolJob, UserState
 from tests.integration.pages.page_helpers import add_event, body_of, file_url, page
 from tests.integration.tampering import tamper
@@ -74,7 +74,7 @@ def test_home_needs_two_queries(
 ) -> None:
     for number in range(30):
         Session.objects.create(app_name="help_desk", user=person, key=f"k{number}")
-    agent_registry.apps()
+    registry.apps()
     with django_assert_num_queries(LOGIN_QUERIES + 2):  # pinned sessions, the others
         browser_of_person.get("/")
 
@@ -292,7 +292,7 @@ def test_a_new_chat_opens_an_empty_page_and_leaves_no_row(browser_of_person: Cli
     html = opened.content.decode()
     assert f'data-socket="/ws/chat/{session_id}/?new=help_desk" data-new' in html
     assert "Reception: names and profiles" in html
-    for starter in agent_registry.starters("help_desk"):
+    for starter in registry.starters("help_desk"):
         assert escape(starter) in html
     assert not Session.objects.exists()
 

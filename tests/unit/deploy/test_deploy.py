@@ -20,7 +20,7 @@ import yaml
 from adk_site import health
 from adk_site.demo import API_KEYS
 from adk_site.embedded.paths import CHECKOUT
-from sessions_app.celery_dispatch import JOB_QUEUE
+from sessions_app.process.celery_dispatch import JOB_QUEUE
 from sessions_app.routing import STREAMS, websocket_urlpatterns
 
 DEPLOY = CHECKOUT / "deploy"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from sessions_app.agent_loading.sources import source_files
+from sessions_app.agent_apps.loading.sources import source_files
 
 
 @pytest.fixture

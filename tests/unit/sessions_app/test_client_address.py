@@ -6,7 +6,7 @@ import pytest
 from django.test import RequestFactory
 from pytest_django.fixtures import Settings
 
-from sessions_app.client_address import client_address, client_network
+from sessions_app.base.client_address import client_address, client_network
 
 
 def address_of(forwarded: str | None, peer: str = "10.0.0.9") -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from runtime.events import Event
-from sessions_app.codec import event_to_json
+from sessions_app.base.codec import event_to_json
 from sessions_app.rendering import event_html as module
 from sessions_app.rendering import render_markdown
 from sessions_app.rendering.event_html import cache, event_html, html_now

@@ -12,7 +12,8 @@ import pytest
 from pytest_django import Settings
 
 from sessions_app.admin.state_correction.stored_values import MAX_SHOWN_CHARACTERS, StoredValue
-from sessions_app.masking import (
+from sessions_app.rendering.audit_values import TRUNCATE_AT, format_json, truncate
+from sessions_app.secrets.masking import (
     MASK,
     MaskingFormatter,
     beginning_of,
@@ -25,7 +26,6 @@ from sessions_app.masking import (
     masking,
     unmask,
 )
-from sessions_app.rendering.audit_values import TRUNCATE_AT, format_json, truncate
 
 SECRET = "hunter2hunter2hunter2"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sessions_app.masking import mask_text
 from sessions_app.rendering.outline import one_line, outline
+from sessions_app.secrets.masking import mask_text
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from uuid import uuid4
 import pytest
 
 from runtime.events import Event
-from sessions_app.codec import event_to_json
+from sessions_app.base.codec import event_to_json
 from sessions_app.live.browser_encoder import BrowserEncoder
 from sessions_app.live.hub import Hub
 from sessions_app.live.publish import publish_committed
 from sessions_app.rendering import event_html
 from sessions_app.rendering.session_view import SITE_READER
-from sessions_app.services.session_service import CommittedEvent
+from sessions_app.store.session_service import CommittedEvent
 from tests.fakes import text_content
 
 EVENT = Event(id="event", author="agent", invocation_id="e-1", content=text_content("Hello."))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils import translation
 
-from sessions_app.sentences import in_language
+from sessions_app.rendering.sentences import in_language
 
 
 def test_a_name_in_a_sentence_stays_as_it_is() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sessions_app
-from sessions_app.statuses import InvocationStatus, JobStatus, sql_list
+from sessions_app.base.statuses import InvocationStatus, JobStatus, sql_list
 
 SCRIPT = Path(sessions_app.__file__).parent / "static/sessions_app/chat/invocations.js"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from sessions_app.db import threads
+from sessions_app.process import threads
 
 
 async def running_loop() -> asyncio.AbstractEventLoop:

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from sessions_app.base.timing import parse_moment, parse_recurrence, zone_of
 from sessions_app.errors import InvalidInputError
-from sessions_app.timing import parse_moment, parse_recurrence, zone_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=BERLIN)

@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django import Settings
 
 from sessions_app.errors import TooLargeError
-from sessions_app.services.uploads import check_upload
+from sessions_app.store.uploads import check_upload
 
 
 @pytest.mark.parametrize(

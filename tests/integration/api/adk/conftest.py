@@ -12,7 +12,7 @@ from django.test import AsyncClient
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app import agent_registry
+from sessions_app.agent_apps import registry
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP
 
@@ -23,7 +23,7 @@ SESSIONS = f"/adk/apps/{APP}/users/ada/sessions"
 def app(monkeypatch: pytest.MonkeyPatch) -> App:
     """An app, the only one of the site."""
     app = App(name=APP, root_agent=LlmAgent(name=APP, description="Repeats", model=ScriptedModel()))
-    monkeypatch.setattr(agent_registry, "apps", lambda: {APP: app})
+    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
     return app
 
 

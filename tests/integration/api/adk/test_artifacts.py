@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 
 from runtime import types
 from sessions_app.models import Event, Session
-from sessions_app.services.artifact_service import DjangoArtifactService
+from sessions_app.store.artifact_service import DjangoArtifactService
 from tests.integration.access import APP
 from tests.integration.api.adk.conftest import SESSIONS, Send
 from tests.integration.api.api_stream import open_stream

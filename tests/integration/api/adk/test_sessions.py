@@ -107,7 +107,7 @@ async def test_a_long_session_is_streamed_in_batches(send: Send, program: AsyncC
 async def test_sessions_are_listed_without_events_and_without_those_of_others(
     send: Send, person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sessions_app.transcripts.session_json.SESSIONS_OF_BATCH", 2)
+    monkeypatch.setattr("sessions_app.data_protection.transcripts.session_json.SESSIONS_OF_BATCH", 2)
     await Session.objects.acreate(app_name="other", user=person, key="x")
     await Session.objects.acreate(app_name=APP, user=await User.objects.acreate_user("eve"), key="y")
     keys = [f"s{number}" for number in range(5)]

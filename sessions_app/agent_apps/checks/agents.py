@@ -1,0 +1,141 @@
+"""Django system check of the site's agents.
+
+- E001  an agents.py defines no app
+- E002  two apps have one name
+- E003  two agents of a resumable app have one name
+- E004  a tool cannot be declared to the model
+- E005  two tools of an agent have one name
+- E006  two plugins of an app have one name
+- E009  a toolset cannot be used
+- W001  a model is unknown, or lacks its API key or its package
+- W003  two agents of a tree have one name
+- W004  an agent folder is not served
+- W005  an agent folder has a flaw that is an error in an agents.py: the site starts all the same
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import tools_of, trees_of, walk
+from runtime.apps.app import App
+from runtime.models import SetupProblem
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
+from sessions_app.agent_apps.loading.sources import folder_directories
+from sessions_app.agent_apps.registry import discover
+from sessions_app.errors import AgentFolderError
+
+
+def check_agents(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
+    """Check every `agents.py` and agent folder; the check imports the modules and runs no agent."""
+    return list(problems_of(discover()))
+
+
+def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckMessage]:
+    """Yield the problems of the modules and folders that `registry.discover` found."""
+    modules: dict[str, str] = {}
+    folders = folder_directories()
+    for module_name, app in found:
+        if isinstance(app, AgentFolderError):  # A warning: the other apps are served.
+            yield Warning(str(app), obj=module_name, id="sessions_app.W004")
+            continue
+        if isinstance(app, Exception):
+            yield _error("E001", module_name, reason_of(app), _location_hint(app, module_name))
+            continue
+        if app.name in modules:
+            message = f"The app {app.name!r} is also defined in {modules[app.name]}."
+            yield _error("E002", module_name, message, "Rename one of them.")
+        modules.setdefault(app.name, module_name)
+        problems = _problems_of_app(app, module_name)
+        yield from map(_as_warning, problems) if module_name in folders else problems
+
+
+def _as_warning(problem: CheckMessage) -> CheckMessage:
+    """Return an error of an agent folder as a warning: one folder must not keep the site from starting."""
+    if not isinstance(problem, Error):
+        return problem
+    return Warning(problem.msg, hint=problem.hint, obj=problem.obj, id="sessions_app.W005")
+
+
+def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
+    for name in _repeated(plugin.name for plugin in app.plugins):
+        yield _error(
+            "E006", module_name, f"App {app.name!r} has several plugins {name!r}.", "Give each its own name."
+        )
+    for root in trees_of(app.root_agent):
+        for name in _repeated(agent.name for agent in walk(root)):
+            message = f"Several agents in the tree of {root.name!r} are called {name!r}."
+            hint = "Give each its own name: transfers and events use it."
+            is_resumed_by_name = app.is_resumable and root is app.root_agent
+            yield (
+                _error("E003", module_name, message, hint)
+                if is_resumed_by_name
+                else Warning(message, hint=hint, obj=module_name, id="sessions_app.W003")
+            )
+        for agent in walk(root):
+            yield from _problems_of_tools(agent, module_name)
+            yield from _problems_of_toolsets(agent, module_name)
+    yield from _problems_of_models(app, module_name)
+
+
+def _problems_of_models(app: App, module_name: str) -> Iterator[Warning]:
+    """Yield each problem of a model once, with the names of all agents that have it."""
+    agents: dict[SetupProblem, list[str]] = {}
+    for root in trees_of(app.root_agent):
+        for agent in walk(root):
+            problems = agent.canonical_model.setup_problems() if isinstance(agent, LlmAgent) else []
+            for problem in problems:
+                agents.setdefault(problem, []).append(agent.name)
+    for problem, names in agents.items():
+        message = f"{problem.problem} of {', '.join(names)}."
+        yield Warning(message, hint=problem.remedy, obj=module_name, id="sessions_app.W001")
+
+
+def _problems_of_tools(agent: BaseAgent, module_name: str) -> Iterator[CheckMessage]:
+    tools = [tool for tool in tools_of(agent) if isinstance(tool, BaseTool)]
+    for name in _repeated(tool.name for tool in tools):
+        message = f"Agent {agent.name!r} has several tools {name!r}."
+        yield _error("E005", module_name, message, "Give each its own name: the model calls tools by name.")
+    for tool in tools:
+        try:
+            tool._get_declaration()
+        except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the check reports it
+            message = f"Tool {tool.name!r} of agent {agent.name!r} cannot be declared: {reason_of(error)}"
+            yield _error("E004", module_name, message, None)
+
+
+def _problems_of_toolsets(agent: BaseAgent, module_name: str) -> Iterator[CheckMessage]:
+    for toolset in [tool for tool in tools_of(agent) if isinstance(tool, BaseToolset)]:
+        subject = f"{type(toolset).__name__} of agent {agent.name!r} cannot be used"
+        try:
+            problems = toolset.setup_problems()
+        except Exception as error:  # noqa: BLE001 - a toolset may raise anything, and the check reports it
+            yield _error("E009", module_name, f"{subject}: {reason_of(error)}", None)
+            continue
+        for problem in problems:
+            yield _error("E009", module_name, f"{subject}: {problem.problem}.", problem.remedy)
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def _location_hint(error: Exception, module_name: str) -> str | None:
+    """Return a hint with the line of the package in the error's traceback; None when there is no such line."""
+    spec = find_spec(module_name)
+    line = line_of(error, Path(spec.origin).parent) if spec and spec.origin else None
+    return f"Look at {line}." if line else None
+
+
+def _error(code: str, module_name: str, message: str, hint: str | None) -> Error:
+    return Error(message, hint=hint, obj=module_name, id=f"sessions_app.{code}")

@@ -1,0 +1,109 @@
+"""Django system check of `settings.ADK`.
+
+- E007  a setting is unknown or has an invalid value
+- E008  settings are given for an app that no agents.py or agent folder defines
+- E015  no class of models supports the model of titles
+- E016  `a2a_apps` names an app that does not exist
+- E017  `a2a_apps` names apps, but the package of A2A is not installed
+- W002  the cost of invocations or people is limited, but a model has no price
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning
+from pydantic import ValidationError
+
+from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import trees_of, walk
+from runtime.apps.app import App
+from runtime.models.registry import LLMRegistry
+from sessions_app.agent_apps.registry import discover
+from sessions_app.conf import Conf, conf
+from sessions_app.errors import AgentFolderError
+
+HINT = "sessions_app/conf.py lists the settings."
+
+
+def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
+    """Check `settings.ADK`."""
+    try:
+        settings = conf()
+    except ValidationError as error:
+        return list(_errors(error, "settings.ADK"))
+    found = list(discover())
+    apps = {app.name: app for _, app in found if isinstance(app, App)}
+    unserved = {name for name, app in found if isinstance(app, AgentFolderError)}
+    named = {*apps, *settings.apps} - unserved
+    problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]
+    problems += _problems_of_a2a(settings, {*apps, *unserved})
+    return [*_problems_of_title_model(settings), *problems]
+
+
+def _problems_of_title_model(settings: Conf) -> Iterator[CheckMessage]:
+    name = settings.title_model
+    if not name:
+        return
+    if not LLMRegistry.supports(name):
+        message = f"settings.ADK['title_model'] names {name!r}, which no registered class of models supports."
+        yield Error(
+            message, hint="Name a model as agents do, or leave the setting out.", id="sessions_app.E015"
+        )
+        return
+    for problem in LLMRegistry.new_llm(name).setup_problems():
+        yield Warning(f"{problem.problem} of titles.", hint=problem.remedy, id="sessions_app.W001")
+    if settings.cost_per_person and settings.price(name) is None:
+        message = f"The cost of people is limited, but {name}, the model of titles, has no price."
+        yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+
+
+def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMessage]:
+    for name in sorted({*settings.a2a_apps} - {*names}):
+        message = f"settings.ADK['a2a_apps'] names {name!r}, which no agents.py or agent folder defines."
+        yield Error(
+            message,
+            hint=f"The apps of the site: {', '.join(sorted(names)) or 'none'}.",
+            id="sessions_app.E016",
+        )
+    if settings.a2a_apps and find_spec("a2a") is None:
+        yield Error(
+            "settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed.",
+            hint="pip install -r requirements-a2a.txt",
+            id="sessions_app.E017",
+        )
+
+
+def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:
+    if name not in apps:
+        message = f"settings.ADK['apps'] names {name!r}, which no agents.py or agent folder defines."
+        yield Error(
+            message,
+            hint=f"The apps of the site: {', '.join(sorted(apps)) or 'none'}.",
+            id="sessions_app.E008",
+        )
+        return
+    try:
+        of_app = settings.of_app(name)
+    except ValidationError as error:
+        yield from _errors(error, f"settings.ADK['apps'][{name!r}]")
+        return
+    unpriced = sorted({model for model in _models(apps[name]) if of_app.price(model) is None})
+    if (of_app.invocation_cost or settings.cost_per_person) and unpriced:
+        message = f"The cost of invocations of {name!r} is limited, but {', '.join(unpriced)} has no price."
+        yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+
+
+def _models(app: App) -> Iterator[str]:
+    for root in trees_of(app.root_agent):
+        for agent in walk(root):
+            if isinstance(agent, LlmAgent):
+                yield agent.canonical_model.model
+
+
+def _errors(error: ValidationError, path: str) -> Iterator[CheckMessage]:
+    for detail in error.errors(include_url=False):
+        keys = "".join(f"[{key!r}]" for key in detail["loc"])
+        yield Error(f"{path}{keys}: {detail['msg']}.", hint=HINT, id="sessions_app.E007")

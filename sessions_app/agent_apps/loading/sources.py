@@ -1,0 +1,124 @@
+"""Source files of the site's agents: the packages with an `agents.py`, and the agent folders.
+
+In development every process looks at the files several times a second. A look stats the directories and the files that
+are known, and lists a directory only when the directory has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.apps import apps as django_apps
+from pydantic import ValidationError
+
+from sessions_app.agent_apps.loading.folders import agent_folders, site_code_in
+from sessions_app.conf import conf
+from sessions_app.errors import AgentFolderError
+
+SKIPPED = {"__pycache__", "migrations", "node_modules", "site-packages"}
+SUFFIXES = (".py", ".yaml")
+ENVIRONMENT = ".env"
+VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+"""File that each virtual environment has, whatever the name of its directory."""
+SETTLING_NANOSECONDS = 2_000_000_000
+"""Longest time in which two changes of a directory may get the same time stamp from the file system."""
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """Source files in a directory and the directories to look into, as of a change of the directory."""
+
+    changed: int
+    files: tuple[Path, ...] = ()
+    directories: tuple[str, ...] = ()
+
+
+_listings: dict[str, _Listing] = {}
+
+
+def agent_dirs() -> tuple[Path, ...]:
+    """Return the directories of agent folders; none while the settings are invalid."""
+    try:
+        return conf().agent_dirs
+    except ValidationError:  # `check_settings` reports it
+        return ()
+
+
+def watched_dirs() -> list[Path]:
+    """Return the resolved directories of agent folders, except those that are refused because of code of the site."""
+    return [directory.resolve() for directory in agent_dirs() if site_code_in(directory) is None]
+
+
+def package_directories() -> dict[str, Path]:
+    """Return the directories of the packages with an `agents.py`, by the name of that module."""
+    return {
+        f"{config.name}.agents": Path(config.path)
+        for config in django_apps.get_app_configs()
+        if os.path.isfile(os.path.join(config.path, "agents.py"))
+    }
+
+
+def folder_directories() -> dict[str, Path]:
+    """Return the agent folders by name. A folder whose name an earlier folder has is under its path."""
+    found: dict[str, Path] = {}
+    for folder in (folder for directory in agent_dirs() for folder in _folders_in(directory)):
+        found[str(folder) if folder.name in found else folder.name] = folder
+    return found
+
+
+def source_files() -> dict[Path, int]:
+    """Return the Python, YAML and `.env` files from which agents are made, with the times of their last change."""
+    roots = [*package_directories().values(), *watched_dirs()]
+    return {file: changed for root in roots for file, changed in _files_below(root)}
+
+
+def _folders_in(directory: Path) -> list[Path]:
+    try:
+        return list(agent_folders(directory))
+    except (AgentFolderError, OSError):  # `registry.discover` yields it
+        return []
+
+
+def _files_below(directory: str | Path) -> Iterator[tuple[Path, int]]:
+    try:
+        listing = _listing_of(os.fspath(directory))
+    except OSError:  # removed since it was listed, or not readable
+        return
+    for file in listing.files:
+        try:
+            yield file, os.stat(file).st_mtime_ns
+        except OSError:  # removed since it was listed
+            continue
+    for inner in listing.directories:
+        yield from _files_below(inner)
+
+
+def _listing_of(directory: str) -> _Listing:
+    changed = os.stat(directory).st_mtime_ns
+    known = _listings.get(directory)
+    if known is not None and known.changed == changed:
+        return known
+    listing = _list(directory, changed)
+    if time.time_ns() - changed > SETTLING_NANOSECONDS:
+        _listings[directory] = listing
+    return listing
+
+
+def _list(directory: str, changed: int) -> _Listing:
+    """List a directory. A virtual environment counts as empty; hidden directories and links to others are left out."""
+    with os.scandir(directory) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    if any(entry.name == VIRTUAL_ENVIRONMENT for entry in found):
+        return _Listing(changed)
+    files = tuple(
+        Path(entry.path) for entry in found if entry.name.endswith(SUFFIXES) or entry.name == ENVIRONMENT
+    )
+    directories = (entry for entry in found if entry.is_dir(follow_symlinks=False))
+    wanted = (
+        entry.path for entry in directories if entry.name not in SKIPPED and not entry.name.startswith(".")
+    )
+    return _Listing(changed, files, tuple(wanted))

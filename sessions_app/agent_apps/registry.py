@@ -1,0 +1,199 @@
+"""Registry of the site's apps: apps in the `agents.py` of installed Django apps, and agent folders."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+
+from django.apps import apps as django_apps
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.apps.app import App
+from runtime.errors import ConfigurationError
+from sessions_app.agent_apps.loading.folders import agent_folders, load_folder
+from sessions_app.agent_apps.loading.sources import agent_dirs, source_files
+from sessions_app.agent_apps.loading.starters import starters_of
+from sessions_app.conf import conf
+from sessions_app.errors import AgentFolderError, NotFoundError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The apps that this process serves. A registry never changes; another one takes its place.
+
+    Attributes:
+        modules: apps by the name of their `agents.py` module or agent folder, in the order of `discover`. The name of
+            a folder is its path when another agent has its name.
+        problems: a sentence for each module that is not served, or not in its newest version, by the same name.
+        files: source files, with the times of their last change before the import; empty unless
+            `ADK["reload_agents"]` is set.
+    """
+
+    modules: Mapping[str, App]
+    problems: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[Path, int] = field(default_factory=dict)
+
+
+_registry: Registry | None = None
+_lock = threading.RLock()
+"""Held while the agents are loaded; an `agents.py` may itself ask for the registry."""
+first_imports: dict[str, set[str]] = {}
+"""For each `agents.py` module: itself and the modules that were first imported by it."""
+
+
+def discover(kept: Mapping[str, App] = MappingProxyType({})) -> Iterator[tuple[str, App | Exception]]:
+    """Yield the name of every `agents.py` module and agent folder with its app, or with the error of loading it.
+
+    The order is that of INSTALLED_APPS, then that of `ADK["agent_dirs"]`. The error of a folder is an AgentFolderError.
+
+    Args:
+        kept: loaded apps by these names. They are yielded unchanged; all other apps are loaded.
+    """
+    taken = set()
+    for config in django_apps.get_app_configs():
+        module_name = f"{config.name}.agents"
+        if find_spec(module_name) is not None:
+            app = kept.get(module_name) or _load(module_name, config.label)
+            taken.add(app.name if isinstance(app, App) else config.label)
+            yield module_name, app
+    yield from _folder_apps(taken, kept)
+
+
+def registry() -> Registry:
+    """Return the registry of this process; the first call loads all agents and logs folders that are not served.
+
+    Raises:
+        ConfigurationError: an `agents.py` defines no app, or two define the same name.
+        Exception: any error that importing an `agents.py` raised, unchanged.
+    """
+    global _registry
+    with _lock:
+        if _registry is None:
+            _registry = _load_all()
+        return _registry
+
+
+def replace_registry(newer: Registry) -> None:
+    """Replace the registry of this process."""
+    global _registry
+    with _lock:
+        _registry = newer
+
+
+def forget_registry() -> None:
+    """Drop the registry, so that its next use loads all agents again. Call it when settings name other agents."""
+    global _registry
+    with _lock:
+        _registry = None
+
+
+def apps() -> dict[str, App]:
+    """Return the apps by name, in the order of `discover`; raises as `registry` does."""
+    return {app.name: app for app in registry().modules.values()}
+
+
+def get_app(name: str) -> App:
+    """Return an app by name.
+
+    Raises:
+        NotFoundError: the site has no such app.
+    """
+    app = apps().get(name)
+    if app is None:
+        names = ", ".join(apps()) or "none; see docs/authoring.md"
+        raise NotFoundError(f"There is no app {name!r}. The apps of this site: {names}.")
+    return app
+
+
+def starters(app_name: str) -> tuple[str, ...]:
+    """Return the messages that an empty chat with the app offers."""
+    modules = [sys.modules.get(name) for name, app in registry().modules.items() if app.name == app_name]
+    places = [place for module in modules for place in (module, getattr(module, "agent", None))]
+    return next(filter(None, map(starters_of, places)), ())
+
+
+def _load_all() -> Registry:
+    files = source_files() if conf().reload_agents else {}
+    modules: dict[str, App] = {}
+    problems: dict[str, str] = {}
+    for module_name, app in discover():
+        if isinstance(app, AgentFolderError):
+            logger.error("%s", app)
+            problems[module_name] = str(app)
+            continue
+        if isinstance(app, Exception):
+            raise app
+        if app.name in {known.name for known in modules.values()}:
+            raise ConfigurationError(
+                f"Two agents.py define an app {app.name!r}; {module_name} is the second. Rename one."
+            )
+        modules[module_name] = app
+    return Registry(modules, problems, files)
+
+
+def _folder_apps(taken: set[str], kept: Mapping[str, App]) -> Iterator[tuple[str, App | AgentFolderError]]:
+    """Yield the agent folders. A folder whose name is in `taken` is yielded under its path, with an error."""
+    for directory in agent_dirs():
+        try:
+            folders = list(agent_folders(directory))
+        except (AgentFolderError, OSError) as error:
+            yield str(directory), AgentFolderError(str(error))
+            continue
+        for folder in folders:
+            if folder.name in taken:
+                yield str(folder), _name_error(folder)
+            else:
+                taken.add(folder.name)
+                yield folder.name, kept.get(folder.name) or _folder_app(folder)
+
+
+def _name_error(folder: Path) -> AgentFolderError:
+    return AgentFolderError(
+        f"The agent folder '{folder}' is not served: another agent is called {folder.name!r}. Rename the folder."
+    )
+
+
+def _folder_app(folder: Path) -> App | AgentFolderError:
+    try:
+        return load_folder(folder, replace_google_adk=conf().replace_google_adk)
+    except AgentFolderError as error:
+        return error
+
+
+def _load(module_name: str, label: str) -> App | Exception:
+    before = set(sys.modules)
+    try:
+        module = importlib.import_module(module_name)
+        starters_of(module)  # a mistake there shows immediately
+        return _app_of(module, label)
+    except Exception as error:  # noqa: BLE001 - the registry raises the error, the system check reports it
+        return error
+    except SystemExit as error:
+        message = f"{module_name} ends the process: SystemExit: {error}"
+        return ConfigurationError(message).with_traceback(error.__traceback__)
+    finally:
+        package = module_name.rpartition(".")[0]
+        own = {name for name in set(sys.modules) - before if name.startswith(f"{package}.")}
+        first_imports.setdefault(module_name, {module_name}).update(own)
+
+
+def _app_of(module: ModuleType, label: str) -> App:
+    """Return the module's `app`, or an app for its `root_agent`, named after the Django app."""
+    names = vars(module)
+    app, root_agent = names.get("app"), names.get("root_agent")
+    if isinstance(app, App):
+        return app
+    if isinstance(root_agent, BaseAgent):
+        return App(name=label, root_agent=root_agent)
+    raise ConfigurationError(
+        f"{module.__name__} defines no agent: write app = App(name=..., root_agent=...) or root_agent = Agent(...)."
+    )

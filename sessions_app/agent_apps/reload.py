@@ -1,0 +1,163 @@
+"""Reload of changed agents in a running process, for development.
+
+The modules of a changed agent are imported anew, and a new registry takes the place of the old one in one step. An
+invocation or job keeps the app or function that it began with. An agent whose new version cannot be imported stays
+served in its old version.
+"""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runtime.apps.app import App
+from sessions_app.agent_apps.loading.imported_modules import (
+    RemovedModules,
+    imported_files,
+    modules_of,
+    remove_modules,
+)
+from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
+from sessions_app.agent_apps.loading.sources import (
+    folder_directories,
+    package_directories,
+    source_files,
+    watched_dirs,
+)
+from sessions_app.agent_apps.registry import Registry, discover, first_imports, registry, replace_registry
+from sessions_app.errors import AgentFolderError
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Reload:
+    """Outcome of a comparison of the files with the registry.
+
+    Attributes:
+        reloaded: names of the agents that were imported anew.
+        problems: a sentence for each new problem.
+        restart_for: changed modules that other code had imported before an agent did; they are not imported anew.
+    """
+
+    reloaded: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    restart_for: list[Path] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Changed files, and the directories of the agents that they affect.
+
+    Attributes:
+        files: all source files, with the times of their last change.
+        changed: files that are new, changed or gone.
+        affected: directories of affected packages and folders, by the name of the agent in the registry.
+        roots: directories below which all modules are imported anew: those of the affected folders, or all of them.
+    """
+
+    files: dict[Path, int]
+    changed: set[Path]
+    affected: dict[str, Path]
+    roots: list[Path]
+
+
+def has_changes() -> bool:
+    """True when a file of an agent has changed since the agents were imported."""
+    return source_files() != registry().files
+
+
+def reload_if_changed() -> Reload:
+    """Import the agents again whose files have changed since they were imported."""
+    with _lock:
+        present, files = registry(), source_files()
+        return Reload() if files == present.files else _reload(present, _find_change(present, files))
+
+
+def _find_change(present: Registry, files: dict[Path, int]) -> _Change:
+    changed = {file for file, _ in set(files.items()) ^ set(present.files.items())}
+    packages, folders = package_directories(), folder_directories()
+    affected = {
+        name: directory
+        for name, directory in {**packages, **folders}.items()
+        if _any_below(changed, [directory])
+    }
+    roots = [directory for name, directory in affected.items() if name in folders]
+    if any(not _any_below({file}, affected.values()) for file in changed):
+        # Code that agent folders share, or a folder that is gone.
+        affected |= folders
+        roots = watched_dirs()
+    return _Change(files, changed, affected, roots)
+
+
+def _reload(present: Registry, change: _Change) -> Reload:
+    removed = _remove_modules(present, change)
+    restart_for = sorted(imported_files(change.changed))
+    failed, reloaded = [*change.affected.values(), *change.roots], []
+    try:
+        removed.delete_compiled_files()
+        linecache.checkcache()
+        importlib.invalidate_caches()
+        newer, outcome = _newer_registry(present, change)
+        failed = [directory for name, directory in change.affected.items() if name in newer.problems]
+        reloaded = [change.affected[name] for name in outcome.reloaded]
+    finally:
+        removed.put_back(failed=failed, reloaded=reloaded)
+    replace_registry(newer)
+    return Reload(outcome.reloaded, outcome.problems, restart_for)
+
+
+def _remove_modules(present: Registry, change: _Change) -> RemovedModules:
+    """Remove the modules of the affected agents. Only watched source files count, so libraries beside them stay."""
+    names = {module for name in change.affected for module in first_imports.get(name, ())}
+    watched = {file for file in {*change.files, *present.files} if _any_below({file}, change.roots)}
+    return remove_modules(names | modules_of(watched))
+
+
+def _newer_registry(present: Registry, change: _Change) -> tuple[Registry, Reload]:
+    """Return the registry with the new versions of the affected agents, and the outcome."""
+    modules: dict[str, App] = {}
+    problems: dict[str, str] = {}
+    outcome = Reload()
+    unaffected = {name: app for name, app in present.modules.items() if name not in change.affected}
+    for name, app in discover(unaffected):
+        old = present.modules.get(name)
+        if isinstance(app, App) and app.name in {known.name for known in modules.values()}:
+            app = ValueError(f"another agent is called {app.name!r}: rename one of them")
+        if isinstance(app, App):
+            modules[name] = app
+            outcome.reloaded.extend([name] if name in change.affected else [])
+            continue
+        problems[name] = _problem(name, app, is_served=old is not None)
+        if old is not None:
+            modules[name] = old
+        if problems[name] != present.problems.get(name):
+            outcome.problems.append(problems[name])
+    for name in unaffected.keys() & modules.keys() & present.problems.keys():
+        problems[name] = present.problems[name]
+    return Registry(modules, problems, change.files), outcome
+
+
+def _problem(name: str, error: Exception, *, is_served: bool) -> str:
+    """Return the sentence for an agent that cannot be loaded.
+
+    An `AgentFolderError` is such a sentence already, except when an earlier version stays served.
+    """
+    cause: BaseException = error
+    if isinstance(error, AgentFolderError):
+        if not is_served:
+            return str(error)
+        cause = error.__cause__ or error
+    directory = {**package_directories(), **folder_directories()}.get(name)
+    line = line_of(cause, directory) if directory else None
+    place = f" ({line})" if line else ""
+    state = "its earlier version stays served" if is_served else "it is not served"
+    return f"{name} cannot be loaded, {state}. {reason_of(cause).rstrip('.')}{place}."
+
+
+def _any_below(files: set[Path], directories: Iterable[Path]) -> bool:
+    return any(file.is_relative_to(directory) for file in files for directory in directories)

@@ -1,0 +1,210 @@
+"""Tasks: an invocation with all that continues it, as the tables have it. Nothing is stored for a task.
+
+invocation -> calls that wait, jobs -> invocations that answer them -> ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from a2a.types import TaskState
+
+from runtime import types
+from runtime.events.answer_rules import PERSON
+from runtime.events.calls import REQUEST_CREDENTIAL, MadeCall, made_calls
+from runtime.events.event import Event
+from sessions_app.base import client_ids
+from sessions_app.base.codec import event_to_show, is_storable
+from sessions_app.errors import NotFoundError
+from sessions_app.history.event_marks import writer_of
+from sessions_app.history.invocation_events import events_of
+from sessions_app.invocations.answer_requests import rule_or_site
+from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.ownership import User
+
+CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
+"""Prefixes of the client ids of invocations that belong to the task of an earlier one."""
+MAX_ROUNDS = 50
+"""Longest chain of answers, each to a call of the one before, that is read as one task."""
+
+
+@dataclass(frozen=True)
+class SiteTask:
+    """A task with its rows.
+
+    Attributes:
+        invocations: the first one has the id of the task.
+        events: the events that they wrote, in the order of the log.
+        last_seq: `seq` of the last of these events; 0 without one.
+        jobs: jobs of their calls.
+        asked: calls that the person may answer.
+        has_others_to_wait_for: True when a call waits for staff or for code of the site.
+    """
+
+    session: Session
+    invocations: Sequence[Invocation]
+    events: Sequence[Event]
+    last_seq: int
+    jobs: Sequence[ToolJob]
+    asked: Sequence[types.FunctionCall]
+    has_others_to_wait_for: bool
+
+    @property
+    def id(self) -> str:
+        """Id of the task."""
+        return self.invocations[0].invocation_id
+
+    @property
+    def context_id(self) -> str:
+        """Id of the task's session."""
+        return str(self.session.pk)
+
+    @property
+    def invocation_ids(self) -> set[str]:
+        """Ids of the task's invocations."""
+        return {row.invocation_id for row in self.invocations}
+
+    @property
+    def questions(self) -> list[ToolJob]:
+        """Jobs that ask the person something."""
+        return [job for job in self.jobs if job.status == JobStatus.WAITING and job.question]
+
+    @property
+    def state(self) -> int:
+        """State of the task, a value of `TaskState`."""
+        if any(row.status in InvocationStatus.active() for row in self.invocations):
+            is_new = len(self.invocations) == 1 and self.invocations[0].status == InvocationStatus.QUEUED
+            return TaskState.TASK_STATE_SUBMITTED if is_new else TaskState.TASK_STATE_WORKING
+        if self.asked or self.questions:
+            asks_else = self.questions or any(call.name != REQUEST_CREDENTIAL for call in self.asked)
+            return TaskState.TASK_STATE_INPUT_REQUIRED if asks_else else TaskState.TASK_STATE_AUTH_REQUIRED
+        if self.has_others_to_wait_for or any(job.delivered_at is None for job in self.jobs):
+            return TaskState.TASK_STATE_WORKING
+        return ENDS.get(self.invocations[-1].status, TaskState.TASK_STATE_COMPLETED)
+
+    @property
+    def has_ended(self) -> bool:
+        """True when nothing happens in the task any more."""
+        return self.state in ENDS.values()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """True when the task has ended or waits for the person."""
+        return self.has_ended or self.state in (
+            TaskState.TASK_STATE_INPUT_REQUIRED,
+            TaskState.TASK_STATE_AUTH_REQUIRED,
+        )
+
+
+ENDS: dict[str, int] = {
+    InvocationStatus.COMPLETED: TaskState.TASK_STATE_COMPLETED,
+    InvocationStatus.FAILED: TaskState.TASK_STATE_FAILED,
+    InvocationStatus.CANCELLED: TaskState.TASK_STATE_CANCELED,
+}
+
+
+async def find_task(user: User, app_name: str, task_id: str) -> SiteTask | None:
+    """Return a task of the user with an app; None when there is none."""
+    if not is_storable(task_id):
+        return None
+    found = await in_thread(_first_row, user, app_name, task_id)
+    return None if found is None else await load_task(found)
+
+
+async def load_task(first: Invocation) -> SiteTask:
+    """Return the task that begins with an invocation, whose session is loaded.
+
+    Raises:
+        NotFoundError: the session was erased meanwhile.
+    """
+    try:
+        rows, stored, jobs = await in_thread(_load, first)
+    except Invocation.DoesNotExist:
+        raise NotFoundError("There is no such task here.") from None
+    session = first.session
+    events = [event for _, event in stored]
+    of_jobs = {job.call_id for job in jobs}
+    answers = {row.client_id for row in rows}
+    waiting = [
+        made
+        for made in made_calls(events)
+        if made.is_pending
+        and made.call.id not in of_jobs
+        and client_ids.of_answer(made.call.id or "") not in answers
+    ]
+    rules = [await rule_or_site(session.app_name, made) for made in waiting]
+    asked = [made.call for made, rule in zip(waiting, rules, strict=True) if rule == PERSON]
+    return SiteTask(
+        session=session,
+        invocations=rows,
+        events=events,
+        last_seq=stored[-1][0] if stored else 0,
+        jobs=jobs,
+        asked=asked,
+        has_others_to_wait_for=len(asked) < len(waiting),
+    )
+
+
+def first_invocation(row: Invocation) -> Invocation | None:
+    """Return the first invocation of the task that an invocation, whose session is loaded, is part of."""
+    for _ in range(MAX_ROUNDS):
+        if not row.client_id.startswith(CONTINUATIONS):
+            return row
+        begun = Invocation.objects.without_details().select_related("session")
+        earlier = begun.filter(session=row.session_id, invocation_id=_continued_by(row)).first()
+        if earlier is None:
+            return None
+        row = earlier
+    return None
+
+
+def _continued_by(row: Invocation) -> str:
+    """Return the id of the invocation that this one retries, or whose call it answers; empty if there is none."""
+    prefix, _, name = row.client_id.partition(":")
+    if f"{prefix}:" == client_ids.RETRY:
+        return name
+    if f"{prefix}:" == client_ids.JOB:
+        name = ToolJob.objects.filter(pk=name).values_list("call_id", flat=True).first() or ""
+    made = row.session.events.filter(body__content__parts__contains=[{"functionCall": {"id": name}}])
+    body = made.order_by("seq").values_list("body", flat=True).first() or {}
+    return writer_of(body.get("invocationId"), body.get("customMetadata"))
+
+
+def _first_row(user: User, app_name: str, task_id: str) -> Invocation | None:
+    own = Invocation.objects.without_details().select_related("session")
+    return own.filter(
+        invocation_id=task_id,
+        session__user=user.pk,
+        session__app_name=app_name,
+        session__deleted_at=None,
+    ).first()
+
+
+def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]], list[ToolJob]]:
+    first.refresh_from_db(fields=["status", "error_message", "started_at", "finished_at"])
+    rows, new = [first], [first]
+    stored: list[tuple[int, Event]] = []
+    jobs: list[ToolJob] = []
+    for _ in range(MAX_ROUNDS):
+        written = events_of(first.session_id, {row.invocation_id for row in new}).order_by("seq")
+        added = [(seq, event_to_show(body)) for seq, body in written.values_list("seq", "body")]
+        stored += added
+        calls = _long_running_ids(event for _, event in added)
+        jobs += ToolJob.objects.filter(session=first.session_id, call_id__in=calls)
+        names = [client_ids.of_answer(call_id) for call_id in calls]
+        names += [client_ids.of_job(job.pk) for job in jobs]
+        names += [client_ids.of_retry(row.invocation_id) for row in new]
+        known = {row.pk for row in rows}
+        following = Invocation.objects.filter(session=first.session_id, client_id__in=names)
+        new = list(following.exclude(pk__in=known).without_details().order_by("pk"))
+        rows += new
+        if not new:
+            break
+    return rows, sorted(stored, key=lambda one: one[0]), jobs
+
+
+def _long_running_ids(events: Iterable[Event]) -> list[str]:
+    made: list[MadeCall] = made_calls(events)
+    return [one.call.id for one in made if one.call.id and one.is_long_running]

@@ -1,0 +1,134 @@
+"""Caller: the person or the API key behind a request, and what it may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import ValidationError
+from django.db import DataError
+from django.http import HttpRequest
+
+from sessions_app.api.access.known_keys import key_in_force
+from sessions_app.base import actors
+from sessions_app.base.client_address import client_address, client_network
+from sessions_app.errors import LimitExceededError, NotFoundError, PermissionDeniedError
+from sessions_app.limits import quotas
+from sessions_app.limits.rates import rates
+from sessions_app.models import ApiKey, Scope
+from sessions_app.models.api_key import people_of_keys
+from sessions_app.process.threads import in_thread
+
+Source = HttpRequest | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A person who is signed in, or an API key with its person.
+
+    Attributes:
+        key: the API key; None for a person who is signed in, to whom no scope applies.
+        network: network of the client's address, by which requests are counted.
+    """
+
+    user: AbstractBaseUser
+    key: ApiKey | None
+    network: str
+
+    @property
+    def is_service(self) -> bool:
+        """True for a key that acts for the people of a group. Staff, or another such key, have made it."""
+        return self.key is not None and self.key.people_id is not None
+
+    def require(self, scope: Scope) -> None:
+        """Raise a PermissionDeniedError when the key lacks the scope."""
+        if self.key is not None and scope not in self.key.scopes:
+            raise PermissionDeniedError(f"The key lacks the scope “{scope.value}”. Make a key that has it.")
+
+    async def acting_for(self, user_id: str) -> AbstractBaseUser:
+        """Return the person for whom a request acts: the caller's own, or one of the people for whom the key acts.
+
+        Args:
+            user_id: name or primary key of the person.
+
+        Raises:
+            NotFoundError: there is no such person, the caller may not act for the person, or `user_id` is the name of
+                one person and the primary key of another.
+        """
+        found = {self.user} if user_id in (str(self.user.pk), self.user.get_username()) else set()
+        if self.key is not None and self.key.people_id is not None:
+            found |= await in_thread(_members, self.key.people_id, user_id)
+        if not found:
+            raise NotFoundError("There is no such person here, or the key does not act for this person.")
+        if len(found) > 1:
+            raise NotFoundError(
+                "This is the name of one person and the primary key of another. Send the other of the two."
+            )
+        return found.pop()
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """Return the caller of a request that an operation of the API handles."""
+    return cast(Caller, request.auth)  # type: ignore[attr-defined]  # django-ninja sets it
+
+
+def person_calling(user: AbstractBaseUser, source: Source) -> Caller:
+    """Return the caller for a person who is signed in, and note the address for the acts of this request.
+
+    Raises:
+        LimitExceededError: the person, or the network, has sent too many requests.
+    """
+    _note_actor(source, None)
+    return _count_request(Caller(user, None, client_network(source)))
+
+
+async def key_calling(key: str, source: Source) -> Caller | None:
+    """Return the caller for an API key, and note key and address for the acts of this request.
+
+    Returns None for a key that is not in force.
+
+    Raises:
+        LimitExceededError: too many requests were sent with the key, for its person, or from the network.
+    """
+    row = await key_in_force(key)
+    if row is None:
+        return None
+    _note_actor(source, row)
+    return _count_request(Caller(row.user, row, client_network(source)))
+
+
+def _note_actor(source: Source, key: ApiKey | None) -> None:
+    actors.act_from(client_address(source))
+    actors.act_with_key(str(key.pk) if key else "", key.name if key else "")
+
+
+def _count_request(caller: Caller) -> Caller:
+    """Count a request of the caller and return the caller; raise LimitExceededError above a limit."""
+    if exceeded := rates().count(_quotas(caller)):
+        raise LimitExceededError(
+            f"More than {exceeded.quota.most} requests in a minute. Wait a minute.",
+            retry_seconds=exceeded.seconds,
+        )
+    return caller
+
+
+def _quotas(caller: Caller) -> list[quotas.Quota]:
+    """Return the quotas of a caller's requests. Only the rate of a service's key takes the place of a person's."""
+    key, of_person = caller.key, quotas.frames(caller.user.pk, caller.network)
+    if key is None or not key.requests_per_minute:
+        return of_person
+    others = quotas.frames_of_address(caller.network) if key.is_of_service else of_person
+    return [*others, quotas.requests(key.pk, key.requests_per_minute)]
+
+
+def _members(group_id: int, user_id: str) -> set[AbstractBaseUser]:
+    """Return the people of a group for whom a key acts, with this name or this primary key."""
+    people, found = people_of_keys([group_id]), set[AbstractBaseUser]()
+    for field in (get_user_model().USERNAME_FIELD, "pk"):
+        with suppress(ValueError, ValidationError, DataError):  # neither a name nor a primary key
+            found.update(people.filter(**{field: user_id}))
+    return found

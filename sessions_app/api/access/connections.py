@@ -1,0 +1,79 @@
+"""Connections of programs: each is counted among the open ones, and ends with the sign-in or key of its caller."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from sessions_app.api.access.callers import Caller
+from sessions_app.asgi.protocol import AsgiScope
+from sessions_app.errors import LimitExceededError
+from sessions_app.limits import quotas
+from sessions_app.limits.open_sockets import open_sockets
+from sessions_app.live.process import live
+from sessions_app.live.sign_ins import SignIn
+from sessions_app.process.process_metrics import add_connections
+
+RETRY_SECONDS = 5.0
+
+
+class Stream(Protocol):
+    """Frames of a response.
+
+    Attributes:
+        user_id: primary key of the session's person.
+        reason: reason why the frames ended early: `signed_out` or `deleted`; empty otherwise.
+    """
+
+    @property
+    def user_id(self) -> Any: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    def frames(self) -> AsyncGenerator[str]:
+        """Yield the frames."""
+
+    def end(self, reason: str) -> None:
+        """End the frames early."""
+
+
+async def place(caller: Caller) -> AbstractContextManager[None]:
+    """Return a context manager that holds a place among the open connections, and gives it back at its end.
+
+    Raises:
+        LimitExceededError: the person, or the network, has too many open connections.
+    """
+    opened = await open_sockets().open(quotas.open_sockets(caller.user.pk, caller.network))
+    if not isinstance(opened, str):
+        raise LimitExceededError(
+            f"{opened.most} connections are open already. Close others, or wait.", retry_seconds=RETRY_SECONDS
+        )
+    return _placed(opened)
+
+
+@contextmanager
+def _placed(socket_id: str) -> Iterator[None]:
+    add_connections(1)
+    try:
+        yield
+    finally:
+        open_sockets().close(socket_id)
+        add_connections(-1)
+
+
+@contextmanager
+def ended_with(caller: Caller, scope: AsgiScope, stream: Stream) -> Iterator[None]:
+    """End the stream when the sign-in or the key of the caller ends during the block."""
+
+    def end() -> None:
+        stream.end("signed_out")
+
+    sign_in = SignIn.of_key(caller.key, stream.user_id) if caller.key else SignIn.of_scope(scope)
+    sign_ins = live().sign_ins
+    sign_ins.watch(sign_in, end)
+    try:
+        yield
+    finally:
+        sign_ins.unwatch(sign_in, end)

@@ -1,0 +1,145 @@
+"""Problem details of the errors that end a request of the API."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from math import ceil
+from typing import Any, cast
+from uuid import uuid4
+
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from runtime.errors import AdkError
+from sessions_app.asgi.problem_details import CODES, NOTHING_HERE, problem
+from sessions_app.errors import InvalidInputError, LimitExceededError, error_code, http_status
+from sessions_app.process.pool import UNAVAILABLE
+
+logger = logging.getLogger(__name__)
+PLACES = ("body", "header", "path", "query")
+"""Parts of a request that have fields."""
+OF_VALIDATOR = "Value error, "
+"""Words that pydantic puts before the sentence of a validator."""
+
+
+def problem_of(error: Exception) -> HttpResponse:
+    """Return the response to a request that ended with this error. An unexpected error is logged under a reference."""
+    make = next((make for kind, make in _PROBLEMS if isinstance(error, kind)), _unexpected)
+    return make(error)
+
+
+def add_problem_handlers(api: NinjaAPI) -> None:
+    """Let the API answer each error with problem details."""
+
+    def handle(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+        return problem_of(cast(Exception, error))  # never a class
+
+    for kind in (
+        Exception,
+        Http404,
+        HttpError,
+        ValidationError,
+    ):  # django-ninja has handlers of its own for these
+        api.add_exception_handler(kind, handle)
+
+
+def field_errors(errors: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return the name of each field that pydantic refused, with the message about it."""
+    return [
+        {"field": _field(*error["loc"]), "message": error["msg"].removeprefix(OF_VALIDATOR)}
+        for error in errors
+    ]
+
+
+def _field(place: str, *steps: str | int) -> str:
+    """Return the name of a field, such as `body.text`. Leaves out the parameter of a body, which django-ninja adds.
+
+    A file is a field of the body.
+    """
+    named = steps[place == "body" :]
+    return ".".join(map(str, ("body" if place == "file" else place, *named)))
+
+
+def _with_place(field: str) -> str:
+    return field if field.partition(".")[0] in PLACES else f"body.{field}"
+
+
+def _refused(error: Any) -> HttpResponse:
+    members = {}
+    if isinstance(error, InvalidInputError) and error.field:
+        members["errors"] = [{"field": _with_place(error.field), "message": str(error)}]
+    response = problem(http_status(error), str(error), error_code(error), **members)
+    if isinstance(error, LimitExceededError) and error.retry_seconds is not None:
+        response["Retry-After"] = str(ceil(error.retry_seconds))
+    return response
+
+
+def _invalid(error: Any) -> HttpResponse:
+    errors = field_errors(error.errors)
+    detail = "; ".join(f"{one['field']}: {one['message']}" for one in errors[:3])
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{detail.removesuffix('.')}.", "invalid", errors=errors)
+
+
+def _http_error(error: Any) -> HttpResponse:
+    if isinstance(error.__cause__, ValidationError):
+        return _invalid(error.__cause__)
+    if isinstance(error.__cause__, HttpError):
+        error = error.__cause__
+    elif isinstance(error.__cause__, ValueError | RecursionError):  # django-ninja could not read the body
+        is_deep = isinstance(error.__cause__, RecursionError)
+        reason = "its values are nested too deeply" if is_deep else str(error.__cause__)
+        errors = [{"field": "body", "message": reason}]
+        return problem(error.status_code, f"The body is no JSON: {reason}.", "invalid", errors=errors)
+    detail = "Sign in, or send an API key." if str(error) == "Unauthorized" else str(error)
+    response = problem(error.status_code, detail, CODES.get(error.status_code, "invalid"))
+    if error.status_code == HTTPStatus.UNAUTHORIZED:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _not_found(error: Any) -> HttpResponse:
+    return problem(HTTPStatus.NOT_FOUND, NOTHING_HERE, "not_found")
+
+
+def _too_large(error: Any) -> HttpResponse:
+    return problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too large. Send files as uploads.", "too_large"
+    )
+
+
+def _unreadable(error: Any) -> HttpResponse:
+    detail = "The body cannot be read. Send a form with its boundary, or JSON."
+    return problem(
+        HTTPStatus.BAD_REQUEST, detail, "invalid", errors=[{"field": "body", "message": str(error)}]
+    )
+
+
+def _unavailable(error: Any) -> HttpResponse:
+    response = problem(
+        HTTPStatus.SERVICE_UNAVAILABLE, "The database does not answer. Try again.", "unavailable"
+    )
+    response["Retry-After"] = "5"
+    return response
+
+
+def _unexpected(error: Exception) -> HttpResponse:
+    reference = uuid4().hex[:8]
+    logger.error("A request of the API failed (reference %s)", reference, exc_info=error)
+    detail = f"Something went wrong (reference {reference}). Try again."
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, "internal", reference=reference)
+
+
+_PROBLEMS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Callable[[Any], HttpResponse]], ...] = (
+    (AdkError, _refused),
+    (ValidationError, _invalid),
+    (HttpError, _http_error),
+    (Http404, _not_found),
+    (RequestDataTooBig, _too_large),
+    ((MultiPartParserError, SuspiciousOperation, BadRequest), _unreadable),
+    (UNAVAILABLE, _unavailable),
+)

@@ -1,0 +1,116 @@
+"""Files of a session as responses, streamed from Django's storage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+
+from django.db.models import Q
+from django.db.models.fields.files import FieldFile
+from django.http import Http404, HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.utils.cache import get_conditional_response
+from django.utils.http import content_disposition_header
+
+from runtime.sessions.state import State
+from sessions_app.asgi.byte_ranges import ByteRange, requested_range
+from sessions_app.asgi.problem_details import problem
+from sessions_app.base.codec import is_storable
+from sessions_app.models import Artifact, Session
+from sessions_app.process.thread_pools import download_threads
+from sessions_app.process.threads import in_thread
+from sessions_app.store.file_types import BEGINNING, BINARY, INLINE_IMAGES, signed_type
+
+CHUNK_BYTES = 256 * 1024
+TEXT = "text/plain; charset=utf-8"
+MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that end a header, or that change the direction of the rest, so that a program looks like a picture."""
+
+
+async def find_artifact(session: Session, filename: str, version: str) -> Artifact:
+    """Return a version of a file of the session or its user.
+
+    Args:
+        version: number of the version, as text of an address; empty for the newest.
+
+    Raises:
+        Http404: there is no such file or version.
+    """
+    if not is_storable(filename):  # such as a NUL, which PostgreSQL refuses
+        raise Http404("There is no file of this name in this chat.")
+    files = Artifact.objects.filter(
+        Q(session=session) | Q(session=None),
+        app_name=session.app_name,
+        user_id=session.user_id,
+        filename=filename,
+    )
+    if version:
+        files = files.filter(version=int(version) if version.isdecimal() and len(version) < 10 else -1)
+    row = await in_thread(files.order_by("-version").first)
+    if row is None:
+        raise Http404(f"There is no file {filename!r} in this chat.")
+    return row
+
+
+async def artifact_response(request: HttpRequest, row: Artifact) -> HttpResponseBase:
+    """Return the bytes of an artifact, or 304 when the client has them.
+
+    A request with `Range` gets 206 with the requested part, or 416. Browsers show the images of `INLINE_IMAGES`, and
+    save all other files.
+    """
+    etag = f'"{row.sha256}"'
+    if unchanged := get_conditional_response(request, etag=etag):
+        return unchanged
+    part = requested_range(request, row.size, etag)
+    if part is None:
+        return await _response(row, etag, ByteRange(0, row.size))
+    if part.start == part.end:
+        refusal = problem(
+            HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"The file has {row.size} bytes.", "range"
+        )
+        refusal["Content-Range"] = f"bytes */{row.size}"
+        return refusal
+    response = await _response(row, etag, part)
+    response.status_code = HTTPStatus.PARTIAL_CONTENT
+    response["Content-Range"] = f"bytes {part.start}-{part.end - 1}/{row.size}"
+    return response
+
+
+async def _response(row: Artifact, etag: str, part: ByteRange) -> StreamingHttpResponse:
+    mime_type = row.mime_type or TEXT
+    is_image = mime_type in INLINE_IMAGES
+    if is_image:
+        is_image = await download_threads.run(_has_signature, row)
+    if not MIME_TYPE.fullmatch(mime_type) or (mime_type in INLINE_IMAGES and not is_image):
+        mime_type = BINARY
+    name = row.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
+    disposition = content_disposition_header(not is_image, CONTROL_CHARACTERS.sub("_", name) or "file")
+    headers = {
+        "Content-Disposition": disposition or "attachment",
+        "Content-Length": str(part.end - part.start),
+        "Accept-Ranges": "bytes",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-cache",
+        "ETag": etag,
+    }
+    return StreamingHttpResponse(_chunks(row.file, part), content_type=mime_type, headers=headers)
+
+
+def _has_signature(row: Artifact) -> bool:
+    """True when the file begins like an image of the type that the row names."""
+    with row.file.open("rb") as stored:
+        return signed_type(stored.read(BEGINNING)) == row.mime_type
+
+
+async def _chunks(stored: FieldFile, part: ByteRange) -> AsyncIterator[bytes]:
+    await download_threads.run(stored.open, "rb")
+    try:
+        if part.start:
+            await download_threads.run(stored.seek, part.start)
+        left = part.end - part.start
+        while chunk := await download_threads.run(stored.read, min(CHUNK_BYTES, left)):
+            left -= len(chunk)
+            yield chunk
+    finally:
+        await download_threads.run(stored.close)

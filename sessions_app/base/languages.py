@@ -1,0 +1,72 @@
+"""Languages, time zones and themes: those that are offered, and those of the person behind a request.
+
+Pages have them from Django's `LocaleMiddleware` and from `sessions_app.asgi.time_zone`; websockets and event streams
+pass no middleware of Django and have them from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone, translation
+
+from sessions_app.base.timing import zone_of
+from sessions_app.errors import InvalidInputError
+
+TRANSLATED = ("en", "de", "es", "ar")
+"""Codes of English, in which the sentences are written, and of the languages with a catalogue in `locale/`."""
+THEMES = ("system", "light", "dark")
+THEME_COOKIE = "adk_theme"
+LOCALE_MIDDLEWARE = "django.middleware.locale.LocaleMiddleware"
+TIME_ZONE_COOKIE = "adk_time_zone"
+"""Set by `chat/time_zone.js`."""
+MAX_ZONE_NAME_LENGTH = 64
+
+
+def offered_languages() -> list[str]:
+    """Return the codes of the languages that people can choose; none in a project that does not translate its pages."""
+    codes = {code for code, _ in settings.LANGUAGES} if LOCALE_MIDDLEWARE in settings.MIDDLEWARE else set()
+    return [code for code in TRANSLATED if code in codes]
+
+
+def shown_language() -> str:
+    """Return the code of the language in which sentences are shown: English where a catalogue has no translation."""
+    return translation.pgettext("code of the language of this catalogue", "en")
+
+
+def chosen_theme(cookies: Mapping[str, str]) -> str:
+    """Return the theme that the person has chosen, one of `THEMES`."""
+    theme = cookies.get(THEME_COOKIE, "")
+    return theme if theme in THEMES else "system"
+
+
+def activate_for_connection(scope: Mapping[str, Any]) -> None:
+    """Activate the language and the time zone of a websocket or an event stream in its own asyncio task."""
+    translation.activate(language_of(scope))
+    zone = browser_time_zone(scope.get("cookies", {}))
+    timezone.activate(zone or settings.TIME_ZONE)
+
+
+def language_of(scope: Mapping[str, Any]) -> str:
+    """Return the language of a connection, which is that of the pages: without the middleware that of the site."""
+    if LOCALE_MIDDLEWARE not in settings.MIDDLEWARE:
+        return settings.LANGUAGE_CODE
+    request = HttpRequest()
+    request.COOKIES = scope.get("cookies", {})
+    accepted = dict(scope["headers"]).get(b"accept-language", b"")
+    request.META["HTTP_ACCEPT_LANGUAGE"] = accepted.decode("latin-1")
+    return translation.get_language_from_request(request)
+
+
+def browser_time_zone(cookies: Mapping[str, str]) -> str:
+    """Return the name of the time zone in the browser's cookie; empty without a valid one."""
+    name = cookies.get(TIME_ZONE_COOKIE, "")
+    if not name or len(name) > MAX_ZONE_NAME_LENGTH:
+        return ""
+    try:
+        return zone_of(name).key
+    except InvalidInputError:  # A cookie can hold anything.
+        return ""

@@ -1,0 +1,37 @@
+"""Events of a session in batches, for streams whose memory does not grow with the session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from sessions_app.history.rewinds import find_rewinds, without_rewound
+from sessions_app.models import Event, Session
+from sessions_app.process.threads import fetch_rows, in_thread
+
+EVENTS_OF_BATCH = 50
+EVENTS_AHEAD = 10
+
+
+@dataclass(frozen=True)
+class EventBatch:
+    """Consecutive events, oldest first.
+
+    Attributes:
+        ahead: events of the next batch. They tell whether the last calls of this one were answered.
+    """
+
+    events: list[Event]
+    ahead: list[Event]
+
+
+async def batches_of(session: Session) -> AsyncIterator[EventBatch]:
+    """Yield the events up to `session.last_seq`, without rewound ones, as the chat page shows them (contract R3)."""
+    rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
+    events = without_rewound(session.events.filter(seq__lte=session.last_seq), rewinds)
+    seq = 0
+    wanted = EVENTS_OF_BATCH + EVENTS_AHEAD
+    while rows := await fetch_rows(events.after(seq).only("seq", "body", "session_id")[:wanted]):
+        batch = EventBatch(rows[:EVENTS_OF_BATCH], rows[EVENTS_OF_BATCH:])
+        yield batch
+        seq = batch.events[-1].seq

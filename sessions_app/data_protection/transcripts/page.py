@@ -1,0 +1,42 @@
+"""Transcript as an HTML page without scripts: for the owner to print, and for readers of a shared session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
+
+from sessions_app.data_protection.transcripts.entries import Entry
+from sessions_app.data_protection.transcripts.stream import stream_entries
+from sessions_app.models import Session
+from sessions_app.rendering.session_view import SessionView
+
+PLACE_OF_ENTRIES = mark_safe("<!--entries-->")
+"""Place at which the page is cut for the stream. No text can contain it, because templates escape `<`."""
+
+
+async def stream_page(
+    request: HttpRequest, session: Session, view: SessionView, *, is_shared: bool
+) -> AsyncIterator[str]:
+    """Yield the page.
+
+    Args:
+        session: with its user.
+        is_shared: True for readers other than the owner: pictures are listed by name, like other files.
+    """
+    context = {"session": session, "is_shared": is_shared, "entries": PLACE_OF_ENTRIES}
+    head, _, tail = render_to_string("chat/transcript.html", context, request).partition(PLACE_OF_ENTRIES)
+    yield head
+    write = partial(_write_html, has_pictures=not is_shared)
+    async for entries in stream_entries(session, view, write):
+        yield entries
+    yield tail
+
+
+def _write_html(entry: Entry, *, has_pictures: bool) -> str:
+    context: dict[str, Any] = {"entry": entry, "has_pictures": has_pictures}
+    return render_to_string("chat/transcript_entry.html", context)

@@ -1,0 +1,62 @@
+"""Record of a conversation: one HTML file without outside parts, to be kept, printed and compared by its hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from sessions_app.data_protection.transcripts.entries import Entry
+from sessions_app.data_protection.transcripts.page import PLACE_OF_ENTRIES
+from sessions_app.data_protection.transcripts.stream import stream_entries
+from sessions_app.history.integrity import flaw_in
+from sessions_app.models import Session
+from sessions_app.process import threads
+from sessions_app.rendering.hidden_characters import show_hidden_characters
+from sessions_app.rendering.session_view import SessionView
+from sessions_app.secrets.masking import mask_html
+from sessions_app.sessions.ownership import User
+
+
+def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, str]:
+    """Write the conversation as the reader sees it; return the file, whose name has its SHA-256, and this hash.
+
+    The head tells the hash of the log, which `manage.py adk_verify` computes anew, and whether the log is as it was
+    written.
+    """
+    view = SessionView.of(session, reader)
+    context = {
+        "session": session,
+        "made_at": timezone.localtime(),
+        "log_hash": bytes(session.log_hash).hex(),
+        "flaw": flaw_in(session.pk),
+        "entries": PLACE_OF_ENTRIES,
+    }
+    head, _, tail = render_to_string("admin/sessions_app/session/record.html", context).partition(
+        PLACE_OF_ENTRIES
+    )
+    unfinished = folder / "record.html"
+    with unfinished.open("w", encoding="utf-8", errors="replace") as file:
+        file.write(_mask_and_escape(head))
+        threads.run(_write_entries(session, view, file.write))
+        file.write(tail)
+    with unfinished.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return unfinished.rename(folder / f"conversation-{session.pk}-sha256-{sha256}.html"), sha256
+
+
+async def _write_entries(session: Session, view: SessionView, write: Callable[[str], object]) -> None:
+    async for entries in stream_entries(session, view, _html_of):
+        write(_mask_and_escape(entries))
+
+
+def _html_of(entry: Entry) -> SafeString:
+    return render_to_string("chat/transcript_entry.html", {"entry": entry, "has_pictures": False})
+
+
+def _mask_and_escape(html: str) -> str:
+    return show_hidden_characters(mask_html(html))

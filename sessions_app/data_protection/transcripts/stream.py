@@ -1,0 +1,94 @@
+"""Streams of transcripts: each batch of events is read, and written in a thread, before the next one is read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+
+from django.utils.translation import gettext
+
+from runtime.events import Event
+from sessions_app.base.codec import event_to_show, storable
+from sessions_app.data_protection.archive import as_json
+from sessions_app.data_protection.export import session_head
+from sessions_app.data_protection.transcripts.batches import EventBatch, batches_of
+from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, entry_of
+from sessions_app.data_protection.transcripts.markdown_file import markdown_head, write_markdown
+from sessions_app.history.public_event import without_app_state
+from sessions_app.models import Session, ToolJob
+from sessions_app.process.thread_pools import download_threads
+from sessions_app.process.threads import fetch_rows, in_thread
+from sessions_app.rendering.failures import once
+from sessions_app.rendering.session_view import SessionView
+from sessions_app.secrets.masking import mask_keys
+
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
+
+WriteEntry = Callable[[Entry], str]
+
+
+async def stream_entries(session: Session, view: SessionView, write: WriteEntry) -> AsyncIterator[str]:
+    """Yield the written entries of the session, a text for each batch. Secrets are masked by their keys.
+
+    Args:
+        session: with its user.
+    """
+    person = session.user.get_username()
+    async for batch in batches_of(session):
+        events, answered = await download_threads.run(_read_batch, batch)
+        context = EntryContext(view, person, await _jobs_of(session, events), answered)
+        yield await download_threads.run(_write_batch, batch, events, context, write)
+
+
+async def stream_markdown(session: Session, view: SessionView) -> AsyncIterator[str]:
+    """Yield the session as a Markdown file. See `stream_entries`."""
+    yield markdown_head(session)
+    async for entries in stream_entries(session, view, write_markdown):
+        yield entries
+
+
+async def stream_json(session: Session) -> AsyncIterator[bytes]:
+    """Yield the session as JSON, as the ADK API has it, without the app's state, with secrets masked by their keys."""
+    head = {**mask_keys(await in_thread(session_head, session)), "title": session.title}
+    yield as_json(head)[:-1] + b', "events": ['
+    separator = b"\n"
+    async for batch in batches_of(session):
+        yield separator + await download_threads.run(_json_of, batch)
+        separator = b",\n"
+    yield b"\n]}\n"
+
+
+async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
+    call_ids = [call_id for event in events for call_id in event.long_running_tool_ids or ()]
+    rows = await fetch_rows(session.jobs.filter(call_id__in=call_ids)) if call_ids else []
+    return {job.call_id: job for job in rows}
+
+
+def _read_batch(batch: EventBatch) -> tuple[list[Event], set[str]]:
+    """Return the events of the batch without secrets, and the ids of the calls that have a response."""
+    events = [event_to_show(mask_keys(row.body)) for row in batch.events]
+    ahead = [event_to_show(row.body) for row in batch.ahead]
+    responses = (response for event in events + ahead for response in event.get_function_responses())
+    return events, {response.id for response in responses if response.id}
+
+
+def _write_batch(batch: EventBatch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
+    rows = zip(batch.events, events, strict=True)
+    with context.view.reader.reading():  # This runs in a thread.
+        return storable("".join([_write(row.seq, event, context, write) for row, event in rows]))
+
+
+def _write(seq: int, event: Event, context: EntryContext, write: WriteEntry) -> str:
+    try:
+        entry = entry_of(event, context)
+        return write(entry) if entry else ""
+    except Exception:  # One odd event must not take down the transcript.
+        logger.exception("Event %s of session %s cannot be written", seq, context.view.session_id)
+        notice = Piece("error", gettext("Event {number} cannot be shown. It is kept.").format(number=seq))
+        return write(Entry("", "quiet", datetime.now(UTC), [notice]))
+
+
+def _json_of(batch: EventBatch) -> bytes:
+    return b",\n".join(as_json(mask_keys(without_app_state(row.body))) for row in batch.events)

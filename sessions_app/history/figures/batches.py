@@ -1,0 +1,151 @@
+"""Batches of sessions whose figures are counted: found, counted and stored in one transaction each.
+
+The figures of a session have the `seq` of the last counted event. So each event is counted once, even if a process is
+killed. A batch locks the row of `FiguresProgress`, which says how far the sessions are looked at. A second sweep at the
+same time counts nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import timedelta
+from itertools import groupby
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+
+from sessions_app.conf import conf
+from sessions_app.history.figures import log_facts
+from sessions_app.history.figures.day_amounts import add_amounts
+from sessions_app.history.figures.log_facts import uncounted_facts
+from sessions_app.history.figures.session_counts import BatchAmounts, Outcomes, SessionCounter
+from sessions_app.models import FiguresProgress, Invocation, InvocationStatus, Session, SessionFigures
+from sessions_app.models.scheduled_task import END_OF_CALENDAR
+
+BATCH_SIZE = 200
+LOOK_BACK = timedelta(minutes=5)
+"""Bound on the difference of clocks, the duration of an append, and the delay of `Session.updated_at`."""
+PAUSE = timedelta(seconds=4)
+"""Shortest time after which a session with a running invocation is counted again."""
+_COUNTED = ["seq", "tokens", "cost", "errors", "seconds", "labels", "outcomes", "invocation_id", "began_at",
+            "has_word", "is_settled", "counted_at"]  # fmt: skip
+
+
+def count_figures(seconds: float) -> bool:
+    """Count new events for about so many seconds. Return True when there may be more."""
+    end = time.monotonic() + seconds
+    while _count_batch():
+        if time.monotonic() >= end:
+            return True
+    return False
+
+
+def look_at_all_again() -> None:
+    """Let the next sweeps look at all sessions: `updated_at` of a stored session may be long ago."""
+    FiguresProgress.objects.update(oldest=timezone.now())
+
+
+def _count_batch() -> bool:
+    """Count one batch; return False when nothing is left, or another process counts."""
+    start = timezone.now() - LOOK_BACK
+    FiguresProgress.objects.get_or_create(pk=1, defaults={"newest": start, "oldest": start})
+    with transaction.atomic():
+        progress = FiguresProgress.objects.select_for_update(skip_locked=True).filter(pk=1).first()
+        if progress is None:
+            return False
+        ids = {*_changed(progress), *_unsettled()}
+        is_looking_back = not ids and progress.oldest is not None
+        if is_looking_back:
+            ids = {*_earlier(progress)}
+        if ids:
+            _count(ids)
+        progress.save()
+    return bool(ids) or is_looking_back
+
+
+def _changed(progress: FiguresProgress) -> list[UUID]:
+    """Return recently used sessions with uncounted events, the least recently used first, and note the progress."""
+    recent = Session.objects.filter(updated_at__gte=progress.newest, updated_at__lt=END_OF_CALENDAR)
+    changed = _with_uncounted_events(recent).order_by("updated_at")
+    found = list(changed.values_list("pk", "updated_at")[:BATCH_SIZE])
+    until = timezone.now() - LOOK_BACK
+    if len(found) == BATCH_SIZE:
+        until = min(until, found[-1][1])
+    progress.newest = max(progress.newest, until)
+    return [pk for pk, _ in found]
+
+
+def _unsettled() -> QuerySet[SessionFigures, UUID]:
+    waiting = SessionFigures.objects.filter(is_settled=False, counted_at__lt=timezone.now() - PAUSE)
+    return waiting.order_by("counted_at").values_list("pk", flat=True)[:BATCH_SIZE]
+
+
+def _earlier(progress: FiguresProgress) -> list[UUID]:
+    """Return the sessions with uncounted events in the next batch of earlier sessions, and note the progress.
+
+    Sessions that were used at the same time come in the same batch.
+    """
+    earlier = Session.objects.filter(updated_at__lt=progress.oldest)
+    times = earlier.order_by("-updated_at").values_list("updated_at", flat=True)
+    first = times[BATCH_SIZE - 1 : BATCH_SIZE].first()
+    if first is not None:
+        earlier = earlier.filter(updated_at__gte=first)
+    progress.oldest = first
+    return list(_with_uncounted_events(earlier).values_list("pk", flat=True))
+
+
+def _with_uncounted_events(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    return sessions.filter(Q(figures=None) | Q(figures__is_settled=True, figures__seq__lt=F("last_seq")))
+
+
+def _count(ids: Iterable[UUID]) -> None:
+    """Count the uncounted events of the sessions, and the current outcomes of their invocations.
+
+    The invocations are read before the events, because all events of an ended invocation are in the log.
+    """
+    SessionFigures.objects.bulk_create([SessionFigures(session_id=pk) for pk in ids], ignore_conflicts=True)
+    outcomes, active = _invocations_of(ids)
+    rows = Session.objects.filter(pk__in=list(ids)).select_related("figures")
+    sessions = list(rows.only("app_name", "user_id", "last_seq", "figures"))
+    facts = uncounted_facts(ids)
+    is_all = len(facts) < log_facts.MAX_EVENTS
+    events = {pk: list(group) for pk, group in groupby(facts, lambda event: event.session_id)}
+    amounts = BatchAmounts()
+    for session in sessions:
+        counter = SessionCounter(session, session.figures, amounts, conf())
+        counter.add_events(events.get(session.pk, ()))
+        counter.set_outcomes(outcomes[session.pk])
+        is_counted = is_all or session.figures.seq >= session.last_seq
+        session.figures.is_settled = is_counted and session.pk not in active
+        session.figures.counted_at = timezone.now() - (timedelta() if is_counted else PAUSE)
+    # An upsert, because Django's `bulk_update` takes seconds for a batch.
+    SessionFigures.objects.bulk_create(
+        [session.figures for session in sessions],
+        update_conflicts=True,
+        unique_fields=["session"],
+        update_fields=_COUNTED,
+    )
+    add_amounts(amounts)
+
+
+def _invocations_of(ids: Iterable[UUID]) -> tuple[defaultdict[UUID, Outcomes], set[UUID]]:
+    """Return the outcomes of each session's invocations, and the sessions with an active invocation."""
+    outcomes: defaultdict[UUID, Outcomes] = defaultdict(dict)
+    active = set()
+    day = TruncDate("created_at", tzinfo=timezone.get_default_timezone())
+    rows = Invocation.objects.filter(session__in=list(ids)).values_list("session_id", day, "status")
+    runtime = Sum(F("finished_at") - F("started_at"))
+    for session_id, created, status, number, took in rows.annotate(number=Count("pk"), took=runtime):
+        if status in InvocationStatus.active():
+            active.add(session_id)
+        else:
+            outcomes[session_id][created.isoformat(), status] = (
+                number,
+                took.total_seconds() if took else 0.0,
+            )
+    return outcomes, active

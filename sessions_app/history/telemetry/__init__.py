@@ -1,0 +1,1 @@
+"""Metrics for Prometheus and spans for an OpenTelemetry collector."""

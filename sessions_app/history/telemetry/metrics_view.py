@@ -1,0 +1,83 @@
+"""View of the metrics for Prometheus. A request needs `metrics_token`, or staff who may view invocations."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.http import require_safe
+
+from sessions_app.base.statuses import JobStatus, sql_list
+from sessions_app.conf import conf
+from sessions_app.process.pool import fetch_one, get_pool, waiting_statements
+from sessions_app.process.process_metrics import IS_AVAILABLE, drop_dead_processes
+
+if IS_AVAILABLE:
+    from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Gauge, generate_latest
+    from prometheus_client.multiprocess import MultiProcessCollector
+
+MISSING = "Metrics need the package prometheus-client: pip install -r requirements-telemetry.txt\n"
+PERMISSION = "sessions_app.view_invocation"
+_QUERY = f"""
+SELECT
+    (SELECT count(*) FROM sessions_app_invocation WHERE status = 'queued'),
+    (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8
+     FROM sessions_app_invocation WHERE status = 'queued'),
+    (SELECT count(*) FROM sessions_app_invocation WHERE status = 'running'),
+    (SELECT coalesce(jsonb_object_agg(status, jobs), '{{}}') FROM (
+        SELECT status, count(*) AS jobs FROM sessions_app_tooljob
+        WHERE delivered_at IS NULL AND status IN {sql_list(JobStatus.open())} GROUP BY status
+    ) open)"""  # noqa: S608
+
+
+@require_safe
+async def metrics(request: HttpRequest) -> HttpResponse:
+    """Return the metrics of all processes of this machine, and of the database.
+
+    Raises:
+        PermissionDenied: The request has neither the token nor a user with the permission.
+    """
+    if not await _may_read(request):
+        raise PermissionDenied
+    if not IS_AVAILABLE:
+        return HttpResponse(MISSING, status=501, content_type="text/plain")
+    processes = REGISTRY
+    if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        drop_dead_processes(folder)
+        processes = CollectorRegistry()
+        MultiProcessCollector(processes)  # type: ignore[no-untyped-call]
+    text = generate_latest(processes) + generate_latest(await _of_database())
+    return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
+
+
+async def _may_read(request: HttpRequest) -> bool:
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    if conf().metrics_token and constant_time_compare(given, conf().metrics_token):
+        return True
+    user = await request.auser()
+    is_staff = getattr(user, "is_staff", False)
+    return is_staff and isinstance(user, PermissionsMixin) and await user.ahas_perm(PERMISSION)
+
+
+async def _of_database() -> CollectorRegistry:
+    row = await fetch_one(_QUERY, {})
+    queued, age, running, jobs = row or (0, 0.0, 0, {})
+    registry = CollectorRegistry()
+    _gauge(registry, "adk_queued_invocations", "Invocations that wait for their turn", queued)
+    _gauge(registry, "adk_queue_age_seconds", "Age of the oldest of them", age)
+    _gauge(registry, "adk_running_invocations", "Invocations that run", running)
+    by_status = Gauge("adk_jobs", "Open jobs", ["status"], registry=registry)
+    for status in JobStatus.open():
+        by_status.labels(status.value).set(jobs.get(status, 0))
+    pool = {**(await get_pool()).get_stats(), "requests_waiting": waiting_statements()}
+    for name in ("pool_size", "pool_available", "requests_waiting"):
+        _gauge(registry, f"adk_database_{name}", f"{name} of this process's pool", pool.get(name, 0))
+    return registry
+
+
+def _gauge(registry: Any, name: str, description: str, value: float) -> None:
+    Gauge(name, description, registry=registry).set(value)

@@ -1,0 +1,128 @@
+"""Export of spans through OpenTelemetry, by its conventions for generative AI. Off unless `otlp_endpoint` is set.
+
+The spans are those of the trace in the admin. They are derived from the log when an invocation has ended, and hold no
+text of the conversation.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from sessions_app.conf import conf
+from sessions_app.history.traces.entries import MAX_ENTRIES, entries_of
+from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_spans
+from sessions_app.process.threads import in_thread
+
+try:
+    from opentelemetry import trace
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+except ImportError:  # an extra
+    IS_AVAILABLE = False
+else:
+    IS_AVAILABLE = True
+
+logger = logging.getLogger(__name__)
+MISSING = "otlp_endpoint needs the OpenTelemetry packages: pip install -r requirements-telemetry.txt"
+OPERATIONS = {SpanKind.AGENT: "invoke_agent", SpanKind.MODEL: "chat", SpanKind.TOOL: "execute_tool"}
+
+
+async def export_spans(session_id: UUID, invocation_id: str, since: float) -> None:
+    """Export the ended spans of an invocation. A failure is only logged.
+
+    Args:
+        session_id: primary key of the session.
+        invocation_id: the invocation.
+        since: spans that ended before this time are left out; in seconds since 1970.
+    """
+    try:
+        await in_thread(_export, session_id, invocation_id, since)
+    except Exception:  # The answer is complete, and the log has the spans.
+        logger.exception("The spans of invocation %s were not exported", invocation_id)
+
+
+def emit(tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str) -> None:
+    """Give the spans to an OpenTelemetry tracer, below a span for the invocation.
+
+    The spans of an agent's models, tools and waits are below the agent's span.
+    """
+    shown = [span for span in spans if span.kind in OPERATIONS or span.kind in WAITS]
+    if not shown:
+        return
+    common = {"gen_ai.conversation.id": str(session_id), "adk.invocation_id": invocation_id}
+    ends = [span.start if span.end is None else span.end for span in shown]
+    root = tracer.start_span("invocation", attributes=common, start_time=_ns(min(s.start for s in shown)))
+    parent = trace.set_span_in_context(root)
+    agent, agent_end = None, 0.0
+    for span, end in zip(shown, ends, strict=True):
+        is_agent = span.kind is SpanKind.AGENT
+        if is_agent and agent is not None:
+            agent.end(_ns(agent_end))
+        context = parent if is_agent or agent is None else trace.set_span_in_context(agent)
+        made = tracer.start_span(
+            _name_of(span),
+            context=context,
+            kind=trace.SpanKind.CLIENT if span.kind is SpanKind.MODEL else trace.SpanKind.INTERNAL,
+            attributes={**common, **_attributes(span)},
+            start_time=_ns(span.start),
+        )
+        if span.error:
+            made.set_status(trace.StatusCode.ERROR)
+        if is_agent:
+            agent, agent_end = made, end
+        else:
+            made.end(_ns(end))
+    if agent is not None:
+        agent.end(_ns(agent_end))
+    root.end(_ns(max(ends)))
+
+
+def _export(session_id: UUID, invocation_id: str, since: float) -> None:
+    tracer = _tracer(conf().otlp_endpoint)
+    if tracer is None:
+        return
+    entries = entries_of(session_id, invocation_id)[:MAX_ENTRIES]
+    spans = [span for span in derive_spans(entries) if span.end is not None and span.end >= since]
+    emit(tracer, spans, session_id, invocation_id)
+
+
+@lru_cache(maxsize=1)
+def _tracer(endpoint: str) -> Any:
+    if not IS_AVAILABLE:
+        logger.error(MISSING)
+        return None
+    provider = TracerProvider(resource=Resource.create({"service.name": conf().site_name}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
+    return provider.get_tracer("sessions_app")
+
+
+def _name_of(span: Span) -> str:
+    return f"{OPERATIONS.get(span.kind, f'wait for {span.kind}')} {span.name}".strip()
+
+
+def _attributes(span: Span) -> dict[str, str | int | float]:
+    """Return the attributes that apply: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/."""
+    values: dict[str, str | int | float] = {"gen_ai.operation.name": OPERATIONS.get(span.kind, "wait")}
+    if span.agent:
+        values["gen_ai.agent.name"] = span.agent
+    if span.kind is SpanKind.TOOL:
+        values["gen_ai.tool.name"] = span.name
+    if span.kind is SpanKind.MODEL:
+        values["gen_ai.response.model"] = span.name
+        values["gen_ai.usage.input_tokens"] = span.usage.prompt
+        values["gen_ai.usage.output_tokens"] = span.usage.output + span.usage.thoughts
+        values["gen_ai.usage.cache_read.input_tokens"] = span.usage.cached
+    if span.first_word is not None:
+        values["gen_ai.response.time_to_first_chunk"] = span.first_word
+    if span.error:
+        values["error.type"] = span.error
+    return values
+
+
+def _ns(seconds: float) -> int:
+    return int(seconds * 1e9)

@@ -1,0 +1,149 @@
+"""Answer requests: the table of calls and of jobs' questions that wait for somebody, kept in line with the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
+from django.utils import translation
+
+from runtime.agents.answerers import answerer_of
+from runtime.events.answer_rules import SITE
+from runtime.events.calls import (
+    REMOTE_QUESTIONS,
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    MadeCall,
+    made_calls,
+)
+from runtime.events.event import Event
+from runtime.events.tool_confirmation import call_to_confirm, confirmer_of
+from sessions_app.agent_apps import registry
+from sessions_app.base import client_ids
+from sessions_app.base.codec import json_object
+from sessions_app.history.effective_events import effective_events
+from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, RequestKind, Session, ToolJob
+from sessions_app.models.answer_request import CALL_ID_LENGTH, EFFECT_LENGTH, NAME_LENGTH
+from sessions_app.process import threads
+from sessions_app.process.threads import in_thread
+from sessions_app.rendering.call_words import describe_call
+from sessions_app.rendering.called_tool import find_tool
+from sessions_app.rendering.outline import as_words, one_line
+from sessions_app.rendering.questions import CHOICE_TOOL
+from sessions_app.secrets.masking import mask, masking
+
+logger = logging.getLogger(__name__)
+KEPT = timedelta(days=1)
+KINDS = {
+    REQUEST_CONFIRMATION: RequestKind.CONFIRMATION,
+    REQUEST_CREDENTIAL: RequestKind.CREDENTIAL,
+    CHOICE_TOOL: RequestKind.CHOICE,
+}
+
+
+async def keep_in_line(session_id: UUID, app_name: str, events: Iterable[Event]) -> None:
+    """Store a request for each call that waits in the session's effective events, and drop all others. Idempotent."""
+    pending = {made.call.id or "": made for made in made_calls(events) if made.is_pending}
+    requests = [
+        await _request_of(session_id, app_name, made)
+        for call_id, made in pending.items()
+        if len(call_id) <= CALL_ID_LENGTH  # A longer one cannot be answered.
+    ]
+    await in_thread(_store, session_id, requests)
+
+
+def repair_requests() -> None:
+    """Drop requests that wait no longer, and store missing ones of sessions that wait. Idempotent.
+
+    A process that has died may leave old requests. A version of the site without this table stored none.
+    """
+    old = AnswerRequest.objects.filter(asked_at__lt=Now() - KEPT)
+    old.exclude(pk__in=AnswerRequest.objects.open().values("pk")).delete()
+    has_request = Exists(AnswerRequest.objects.filter(session=OuterRef("session")))
+    waiting = Invocation.objects.filter(~has_request, status=InvocationStatus.WAITING)
+    for session in Session.objects.filter(pk__in=waiting.values("session"), deleted_at=None):
+        threads.run(_store_requests_of(session))
+
+
+async def _store_requests_of(session: Session) -> None:
+    try:
+        await keep_in_line(session.pk, session.app_name, await effective_events(session))
+    except Exception:  # One session must not keep the others from being repaired.
+        logger.exception("The requests of session %s were not stored", session.pk)
+
+
+async def rule_of(app_name: str, made: MadeCall) -> str:
+    """Return the party that may answer a call: see `AnswerRequest`.
+
+    The party of a confirmation request is recorded in the request, and does not change afterwards.
+    """
+    if made.call.name == REQUEST_CONFIRMATION:
+        return confirmer_of(made.call.args or {})
+    root = registry.get_app(app_name).root_agent
+    return await answerer_of(root, made.event.author, made.call.name or "")
+
+
+async def rule_or_site(app_name: str, made: MadeCall) -> str:
+    """Return the party that may answer a call. When it cannot be found, return the site, so that the call waits."""
+    try:
+        return await rule_of(app_name, made)
+    except Exception:  # an agents.py or a toolset may raise anything
+        logger.exception("It is not known who may answer a call of %r", made.call.name)
+        return SITE
+
+
+def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
+    """Make these requests the only ones of the session, except those whose answers are queued already.
+
+    The requests of waiting jobs are left as they are: `record_question` stores them.
+    """
+    answers = [client_ids.of_answer(row.call_id) for row in requests]
+    queued = Invocation.objects.filter(session=session_id, client_id__in=answers)
+    answered = set(queued.values_list("client_id", flat=True))
+    requests = [row for row in requests if client_ids.of_answer(row.call_id) not in answered]
+    jobs = ToolJob.objects.filter(session=session_id, call_id__in=[row.call_id for row in requests])
+    of_jobs = set(jobs.values_list("call_id", flat=True))
+    stored = AnswerRequest.objects.filter(session=session_id)
+    stored.exclude(call_id__in=[row.call_id for row in requests]).delete()
+    new = [row for row in requests if row.call_id not in of_jobs]
+    AnswerRequest.objects.bulk_create(new, ignore_conflicts=True)
+
+
+async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> AnswerRequest:
+    call, args = made.call, made.call.args or {}
+    kind = KINDS.get(call.name or "", RequestKind.CALL)
+    original = call_to_confirm(args) if kind == RequestKind.CONFIRMATION else {}
+    tool_name = str(original.get("name") or call.name or "")
+    return AnswerRequest(
+        session_id=session_id,
+        invocation_id=made.event.invocation_id[:64],
+        call_id=call.id or "",
+        kind=kind,
+        agent_name=made.event.author[:NAME_LENGTH],
+        tool_name=tool_name[:NAME_LENGTH],
+        effect=_effect(app_name, made, kind, tool_name, json_object(original.get("args")) or args),
+        answered_by=(await rule_or_site(app_name, made))[:200],
+        asked_at=datetime.fromtimestamp(made.event.timestamp, UTC),
+    )
+
+
+def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, args: Mapping[str, Any]) -> str:
+    """Describe the effect of a yes to the call, in at most `EFFECT_LENGTH` characters, with secrets masked."""
+    if kind == RequestKind.CREDENTIAL:
+        return f"Give a credential to {as_words(made.event.author)}"[:EFFECT_LENGTH]
+    with masking():
+        args = mask(args)
+    if tool_name in REMOTE_QUESTIONS:
+        return one_line(next(iter(args.values()), ""))[:EFFECT_LENGTH]
+    options = args.get("options")
+    if kind == RequestKind.CHOICE and isinstance(options, list):
+        return one_line("Choose one: " + ", ".join(one_line(option) for option in options[:50]))
+    with translation.override("en"):
+        words = describe_call(find_tool(app_name, made.event.author, tool_name), tool_name, args)
+    brief = ", ".join(one_line(args[name])[:60] for name in sorted(args)[:8])
+    return (words.plain if words.names_arguments or not brief else f"{words.plain}: {brief}")[:EFFECT_LENGTH]

@@ -1,0 +1,214 @@
+"""Answers to long-running calls: permission to give one, and the invocation that continues with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_noop
+
+from runtime import types
+from runtime.engine.human_input.confirmation import read_confirmation
+from runtime.engine.human_input.credentials import extract_credentials
+from runtime.errors import InvalidAnswerError
+from runtime.events.answer_rules import PERSON, SITE, STAFF
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, made_calls
+from runtime.events.event import Event
+from runtime.events.tool_confirmation import offers_allowance
+from sessions_app.base import actors, client_ids
+from sessions_app.base.actors import Actor
+from sessions_app.base.codec import check_storable, content_to_json
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.history.effective_events import effective_events
+from sessions_app.invocations.answer_requests import rule_of
+from sessions_app.invocations.worker import worker
+from sessions_app.models import Session, ToolJob
+from sessions_app.models.answer_request import permission_to_answer
+from sessions_app.process.threads import in_thread
+from sessions_app.secrets.credential_encryption import encrypt
+from sessions_app.sessions.ownership import User
+
+RESPONSE = "response"
+"""Field of the answer in requests, which errors name."""
+STAFF_DECIDE = gettext_noop("Staff decide this. You can only withdraw it; their answer appears here.")
+
+
+@dataclass(frozen=True)
+class WaitingCall:
+    """A call that waits for an answer.
+
+    Attributes:
+        args: arguments of the call.
+        invocation_id: the invocation that made the call.
+        answered_by: the party that may answer the call: see `AnswerRequest`.
+        events: the effective events of the session.
+    """
+
+    id: str
+    name: str
+    args: dict[str, Any]
+    invocation_id: str
+    answered_by: str
+    events: list[Event]
+
+
+async def find_waiting_call(
+    session: Session, call_id: str, *, name: str | None = None, invocation_id: str | None = None
+) -> WaitingCall:
+    """Return the call with this id, if it waits for an answer.
+
+    Args:
+        name: name that the called function must have; None for any.
+        invocation_id: the invocation that must have made the call; None for any.
+
+    Raises:
+        NotFoundError: the session has no such call, or the call is of another function or invocation.
+        PermissionDeniedError: a job answers the call.
+        ConflictError: the call was answered already.
+    """
+    if await in_thread(ToolJob.objects.filter(session=session, call_id=call_id).exists):
+        raise PermissionDeniedError("This call is answered by its job, not by a person.")
+    events = await effective_events(session)
+    made = [one for one in made_calls(events) if one.call.id == call_id and one.call.name]
+    if not made:
+        raise NotFoundError("There is no such question in this conversation.")
+    waiting = next((one for one in made if one.is_pending), None)
+    if waiting is None:
+        raise await in_thread(answered_already, session, call_id)
+    if name is not None and waiting.call.name != name:
+        raise NotFoundError("There is no such question in this conversation.")
+    if invocation_id is not None and waiting.event.invocation_id != invocation_id:
+        raise NotFoundError(f"Another run asks this: {waiting.event.invocation_id!r}. Answer it there.")
+    answered_by = await rule_of(session.app_name, waiting)
+    return WaitingCall(
+        call_id,
+        waiting.call.name or "",
+        waiting.call.args or {},
+        waiting.event.invocation_id,
+        answered_by,
+        events,
+    )
+
+
+async def check_may_answer(
+    user: User, session: Session, call: WaitingCall, response: Mapping[str, Any], *, for_site: bool = False
+) -> None:
+    """Check that the tool of the call lets this user give this answer.
+
+    When the tool asks staff, the session's own person cannot approve, even with the permission (four eyes). The person
+    may withdraw the question by a no. Nobody gives a credential in the place of the person.
+
+    Args:
+        for_site: True for an answer from a system that the site trusts, which may answer the site's calls, too.
+
+    Raises:
+        PermissionDeniedError: the user may not give this answer.
+    """
+    staff_decide = call.answered_by.startswith(STAFF)
+    if user.pk == session.user_id:
+        if call.answered_by == PERSON or (staff_decide and _is_no(call, response)):
+            return
+        if call.answered_by == SITE and for_site:
+            return
+        if staff_decide and call.name == REQUEST_CONFIRMATION:
+            raise PermissionDeniedError(STAFF_DECIDE)
+    elif call.name != REQUEST_CREDENTIAL:
+        permission = permission_to_answer(call.answered_by)
+        if await in_thread(_is_staff_with, user, permission):
+            return
+    raise PermissionDeniedError(f"You may not answer this call of {call.name!r}: somebody else decides it.")
+
+
+def answerer(session: Session, user: User | None, address: str) -> Actor:
+    """Return the actor of an answer: the session's person, staff, or the site when there is no user."""
+    if user is None:
+        return actors.SITE
+    return actors.person(user) if user.pk == session.user_id else actors.staff(user, address)
+
+
+async def queue_answer(
+    session: Session,
+    call: WaitingCall,
+    response: dict[str, Any],
+    *,
+    by: Actor,
+    reason: str = "",
+    state_delta: Mapping[str, Any] | None = None,
+) -> tuple[str, str]:
+    """Queue the answer as an invocation, and return the id and status of this invocation. Its row keeps the actor.
+
+    Credentials are taken out of the answer and stored encrypted.
+
+    Raises:
+        ConflictError: the call was answered already.
+        InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, the answer
+            allows more than the question offers, or it is nested too deeply.
+        NotFoundError: the session was deleted meanwhile.
+    """
+    part = types.FunctionResponse(id=call.id, name=call.name, response=response)
+    content = types.Content(role="user", parts=[types.Part(function_response=part)])
+    check_storable(Event(content=content), RESPONSE)
+    _check_confirmation(call, response)
+    try:
+        content, credentials = extract_credentials(content, call.events)
+    except InvalidAnswerError as error:
+        raise InvalidInputError(str(error), field=RESPONSE) from None
+    queued = await worker().start(
+        session.pk,
+        user_id=session.user_id,
+        client_id=client_ids.of_answer(call.id),
+        message=content_to_json(content),
+        by=by,
+        reason=reason,
+        credentials=encrypt(credentials),
+        state_delta=state_delta,
+    )
+    if queued is None:
+        raise NotFoundError("There is no such conversation here.")
+    if queued.is_repeated:
+        raise await in_thread(answered_already, session, call.id)
+    await in_thread(session.answer_requests.filter(call_id=call.id).delete)
+    return queued.invocation_id, queued.status
+
+
+def answered_already(session: Session, call_id: str) -> ConflictError:
+    """Return the error for a call that was answered: it says who answered, and whether by a yes or a no if known."""
+    job = session.jobs.filter(call_id=call_id).first()
+    if job and job.answers:
+        return ConflictError(f"This was answered already by {job.answers[-1]['by']}.")
+    answer = session.invocations.filter(client_id=client_ids.of_answer(call_id)).first()
+    if answer is None or not answer.actor_name:
+        return ConflictError("This was answered already.")
+    parts = types.Content.model_validate(answer.message).parts or [types.Part()]
+    response = parts[0].function_response
+    verdict = (response.response or {}).get("confirmed") if response else None
+    if verdict is True:
+        return ConflictError(f"This was approved already by {answer.actor_name}.")
+    if verdict is False:
+        return ConflictError(f"This was rejected already by {answer.actor_name}.")
+    return ConflictError(f"This was answered already by {answer.actor_name}.")
+
+
+def _check_confirmation(call: WaitingCall, response: dict[str, Any]) -> None:
+    if call.name != REQUEST_CONFIRMATION:
+        return
+    answer = types.FunctionResponse(id=call.id, name=call.name, response=response)
+    try:
+        is_for_session = read_confirmation(answer).for_session
+    except InvalidAnswerError as error:
+        raise InvalidInputError(str(error), field=RESPONSE) from None
+    if is_for_session and not offers_allowance(call.args):
+        raise InvalidInputError(
+            "This question does not offer to allow later calls. Approve or reject this call.",
+            field="for_session",
+        )
+
+
+def _is_no(call: WaitingCall, response: Mapping[str, Any]) -> bool:
+    return call.name == REQUEST_CONFIRMATION and response.get("confirmed") is False
+
+
+def _is_staff_with(user: User, permission: str) -> bool:
+    is_staff = bool(permission) and bool(getattr(user, "is_staff", False))
+    return is_staff and bool(user.has_perm(permission))  # type: ignore[union-attr]

@@ -1,0 +1,106 @@
+"""Escalation of requests that wait too long for an answer: a mail to staff, or a no by the site (`answer_limits`).
+
+A sweep applies the limits. The mail goes out within the transaction that marks its requests as escalated: if the
+process dies between the two, the mail is sent twice rather than never. The no is an answer like any other: it counts
+only if it is the first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
+
+from django.contrib.auth import get_user_model
+from django.core.mail import send_mail
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext_noop
+
+from sessions_app.base import actors
+from sessions_app.conf import AnswerLimit, conf
+from sessions_app.errors import ConflictError
+from sessions_app.invocations.answers.staff_answers import answer_request
+from sessions_app.models import AnswerRequest, RequestKind
+from sessions_app.process import threads
+from sessions_app.process.sweeping import BATCH_SIZE, OverdueRows, Repair
+
+logger = logging.getLogger(__name__)
+TOO_LATE = gettext_noop("Nobody answered in time.")
+MAY_BE_REJECTED = Q(kind__in=(RequestKind.CONFIRMATION, RequestKind.CALL)) | Q(job__question__kind="confirm")
+
+
+def escalations() -> list[Repair]:
+    """Return the repairs that escalate requests; none when the site has no limits."""
+    return [_mail_overdue, OverdueRows(_too_late, _reject)] if conf().answer_limits else []
+
+
+def _of_tools(name: str) -> Q:
+    """Return a filter for the requests of a key of `answer_limits`; "" is for all tools that are no key."""
+    return Q(tool_name=name) if name else ~Q(tool_name__in=[key for key in conf().answer_limits if key])
+
+
+def _older_than(seconds: float) -> Q:
+    return Q(asked_at__lt=Now() - timedelta(seconds=seconds))
+
+
+def _mail_overdue(seconds: float) -> bool:
+    for name, limit in conf().answer_limits.items():
+        if limit.mail_seconds:
+            try:
+                _mail_once(_of_tools(name), limit)
+            except Exception:  # The mails of other tools are sent nevertheless; the next sweep tries again.
+                logger.exception("The group %r got no mail about waiting requests", limit.mail_group)
+    return False
+
+
+def _mail_once(of_tools: Q, limit: AnswerLimit) -> None:
+    overdue = AnswerRequest.objects.open().filter(
+        of_tools, _older_than(limit.mail_seconds), escalated_at=None
+    )
+    with transaction.atomic():
+        locked = overdue.select_related("session").select_for_update(of=("self",), skip_locked=True)
+        rows = list(locked.order_by("asked_at")[:BATCH_SIZE])
+        if not rows:
+            return
+        members = get_user_model()._base_manager.filter(is_active=True, groups__name=limit.mail_group)
+        addresses = [address for address in members.values_list("email", flat=True) if address]
+        if addresses:
+            subject = f"{conf().site_name}: {len(rows)} waiting for an answer"
+            send_mail(subject, "\n".join(_lines(rows)), None, addresses)
+        else:
+            logger.warning("No member of the group %r has a mail address", limit.mail_group)
+        AnswerRequest.objects.filter(pk__in=[row.pk for row in rows]).update(escalated_at=Now())
+
+
+def _lines(rows: Iterable[AnswerRequest]) -> list[str]:
+    """Return a line for each request, without words of the conversation."""
+    lines = []
+    for row in rows:
+        link = ""
+        with suppress(NoReverseMatch):  # A project may have no admin.
+            link = reverse("admin:sessions_app_answerrequest_change", args=[row.pk])
+        lines.append(
+            f"{row.tool_name} ({row.session.app_name}), since {row.asked_at:%Y-%m-%d %H:%M} UTC {link}"
+        )
+    return lines
+
+
+def _too_late() -> QuerySet[AnswerRequest]:
+    """Return the requests that nobody has answered in time, and that a no can answer."""
+    limits = conf().answer_limits.items()
+    overdue = [
+        _of_tools(name) & _older_than(limit.reject_seconds) for name, limit in limits if limit.reject_seconds
+    ]
+    if not overdue:
+        return AnswerRequest.objects.none()
+    waiting = AnswerRequest.objects.open().filter(Q(*overdue, _connector=Q.OR), MAY_BE_REJECTED)
+    return waiting.select_related("session", "job").order_by("asked_at")
+
+
+def _reject(row: AnswerRequest) -> None:
+    with suppress(ConflictError):  # Somebody has just answered.
+        threads.run(answer_request(row, False, by=actors.SITE, reason=TOO_LATE))

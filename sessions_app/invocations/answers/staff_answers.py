@@ -1,0 +1,69 @@
+"""Answers from outside of the chat: those of staff in the inbox, and that of the site when nobody answers in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_noop
+
+from sessions_app.base.actors import Actor
+from sessions_app.errors import InvalidInputError
+from sessions_app.invocations.answers.answering import (
+    WaitingCall,
+    check_may_answer,
+    find_waiting_call,
+    queue_answer,
+)
+from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
+from sessions_app.jobs.questions import JobAnswer, answer_question
+from sessions_app.live.notices import job_notice
+from sessions_app.live.process import live
+from sessions_app.models import AnswerRequest, RequestKind, ToolJob
+from sessions_app.process import celery_dispatch
+from sessions_app.process.threads import in_thread
+from sessions_app.sessions.ownership import User
+
+
+async def answer_request(
+    request: AnswerRequest, answer: JobAnswer, *, by: Actor, reason: str, user: User | None = None
+) -> None:
+    """Answer the call or the question of a request; the first answer counts.
+
+    Args:
+        answer: True or False to approve or reject; an option or a text for a question that asks for one. The option
+            of a choice is its number, from 0, as text.
+        user: the member of staff, whom the tool of the call must let answer; None for an answer of the site.
+
+    Raises:
+        ConflictError: somebody else has answered; the message says who and how.
+        PermissionDeniedError: the tool names somebody else.
+        InvalidInputError: the question has no such answer.
+        NotFoundError: the call waits no longer.
+    """
+    if request.job is not None:
+        await _answer_job(request.job, answer, by, reason)
+        return
+    call = await find_waiting_call(request.session, request.call_id)
+    response = _response(RequestKind(request.kind), call, answer, reason)
+    if user is not None:
+        await check_may_answer(user, request.session, call, response)
+    await queue_answer(request.session, call, response, by=by, reason=reason)
+
+
+async def _answer_job(job: ToolJob, answer: JobAnswer, by: Actor, reason: str) -> None:
+    answered = await in_thread(answer_question, job.pk, len(job.answers), answer, by, reason)
+    live().hub.publish_notice(job.session_id, job_notice(answered))
+    celery_dispatch.send_job_soon(job.pk, job.task_name)
+
+
+def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: str) -> dict[str, Any]:
+    """Return the function response. A long-running call of a project's own tool gets a status for its agent."""
+    if kind == RequestKind.CHOICE:
+        number = int(answer) if isinstance(answer, str) and answer.isdecimal() else -1
+        return OptionForm(number).response_to(call.args)
+    if kind == RequestKind.CONFIRMATION:
+        yes = ApprovalForm({}, for_session=False).response_to(call.args) if answer else {"confirmed": False}
+        return {**yes, "reason": reason} if reason else yes
+    if not isinstance(answer, bool):
+        raise InvalidInputError(gettext_noop("Answer this question with yes or no."))
+    return {"status": "approved" if answer else "rejected", "reason": reason}

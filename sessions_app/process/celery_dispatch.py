@@ -1,0 +1,90 @@
+"""Sending of Celery tasks to workers: jobs, invocations, cases, deliveries. The sweep sends lost ones again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from uuid import UUID
+
+from celery import current_app
+
+from sessions_app.process.sent_jobs import mark_sent
+from sessions_app.process.thread_pools import broker_threads
+
+logger = logging.getLogger(__name__)
+JOB_QUEUE = "jobs"
+RUN_SESSION = "sessions_app.run_session"
+SWEEP = "sessions_app.sweep"
+RUN_TOOL_JOB = "sessions_app.run_tool_job"
+EVALUATE_CASE = "sessions_app.evaluate_case"
+LAST = 9
+"""Priority, in Redis as broker, of tasks that run after the jobs of people."""
+HOUSEKEEPING = "sessions_app.housekeeping"
+DELIVER_WEBHOOKS = "sessions_app.deliver_webhooks"
+
+_sending: set[asyncio.Task[None]] = set()
+
+
+def send_job(job_id: str | UUID, task_name: str) -> None:
+    """Send a job to the broker."""
+    current_app.send_task(
+        task_name, args=[str(job_id)], queue=JOB_QUEUE, task_id=str(job_id), ignore_result=True
+    )
+
+
+def send_case(case_id: int) -> None:
+    """Send a case of an evaluation to the broker, behind all jobs of people."""
+    current_app.send_task(EVALUATE_CASE, args=[case_id], queue=JOB_QUEUE, priority=LAST, ignore_result=True)
+
+
+def send_run_session(session_id: str | UUID) -> None:
+    """Ask a worker to run the session's queue."""
+    current_app.send_task(RUN_SESSION, args=[str(session_id)], ignore_result=True)
+
+
+def send_sweep() -> None:
+    """Ask a worker for a sweep now, before the next scheduled one."""
+    current_app.send_task(SWEEP, ignore_result=True)
+
+
+def send_webhooks() -> None:
+    """Ask a worker for a round of due deliveries to webhooks."""
+    current_app.send_task(DELIVER_WEBHOOKS, ignore_result=True)
+
+
+async def send_webhooks_soon() -> None:
+    """Ask a worker for a round of due deliveries to webhooks; without a broker, leave them to the sweep."""
+    try:
+        await broker_threads.run(send_webhooks)
+    except Exception:  # the broker may be unavailable: the sweep finds due deliveries
+        logger.warning("No worker could be asked to deliver to webhooks; the sweep asks again", exc_info=True)
+
+
+def offer_session(session_id: UUID) -> None:
+    """Ask a worker to run the session's queue; without a broker, leave the queue to the sweep."""
+    try:
+        send_run_session(session_id)
+    except Exception:  # the broker may be unavailable: the sweep finds the queue
+        logger.warning(
+            "Session %s could not be sent to a worker; the sweep sends it", session_id, exc_info=True
+        )
+
+
+async def run_session_elsewhere(session_id: UUID) -> None:
+    """Offer the session to a worker from a background thread, because the call to the broker blocks."""
+    await broker_threads.run(offer_session, session_id)
+
+
+def send_job_soon(job_id: str | UUID, task_name: str) -> None:
+    """Send a job from a background thread, because the call to the broker blocks."""
+    task = asyncio.create_task(_send_job(UUID(str(job_id)), task_name), name=f"send job {job_id}")
+    _sending.add(task)
+    task.add_done_callback(_sending.discard)
+
+
+async def _send_job(job_id: UUID, task_name: str) -> None:
+    try:
+        await broker_threads.run(send_job, job_id, task_name)
+        await mark_sent(job_id)
+    except Exception:  # the broker may be unavailable: the sweep sends jobs without `sent_at`
+        logger.warning("Job %s could not be sent; the sweep sends it", job_id, exc_info=True)

@@ -1,0 +1,14 @@
+"""Clock of the database, by which all processes decide what is due: the clocks of their machines differ."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sessions_app.process.pool import fetch_all
+
+
+async def database_now() -> datetime:
+    """Return the database's time."""
+    ((now,),) = await fetch_all("SELECT now()", {})
+    moment: datetime = now
+    return moment

@@ -1,0 +1,217 @@
+"""Connection pool of the hot path: psycopg's async pool, one for each event loop of a process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from django.db import InterfaceError, connections
+from django.db import OperationalError as DjangoOperationalError
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from sessions_app.conf import conf
+from sessions_app.process.loop_local import LoopLocal
+
+UNAVAILABLE = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    PoolTimeout,
+    DjangoOperationalError,
+    InterfaceError,
+)
+"""Errors raised while PostgreSQL is unavailable; the statement may or may not have been executed."""
+
+WAIT_SECONDS = 10.0
+"""Longest wait of a statement for a connection."""
+RECONNECT_SECONDS = 4.0
+"""Time for which the pool tries to reconnect in the background. After it each statement tries to connect itself."""
+
+Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
+
+
+async def get_pool() -> Pool:
+    """Return the running loop's pool, opened at first use. Its connections are in autocommit mode."""
+    opening = _pools.get()
+    if opening.done() and opening.exception() is not None:
+        _pools.pop()
+        opening = _pools.get()
+    return await asyncio.shield(opening)
+
+
+async def close_pool() -> None:
+    """Close the running loop's pool, if it has one."""
+    opening = _pools.pop()
+    if opening is not None:
+        await (await opening).close()
+    closer = _closers.pop()
+    if closer is not None:
+        closer.cancel()
+    _lines.pop()
+
+
+def waiting_statements() -> int:
+    """Return the number of statements of the running loop that wait for a connection."""
+    return _lines.get().waiting
+
+
+def short(statement: str) -> str:
+    """Return the statement without indentation. Psycopg caches the parsed form of up to 4,096 characters only."""
+    return " ".join(statement.split())
+
+
+async def fetch_one(query: str, params: dict[str, Any] | tuple[Any, ...]) -> TupleRow | None:
+    """Run one statement and return its first row."""
+    async with _connection() as connection:
+        return await (await connection.execute(query, params)).fetchone()
+
+
+async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
+    """Take locks until the end of the transaction, run one statement and return its first row, in one round trip.
+
+    When the statement returns no row, everything is rolled back.
+
+    Args:
+        locks: statements that take a lock each, with the same parameters.
+    """
+    row = None
+    async with _connection() as connection, connection.pipeline(), connection.transaction() as transaction:
+        for lock in locks:
+            await connection.execute(lock, params)
+        cursor = await connection.execute(query, params)
+        row = await cursor.fetchone()
+        if row is None:
+            raise psycopg.Rollback(transaction)
+    return row
+
+
+async def fetch_each(statements: Sequence[tuple[str, dict[str, Any]]]) -> list[TupleRow | None]:
+    """Run statements in one transaction and one round trip, and return the first row of each."""
+    async with _connection() as connection:
+        async with connection.pipeline(), connection.transaction():
+            cursors = [await connection.execute(query, params) for query, params in statements]
+        return [await cursor.fetchone() for cursor in cursors]
+
+
+async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:
+    """Run one statement and return its rows."""
+    async with _connection() as connection:
+        return await (await connection.execute(query, params)).fetchall()
+
+
+@asynccontextmanager
+async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
+    pool, line = await get_pool(), _lines.get()
+    await line.enter()
+    try:
+        # Not `pool.connection()`, which commits at its end: these connections are in autocommit mode.
+        connection = await _take(pool)
+        try:
+            yield connection
+        finally:
+            await pool.putconn(connection)
+    except psycopg.OperationalError:
+        # A restart of PostgreSQL breaks the idle connections too: drop them now instead of failing once for each.
+        await pool.check()
+        raise
+    finally:
+        line.free.release()
+
+
+async def _take(pool: Pool) -> AsyncConnection[TupleRow]:
+    """Take a connection. Raises a cancellation of the caller that comes together with the connection.
+
+    The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: the person's request to stop
+    would be lost.
+    """
+    task = asyncio.current_task()
+    count_before = task.cancelling() if task else 0
+    connection = await pool.getconn()
+    if task and task.cancelling() > count_before:
+        await pool.putconn(connection)
+        raise asyncio.CancelledError
+    return connection
+
+
+@dataclass
+class _Line:
+    """Statements that wait for a connection, first come, first served.
+
+    The pool has a line, too, but wakes a task only after several rounds of the event loop. With 200 people at once its
+    connections would be idle for longer than they are used.
+    """
+
+    free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(conf().pool_size))
+    waiting: int = 0
+
+    async def enter(self) -> None:
+        """Wait until one of the connections is free, and reserve it.
+
+        Raises:
+            PoolTimeout: all were in use for `WAIT_SECONDS`.
+        """
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(WAIT_SECONDS if self.free.locked() else None):
+                await self.free.acquire()
+        except TimeoutError as error:
+            raise PoolTimeout(f"no connection was free for {WAIT_SECONDS:.0f} seconds") from error
+        finally:
+            self.waiting -= 1
+
+
+async def _open() -> Pool:
+    prepare_after = 1 if conf().prepared_statements else None
+    pool: Pool = AsyncConnectionPool(
+        kwargs={**_connection_parameters(), "autocommit": True, "prepare_threshold": prepare_after},
+        min_size=0,  # With a first connection on its way, the first statement would open a second one.
+        max_size=conf().pool_size,
+        check=None,
+        timeout=WAIT_SECONDS,
+        reconnect_timeout=RECONNECT_SECONDS,
+        open=False,
+        name="adk",
+    )
+    await pool.open()
+    return pool
+
+
+def _start_opening() -> asyncio.Task[Pool]:
+    _closers.get()
+    return asyncio.create_task(_open(), name="open the connection pool")
+
+
+def _start_closer() -> asyncio.Task[None]:
+    return asyncio.create_task(_close_with_loop(), name="close the connection pool with its loop")
+
+
+async def _close_with_loop() -> None:
+    """Close the pool when the loop is about to end. The loop of `async_to_sync` ends after each call.
+
+    A loop that ends cancels its tasks once. A worker of the pool that is connecting would go on nevertheless, and the
+    loop would wait for it for ever.
+    """
+    try:
+        await asyncio.Event().wait()
+    finally:
+        with suppress(asyncio.CancelledError):  # raised by a worker of the pool
+            await close_pool()
+
+
+_pools = LoopLocal(_start_opening)
+_closers = LoopLocal(_start_closer)
+_lines = LoopLocal(_Line)
+
+
+def _connection_parameters() -> dict[str, Any]:
+    """Return the parameters of Django's own connection, without those that only Django reads.
+
+    In tests this is the connection to the test database.
+    """
+    parameters: dict[str, Any] = connections["default"].get_connection_params()
+    return {name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")}

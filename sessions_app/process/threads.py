@@ -1,0 +1,98 @@
+"""Bridges between asyncio and threads: ORM code called from asyncio, coroutines run from threads and Celery workers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from functools import lru_cache, partial
+from typing import Any, ParamSpec, TypeVar
+
+from asgiref.sync import AsyncToSync, SyncToAsync, sync_to_async
+from django.db import connections
+from django.db.models import Model, QuerySet
+
+from sessions_app.process.thread_pools import database_threads
+
+P = ParamSpec("P")
+T = TypeVar("T")
+M = TypeVar("M", bound=Model)
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run ORM code in the thread of the caller's HTTP request or `async_to_sync`, else in a database thread.
+
+    Unusable and obsolete connections of the thread are closed before and after the code.
+    """
+    call = partial(_with_own_connection, function, *args, **kwargs)
+    if _caller_has_thread():
+        return await sync_to_async(call, thread_sensitive=True)()
+    return await sync_to_async(call, thread_sensitive=False, executor=database_threads.executor)()
+
+
+async def fetch_rows(rows: QuerySet[M, T]) -> list[T]:
+    """Return the rows of a query, read by `in_thread`."""
+    return await in_thread(lambda: list(rows))
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on an event loop, and wait in this thread for its result.
+
+    The loop is the one that started this thread, else the process's background loop. A process has one relay on one
+    loop, because the channel layer of Redis refuses a second loop.
+
+    The coroutine must not use `in_thread` when this thread is a database thread or holds a connection: all threads and
+    connections may be taken by callers that wait like this one.
+
+    The coroutine gets a new context, because the tasks that it starts may outlive the HTTP request of this thread.
+    """
+    loop = calling_loop() or background_loop()
+    return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
+
+
+def create_task(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+    """Start a task in a new context, because it may outlive the HTTP request of its caller.
+
+    In the context of the caller, `in_thread` would run in the thread of the request.
+    """
+    return asyncio.create_task(work, name=name, context=Context())
+
+
+def _with_own_connection(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    _close_old_connections()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _close_old_connections()
+
+
+def _close_old_connections() -> None:
+    """Do what Django's `close_old_connections` does, except to a connection in a transaction of the caller."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
+
+
+def _caller_has_thread() -> bool:
+    """True within an HTTP request and within `async_to_sync`.
+
+    The thread of such a caller may hold a connection with locks. Code on a second connection could wait for ever for
+    these locks.
+    """
+    in_request = SyncToAsync.thread_sensitive_context.get(None) is not None
+    return in_request or getattr(AsyncToSync.executors, "current", None) is not None
+
+
+def calling_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that waits for this thread (a synchronous view, `in_thread`); None in a Celery process."""
+    loop: asyncio.AbstractEventLoop | None = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
+    return loop if loop is not None and loop.is_running() else None
+
+
+@lru_cache(maxsize=1)
+def background_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop in a thread of its own, started at first use. Its pools and tasks outlive a single call."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="adk background loop", daemon=True).start()
+    return loop

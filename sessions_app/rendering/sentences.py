@@ -1,0 +1,77 @@
+"""Sentences for people that are made before their reader is known: errors, and stored outcomes.
+
+Sentences are English in the code that makes them, in the log and in the database. For a reader, `in_language` finds the
+translation of the sentence itself, or of the pattern that it was made from, such as "The frame is larger than {0}
+characters.". `tests/catalogues/extract.py` reads the patterns from the f-strings of the sources.
+"""
+
+from __future__ import annotations
+
+import gettext as catalogues
+import re
+from functools import cache
+from pathlib import Path
+
+from django.utils.translation import get_language, gettext, gettext_noop
+
+LOCALE = Path(__file__).parent.parent / "locale"
+PLACEHOLDER = re.compile(r"\\\{\d\\\}")
+OF_THE_RUNTIME = (
+    gettext_noop("The model is overloaded. Try again in a moment."),
+    gettext_noop("The model cannot be used at the moment. Tell the people who run this site."),
+    gettext_noop("The model did not answer in time. Try again in a moment."),
+    gettext_noop("The model refused the request. Try again, or begin a new conversation."),
+    gettext_noop("The model's server sent a response that cannot be read. Try again in a moment."),
+    gettext_noop("The connection to the model broke in the middle of its answer."),
+    gettext_noop("The model could not answer. Try again in a moment."),
+    gettext_noop("The model stopped its answer: {0}."),
+    gettext_noop("The model refused the request: {0}."),
+    gettext_noop("The model sent a response without an answer."),
+    gettext_noop("The model cannot read files of the type {0}. Begin a new conversation without this file."),
+    gettext_noop("The other agent cannot be reached. Try again in a moment."),
+    gettext_noop("The other agent sent an answer that cannot be read."),
+    gettext_noop("The other agent refused the request. Tell the people who run this site."),
+    gettext_noop("The other agent could not complete the task."),
+    gettext_noop("The other agent did not accept the task."),
+    gettext_noop("The other agent stopped the task."),
+    gettext_noop("The other agent's answer is too large."),
+    gettext_noop("The other agent did not answer in time. Try again in a moment."),
+    gettext_noop("There is nothing to send to the other agent."),
+)
+"""Sentences of `runtime/models/` and `runtime/a2a/`, which know no catalogues."""
+SENTENCE_ENDS = (".", "!", "?", "…")
+MAX_SENTENCE_LENGTH = 1_000
+"""No pattern is tried on longer texts: they come from agents and tools."""
+
+
+def in_language(sentence: str) -> str:
+    """Return the sentence in the active language. A text without a translation is returned as it is."""
+    language = get_language() or "en"
+    if not sentence or language.partition("-")[0] == "en":
+        return sentence
+    translation = gettext(sentence)
+    if translation != sentence or len(sentence) > MAX_SENTENCE_LENGTH:
+        return translation
+    for pattern, msgid in _patterns(language.partition("-")[0]):
+        if match := pattern.fullmatch(sentence):
+            return gettext(msgid).format(*map(_value_in_language, match.groups()))
+    return sentence
+
+
+def _value_in_language(value: str) -> str:
+    """Return a value within a sentence: a sentence is translated, a name such as that of a file is not."""
+    return in_language(value) if value.endswith(SENTENCE_ENDS) else value
+
+
+@cache
+def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """Return the msgids with placeholders and their regular expressions, the longest msgid first."""
+    messages = catalogues.translation("django", LOCALE, [language], fallback=True)
+    msgids = [
+        msgid for msgid in getattr(messages, "_catalog", {}) if isinstance(msgid, str) and "{0}" in msgid
+    ]
+    return [(_regular_expression(msgid), msgid) for msgid in sorted(msgids, key=len, reverse=True)]
+
+
+def _regular_expression(msgid: str) -> re.Pattern[str]:
+    return re.compile(PLACEHOLDER.sub("(.*?)", re.escape(msgid)), re.DOTALL)

@@ -1,0 +1,1 @@
+"""Keeping secrets: masking in what is shown or logged, encryption of what is stored."""

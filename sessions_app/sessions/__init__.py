@@ -1,0 +1,1 @@
+"""Sessions as people have them: who owns one, share links, feedback, and the list."""

@@ -1,0 +1,128 @@
+"""Changes that a person makes to the list of sessions: rename, pin, archive, delete, and their opposites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Least, Now
+from django.utils.translation import gettext_noop
+
+from runtime.artifacts.artifact_reference import ArtifactReference
+from sessions_app.base.actors import Act, ActionKind, Actor
+from sessions_app.base.codec import event_to_show, storable
+from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.history.rewinds import find_rewinds
+from sessions_app.models import Event, LegalHold, Session, SessionAct
+from sessions_app.models.session import TITLE_LENGTH, SessionQuerySet, TitleSource
+from sessions_app.secrets.masking import beginning_of
+from sessions_app.sessions.ownership import NO_SESSION
+from sessions_app.store.erasing import refuse_if_held
+
+RENAME = "rename"
+DELETE = "delete"
+RESTORE = "restore"
+_VALUES: Mapping[str, Mapping[str, Any]] = {
+    "pin": {"is_pinned": True},
+    "unpin": {"is_pinned": False},
+    "archive": {"archived_at": Now()},
+    "unarchive": {"archived_at": None},
+    DELETE: {"deleted_at": Now()},
+    RESTORE: {"deleted_at": None},
+}
+CHANGES = (RENAME, *_VALUES)
+_ACTIONS = {DELETE: ActionKind.DELETE, RESTORE: ActionKind.RESTORE}
+"""Changes that are recorded as acts; the others change what the list shows."""
+GONE = gettext_noop("This chat is deleted for good.")
+
+
+def change_session(session: Session, change: str, title: str, by: Actor) -> None:
+    """Make one of `CHANGES` to the session.
+
+    Raises:
+        NotFoundError: the session is erased already.
+        InvalidInputError: the title is empty or too long.
+        LegalHoldError: the session is to be deleted, and it or its user is under legal hold.
+    """
+    if change == DELETE:
+        refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
+    values = _new_title(title) if change == RENAME else _VALUES[change]
+    with transaction.atomic():
+        if action := _ACTIONS.get(change):
+            SessionAct.objects.record(session.pk, Act(by, action, ("session", str(session.pk))))
+        if not Session.objects.filter(pk=session.pk).update(**values):
+            raise NotFoundError(GONE)
+
+
+def change_together(
+    own: SessionQuerySet, wanted: Iterable[str], title: str, by: Actor, check: Callable[[Session], None]
+) -> None:
+    """Make several of `CHANGES` to the only session of `own`, all or none, after a check of the locked row.
+
+    Raises the same as `change_session`, and what the check raises.
+    """
+    with transaction.atomic():
+        session = own.select_for_update().first()
+        if session is None:
+            raise NotFoundError(NO_SESSION)
+        check(session)
+        for change in wanted:
+            change_session(session, change, title, by)
+
+
+def _new_title(text: str) -> dict[str, Any]:
+    title = " ".join(storable(text).split())
+    if not title:
+        raise InvalidInputError("The title is empty. Write a title first.", field="title")
+    if len(title) > TITLE_LENGTH:
+        raise InvalidInputError(
+            f"The title has {len(title)} characters; the limit is {TITLE_LENGTH}. Choose a shorter title.",
+            field="title",
+        )
+    return {"title": title, "title_source": TitleSource.PERSON}
+
+
+def mark_seen(sessions: Any, seq: int) -> bool:
+    """Note that the person has seen the events up to `seq`. False when that was noted before."""
+    seen = Least(seq, F("last_seq"))
+    return bool(sessions.annotate(seen=Coalesce("seen_seq", 0)).filter(seen__lt=seen).update(seen_seq=seen))
+
+
+def forget_title_of_first_message(session: Session) -> None:
+    """Clear the title when all messages are rewound: the next message gives a new one. A person's title stays."""
+    effective = Event.objects.filter(find_rewinds(session.pk).in_effect, session=session.pk)
+    if not effective.exists():
+        titled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
+        titled.update(title="", title_source=TitleSource.MESSAGE)
+
+
+def take_title_of_first_message(session: Session) -> bool:
+    """Take the title from the first message in effect, if the last rewind put this message into effect.
+
+    Return False when the title stays, as a title does that a person has given.
+    """
+    rewinds = find_rewinds(session.pk)
+    step = rewinds.path.steps[-1] if rewinds.path.steps else None
+    first = session.events.filter(rewinds.in_effect).order_by("seq").first()
+    if step is None or first is None or any(first.seq in span for span in step.before):
+        return False
+    title = _title_of(first)
+    untitled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
+    return bool(title and untitled.update(title=title, title_source=TitleSource.MESSAGE))
+
+
+def _title_of(message: Event) -> str:
+    """Return the title that a message gives; empty when the message has neither a text nor a file."""
+    content = event_to_show(message.body).content
+    references = map(ArtifactReference.of_part, content.parts or [] if content else [])
+    return title_from(message.text or next((file.filename for file in references if file), ""))
+
+
+def title_from(text: str) -> str:
+    """Return the title for a session whose first message is `text`: one line, cut between words at 80 characters."""
+    line = " ".join(text.split())
+    if len(line) <= 80:
+        return line
+    return f"{beginning_of(line, 80).rsplit(' ', 1)[0]}…"

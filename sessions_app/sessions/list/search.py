@@ -1,0 +1,101 @@
+"""Search in the titles and texts of a person's sessions."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Max, Q
+
+from sessions_app.base.codec import storable
+from sessions_app.history.rewinds import find_rewinds
+from sessions_app.models import Event, Session
+from sessions_app.sessions.list.listing import with_activity
+from sessions_app.sessions.ownership import User
+
+MAX_RESULTS = 30
+MAX_QUERY_LENGTH = 200
+MAX_WORDS = 8
+CHARACTERS_AROUND = 40
+WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """The first match in the text of the event `seq`: the word, and the text around it."""
+
+    seq: int
+    before: str
+    word: str
+    after: str
+
+
+def search_sessions(person: User, query: str) -> list[Session]:
+    """Return the person's sessions that contain all words of the query, archived ones included; latest use first.
+
+    A query word matches the beginning of a word in a text, and any part of a title. Single letters are searched in
+    titles only, because nearly every text has a word that begins with them. A session that is found by its text has a
+    `Hit` as its attribute `hit`; otherwise `hit` is None.
+    """
+    query = " ".join(storable(query[:MAX_QUERY_LENGTH]).split())
+    if not query:
+        return []
+    words = WORD.findall(query)[:MAX_WORDS]
+    own = Session.objects.owned_by(person)
+    matches = Q(pk__in=own.filter(_title_has(words or [query])).values("pk"))
+    if prefixes := [word for word in words if _is_long_enough(word)]:
+        # Without the user's sessions in this subquery PostgreSQL begins with the words, which the index finds.
+        matches |= Q(pk__in=Event.objects.with_words(prefixes).values("session"))
+    found = list(with_activity(own.filter(matches)).newest_first()[:MAX_RESULTS])
+    hits = _hits(found, prefixes)
+    return [session for session in found if _attach_hit(session, words or [query], hits.get(session.pk))]
+
+
+def _is_long_enough(word: str) -> bool:
+    """True for two characters or more, and for one without capital letters: a Chinese character is a word."""
+    return len(word) > 1 or unicodedata.category(word) == "Lo"
+
+
+def _title_has(words: Sequence[str]) -> Q:
+    has_all = Q()
+    for word in words:
+        has_all &= Q(title__icontains=word)
+    return has_all
+
+
+def _attach_hit(session: Session, words: Sequence[str], hit: Hit | None) -> bool:
+    """Give the session its hit. False when the words match only in texts that a rewind has undone."""
+    session.hit = hit  # type: ignore[attr-defined]
+    return hit is not None or all(word.casefold() in session.title.casefold() for word in words)
+
+
+def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hit]:
+    """Return the hit of each session, in its newest matching text that no rewind has undone.
+
+    PostgreSQL chooses the texts, because very many contain a common word.
+    """
+    if not prefixes:
+        return {}
+    ids = [session.pk for session in sessions]
+    found = Event.objects.with_words(prefixes).filter(session__in=ids)
+    rewinds = Event.objects.filter(session__in=ids).rewinds().order_by().values_list("session_id", flat=True)
+    for session_id in rewinds.distinct():
+        found = found.filter(~Q(session=session_id) | find_rewinds(session_id).in_effect)
+    newest = found.order_by().values("session_id").annotate(newest=Max("seq"))
+    wanted = Q(pk__in=())
+    for session_id, seq in newest.values_list("session_id", "newest"):
+        wanted |= Q(session=session_id, seq=seq)
+    texts = Event.objects.filter(wanted).values_list("session_id", "seq", "text")
+    return {session_id: _hit(seq, text, prefixes) for session_id, seq, text in texts}
+
+
+def _hit(seq: int, text: str, prefixes: Sequence[str]) -> Hit:
+    place = re.search("|".join(rf"(?<!\w){re.escape(prefix)}" for prefix in prefixes), text, re.IGNORECASE)
+    start, end = place.span() if place else (0, 0)
+    before = text[max(0, start - CHARACTERS_AROUND) : start]
+    after = text[end : end + 2 * CHARACTERS_AROUND]
+    more = "…" if start > CHARACTERS_AROUND else ""
+    return Hit(seq, more + before.lstrip() if more else before, text[start:end], after)

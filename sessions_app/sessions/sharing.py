@@ -1,0 +1,48 @@
+"""Sharing of sessions: the owner makes and revokes a link, staff may revoke it, people of the site read by it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from sessions_app.base.actors import Act, ActionKind, Actor
+from sessions_app.conf import conf
+from sessions_app.errors import NotFoundError
+from sessions_app.models import Session, SessionAct, ShareLink
+from sessions_app.models.share_link import ShareLinkQuerySet
+
+
+def active_link(session: Session) -> ShareLink | None:
+    """Return the session's link; None when the session is not shared."""
+    return ShareLink.objects.active().filter(session=session).first()
+
+
+def make_link(session: Session, by: Actor) -> ShareLink:
+    """Return the session's link, or make one and record the act."""
+    with transaction.atomic():
+        link, is_new = ShareLink.objects.get_or_create(session=session, revoked_at=None)
+        if is_new:
+            SessionAct.objects.record(session.pk, Act(by, ActionKind.SHARE, ("sharelink", str(link.pk))))
+    return link
+
+
+def revoke_links(links: ShareLinkQuerySet, by: Actor) -> None:
+    """Revoke those of the links that are in force."""
+    with transaction.atomic():
+        for link_pk, session_id in links.active().values_list("pk", "session_id"):
+            SessionAct.objects.record(session_id, Act(by, ActionKind.REVOKE, ("sharelink", str(link_pk))))
+        links.active().update(revoked_at=Now(), revoked_by_name=by.name)
+
+
+def shared_session(token: str) -> Session:
+    """Return the session of a link, with its owner.
+
+    Raises:
+        NotFoundError: the site has no such link in force, or the session is deleted.
+    """
+    sessions = Session.objects.select_related("user").filter(deleted_at=None)
+    links = ShareLink.objects.active().filter(token=token)
+    session = sessions.filter(pk__in=links.values("session")).first() if conf().share_links else None
+    if session is None:
+        raise NotFoundError("There is no such shared conversation.")
+    return session

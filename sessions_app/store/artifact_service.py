@@ -1,0 +1,242 @@
+"""Artifact service: rows in PostgreSQL, bytes in Django's storage (contract F1)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import psycopg
+from django.core.files.base import ContentFile, File
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Max, Q, QuerySet
+
+from runtime import types
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
+from runtime.errors import SessionNotFoundError
+from sessions_app.base.codec import is_storable, user_pk
+from sessions_app.conf import conf
+from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError
+from sessions_app.models import Artifact, PersonUsage, Session
+from sessions_app.models.artifact import path_of_upload
+from sessions_app.process.threads import in_thread
+
+USER_PREFIX = "user:"
+NAME_LENGTH = 1024
+ATTEMPTS = 10
+
+
+class DjangoArtifactService(BaseArtifactService):
+    """Stores every version of an artifact as one row and one file."""
+
+    async def save_artifact(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
+    ) -> int:
+        data, mime_type, kind = _content_of(filename, artifact)
+        return await in_thread(_save, app_name, user_id, session_id, filename, data, mime_type, kind)
+
+    async def load_artifact(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
+    ) -> types.Part | None:
+        return await in_thread(_load, app_name, user_id, session_id, filename, version)
+
+    async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str) -> list[str]:
+        return await in_thread(_names, app_name, user_id, session_id)
+
+    async def delete_artifact(self, *, app_name: str, user_id: str, session_id: str, filename: str) -> None:
+        await in_thread(_delete, app_name, user_id, session_id, filename)
+
+    async def list_versions(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str
+    ) -> list[int]:
+        return await in_thread(_version_numbers, app_name, user_id, session_id, filename)
+
+    async def get_artifact_version(
+        self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
+    ) -> ArtifactVersion | None:
+        return await in_thread(_facts, app_name, user_id, session_id, filename, version)
+
+
+def _content_of(filename: str, part: types.Part) -> tuple[bytes, str, str]:
+    """Return the bytes, the MIME type, and the kind of part that loading returns: `text` or `blob`."""
+    if part.inline_data is not None:
+        return part.inline_data.data or b"", part.inline_data.mime_type or "application/octet-stream", "blob"
+    if part.text is not None:
+        return part.text.encode(), "text/plain", "text"
+    raise InvalidInputError(f"Artifact {filename!r} has no content: give a part with text or inline data.")
+
+
+def _session_pk(app_name: str, user: Any, session_id: str) -> Any:
+    rows = Session.objects.filter(app_name=app_name, user_id=user, key=session_id)
+    session_pk = rows.values_list("pk", flat=True).first()
+    if session_pk is None:
+        raise SessionNotFoundError(f"There is no session {session_id!r} to save the artifact in.")
+    return session_pk
+
+
+def artifact_versions(app_name: str, user: Any, session_id: str, filename: str) -> QuerySet[Artifact]:
+    """Return the versions of a file of a session, or of the user if its name begins with `user:`."""
+    if not is_storable(filename):
+        return Artifact.objects.none()
+    rows = Artifact.objects.filter(app_name=app_name, user_id=user, filename=filename)
+    if filename.startswith(USER_PREFIX):
+        return rows.filter(session__isnull=True)
+    return rows.filter(session__key=session_id)
+
+
+def _save(
+    app_name: str, user_id: str, session_id: str, filename: str, data: bytes, mime_type: str, kind: str
+) -> int:
+    if len(filename) > NAME_LENGTH or not is_storable(filename):
+        raise InvalidInputError(
+            f"Artifact name {filename[:80]!r} cannot be stored: use at most {NAME_LENGTH} characters "
+            "and no NUL."
+        )
+    user = user_pk(user_id)
+    session = None if filename.startswith(USER_PREFIX) else _session_pk(app_name, user, session_id)
+    artifact = Artifact(
+        app_name=app_name,
+        user_id=user,
+        session_id=session,
+        filename=filename,
+        mime_type=mime_type,
+        part_kind=kind,
+        size=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+    )
+    return store_artifact(artifact, ContentFile(data)).version
+
+
+def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
+    """Store the bytes, and the row with the next version number. Idempotent with an upload id.
+
+    Returns:
+        The artifact, or the one that an earlier request with the upload id has stored.
+
+    Raises:
+        LimitExceededError: the user's artifacts would be too large together.
+        SessionNotFoundError: the session was deleted meanwhile.
+    """
+    if stored := _stored_before(artifact):
+        return stored
+    check_size(artifact.user_id, artifact.size)  # before the bytes are written
+    artifact.file.save(artifact.filename, content, save=False)
+    try:
+        stored = _insert(artifact)
+    except Exception:
+        artifact.file.delete(save=False)
+        raise
+    if stored is not artifact:
+        artifact.file.delete(save=False)
+    return stored
+
+
+def _versions(artifact: Artifact) -> QuerySet[Artifact]:
+    return Artifact.objects.filter(
+        app_name=artifact.app_name,
+        user_id=artifact.user_id,
+        session=artifact.session,
+        filename=artifact.filename,
+    )
+
+
+def _stored_before(artifact: Artifact) -> Artifact | None:
+    if artifact.upload_id is None:
+        return None
+    return _versions(artifact).filter(file__startswith=path_of_upload(artifact.upload_id)).first()
+
+
+def _insert(artifact: Artifact) -> Artifact:
+    """Insert the row with the next version number; return it, or the one that was stored before."""
+    for _ in range(ATTEMPTS):
+        last = _versions(artifact).aggregate(last=Max("version"))["last"]
+        # Looked for after the number is read: a request that stores the same upload later takes this number, and the
+        # insertion below fails.
+        if stored := _stored_before(artifact):
+            return stored
+        artifact.version = 0 if last is None else last + 1
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                # Lock order: user and session, which the foreign keys lock, before the sum, which a trigger locks.
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+                artifact.save(force_insert=True)
+                check_size(artifact.user_id, 0)
+        except IntegrityError as error:
+            if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
+                raise SessionNotFoundError("The session was deleted while a file was saved in it.") from error
+            continue  # a concurrent save took this version number
+        return artifact
+    raise ConflictError(f"Artifact {artifact.filename!r} has too many concurrent writers. Try again.")
+
+
+def check_size(user: Any, more: int) -> None:
+    """Check that the user's artifacts and `more` bytes stay within `artifact_bytes_per_person`.
+
+    In the transaction of an insertion the sum is locked, so that concurrent saves cannot exceed the limit together.
+
+    Raises:
+        LimitExceededError: they are too large together.
+    """
+    most = conf().artifact_bytes_per_person
+    if not most:
+        return
+    stored = PersonUsage.objects.filter(pk=user).values_list("artifact_bytes", flat=True).first() or 0
+    if stored + more > most:
+        raise LimitExceededError(
+            f"The files of a person may have {most} bytes together, with older versions, and this file would be "
+            "beyond that. Delete files that are no longer needed."
+        )
+
+
+def _load(
+    app_name: str, user_id: str, session_id: str, filename: str, version: int | None
+) -> types.Part | None:
+    artifact = _find(app_name, user_id, session_id, filename, version)
+    return None if artifact is None else load_part(artifact)
+
+
+def _facts(
+    app_name: str, user_id: str, session_id: str, filename: str, version: int | None
+) -> ArtifactVersion | None:
+    row = _find(app_name, user_id, session_id, filename, version)
+    if row is None:
+        return None
+    return ArtifactVersion(
+        version=row.version,
+        canonical_uri=ArtifactReference(filename, row.version, row.mime_type).uri,
+        create_time=row.created_at.timestamp(),
+        mime_type=row.mime_type or None,
+    )
+
+
+def _find(
+    app_name: str, user_id: str, session_id: str, filename: str, version: int | None
+) -> Artifact | None:
+    rows = artifact_versions(app_name, user_pk(user_id), session_id, filename)
+    if version is not None:
+        rows = rows.filter(version=version)
+    return rows.order_by("-version").first()
+
+
+def load_part(artifact: Artifact) -> types.Part:
+    """Return the content of a version, read from the storage, as it was saved."""
+    with artifact.file.open("rb") as file:
+        data = file.read()
+    if artifact.part_kind == "text":
+        return types.Part(text=data.decode())
+    return types.Part(inline_data=types.Blob(data=data, mime_type=artifact.mime_type))
+
+
+def _names(app_name: str, user_id: str, session_id: str) -> list[str]:
+    rows = Artifact.objects.filter(app_name=app_name, user_id=user_pk(user_id))
+    visible = rows.filter(Q(session__key=session_id) | Q(session__isnull=True))
+    return sorted(set(visible.values_list("filename", flat=True)))
+
+
+def _delete(app_name: str, user_id: str, session_id: str, filename: str) -> None:
+    artifact_versions(app_name, user_pk(user_id), session_id, filename).delete()
+
+
+def _version_numbers(app_name: str, user_id: str, session_id: str, filename: str) -> list[int]:
+    rows = artifact_versions(app_name, user_pk(user_id), session_id, filename)
+    return list(rows.order_by("version").values_list("version", flat=True))

@@ -1,0 +1,141 @@
+"""Cache of event histories, so that loading a session again reads only its new events."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from runtime.events.event import Event
+from runtime.events.summaries import changes_effective_events
+from sessions_app.base.codec import event_from_json
+from sessions_app.conf import conf
+
+BYTES_OF_EVENT = 3_500
+"""Memory of an event's objects without its texts, as measured with tracemalloc."""
+
+SLICE_EVENTS, SLICE_CHARACTERS = 100, 250_000
+"""Events, and characters of their JSON, after which other tasks run: a slice takes a few milliseconds."""
+
+SessionName = tuple[str, str, str]
+"""App name, user id and session id of the ADK API."""
+
+
+async def bodies_in_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[Sequence[str]]:
+    """Yield the stored bodies of pages in slices, between which other tasks run. Closes `pages`."""
+    is_first = True
+    async with aclosing(pages):
+        async for page in pages:
+            for bodies in _slices(page):
+                if not is_first:
+                    await asyncio.sleep(0)
+                is_first = False
+                yield bodies
+
+
+def _slices(bodies: Sequence[str]) -> Iterator[Sequence[str]]:
+    start = characters = 0
+    for end, body in enumerate(bodies):
+        if end - start == SLICE_EVENTS or characters > SLICE_CHARACTERS:
+            yield bodies[start:end]
+            start, characters = end, 0
+        characters += len(body)
+    yield bodies[start:]
+
+
+@dataclass
+class History:
+    """A contiguous tail of a session's events.
+
+    Attributes:
+        skipped: number of events before the tail; a summary covers them (contract R4).
+        invocations: the ids of the events' invocations.
+        is_plain: true when all events are in effect: none is a rewind or a summary.
+        bytes: estimated memory of the events.
+    """
+
+    session_id: UUID
+    skipped: int = 0
+    events: list[Event] = field(default_factory=list)
+    invocations: set[str] = field(default_factory=set)
+    is_plain: bool = True
+    bytes: int = 0
+
+    @property
+    def last_seq(self) -> int:
+        """Sequence number of the last event."""
+        return self.skipped + len(self.events)
+
+    def add(self, after: int, bodies: Sequence[str]) -> int:
+        """Read and append those of the stored events that are new, unless there is a gap; return their bytes.
+
+        Args:
+            after: `seq` of the event before the first one of `bodies`.
+        """
+        new = bodies[self.last_seq - after :] if after <= self.last_seq else []
+        events = list(map(event_from_json, new))
+        self.events += events
+        self.invocations.update([event.invocation_id for event in events])
+        self.is_plain = self.is_plain and not any(map(changes_effective_events, events))
+        added = BYTES_OF_EVENT * len(new) + sum(map(sys.getsizeof, new))
+        self.bytes += added
+        return added
+
+
+class HistoryCache:
+    """Least recently used cache of histories by session; the caller checks `seq` at every use.
+
+    The events are shared with the loaded sessions, which is safe because events are immutable.
+    """
+
+    def __init__(self) -> None:
+        self._histories: OrderedDict[SessionName, History] = OrderedDict()
+        self._size = 0
+
+    def get(self, name: SessionName) -> History | None:
+        """Return the cached history of a session."""
+        history = self._histories.get(name)
+        if history is not None:
+            self._histories.move_to_end(name)
+        return history
+
+    def keep(self, name: SessionName, history: History) -> None:
+        """Cache the history of a session."""
+        self.forget(name)
+        self._histories[name] = history
+        self._size += history.bytes
+        self._evict_least_recently_used()
+
+    def extend(self, name: SessionName, session_id: UUID, after: int, bodies: Sequence[str]) -> None:
+        """Append the new ones of the stored events to the cached history of a session, as `History.add` does.
+
+        A summary among them drops the history: few of its events are still in effect, and the next load reads only
+        those.
+        """
+        history = self.get(name)
+        if history is None:
+            return
+        if history.session_id != session_id:
+            self.forget(name)
+            return
+        known = len(history.events)
+        self._size += history.add(after, bodies)
+        if any(event.actions.compaction for event in history.events[known:]):
+            self.forget(name)
+        self._evict_least_recently_used()
+
+    def forget(self, name: SessionName) -> None:
+        """Drop the history of a session."""
+        history = self._histories.pop(name, None)
+        self._size -= history.bytes if history else 0
+
+    def _evict_least_recently_used(self) -> None:
+        while self._size > conf().cached_bytes and self._histories:
+            self.forget(next(iter(self._histories)))
+
+
+cache = HistoryCache()

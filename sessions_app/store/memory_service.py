@@ -1,0 +1,128 @@
+"""Memory service on PostgreSQL: full text search with ranking (contract F3, Q15)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from django.db import transaction
+
+from runtime import types
+from runtime.errors import SessionNotFoundError
+from runtime.events.event import Event
+from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from runtime.memory.memory_entry import MemoryEntry
+from runtime.memory.recall import memory_entry_of, text_of, words_of
+from runtime.sessions.session import Session
+from sessions_app import models
+from sessions_app.base.codec import content_to_json, user_pk
+from sessions_app.process.threads import in_thread
+
+MAX_EVENT_WORDS = 10_000
+"""Words of an event that are indexed: PostgreSQL limits a search vector to one megabyte."""
+MAX_QUERY_WORDS = 200
+"""Words of a query that are searched for: `preload_memory` searches with whole messages."""
+BATCH = 500
+
+
+class DjangoMemoryService(BaseMemoryService):
+    """Remembers sessions that are stored in this site; the entries of a deleted session are deleted with it.
+
+    Args:
+        limit: largest number of entries that a search returns, best first.
+    """
+
+    def __init__(self, *, limit: int = 20) -> None:
+        self._limit = limit
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        """Replace the session's memory entries by those of its current events.
+
+        Raises:
+            SessionNotFoundError: the session is not stored here.
+        """
+        await in_thread(_replace, session)
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add entries of these events to those of the session. The metadata is not used.
+
+        Raises:
+            SessionNotFoundError: the session is not stored here.
+        """
+        await in_thread(_add, app_name, user_id, session_id, events)
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        """Return the user's entries with any word of the query.
+
+        Raises:
+            NotFoundError: `user_id` is no valid primary key of a user.
+        """
+        words = words_of(query)[:MAX_QUERY_WORDS]
+        if not words:
+            return SearchMemoryResponse()
+        return await in_thread(_search, app_name, user_id, words, self._limit)
+
+
+def _replace(session: Session) -> None:
+    with transaction.atomic():
+        owner = _locked(session.app_name, session.user_id, session.id)
+        kept = _insert(owner, session.events)
+        models.MemoryEntry.objects.filter(session=owner).exclude(event_id__in=kept).delete()
+
+
+def _add(app_name: str, user_id: str, session_id: str | None, events: Sequence[Event]) -> None:
+    with transaction.atomic():
+        _insert(_locked(app_name, user_id, session_id), events)
+
+
+def _locked(app_name: str, user_id: str, session_id: str | None) -> models.Session:
+    """Return the session, locked until the end of the transaction."""
+    stored = models.Session.objects.filter(app_name=app_name, user_id=user_pk(user_id), key=session_id)
+    owner = stored.select_for_update(no_key=True).only("id", "app_name", "user_id").first()
+    if owner is None:
+        raise SessionNotFoundError(
+            f"Session {session_id!r} of user {user_id!r} is not stored here, so it cannot be remembered."
+        )
+    return owner
+
+
+def _insert(owner: models.Session, events: Sequence[Event]) -> list[str]:
+    """Insert entries of the events that have none, and return the ids of all events with text."""
+    rows = [_row(owner, event, entry) for event in events if (entry := memory_entry_of(event))]
+    models.MemoryEntry.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+    return [row.event_id for row in rows]
+
+
+def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.MemoryEntry:
+    return models.MemoryEntry(
+        app_name=owner.app_name,
+        user_id=owner.user_id,
+        session=owner,
+        event_id=event.id,
+        author=event.author,
+        said_at=datetime.fromtimestamp(event.timestamp, UTC),
+        content=content_to_json(entry.content),
+        words=" ".join(words_of(text_of(entry))[:MAX_EVENT_WORDS]),
+    )
+
+
+def _search(app_name: str, user_id: str, words: list[str], limit: int) -> SearchMemoryResponse:
+    rows = models.MemoryEntry.objects.of(app_name, user_pk(user_id)).best_first(words)[:limit]
+    return SearchMemoryResponse(memories=[_entry(row) for row in rows])
+
+
+def _entry(row: models.MemoryEntry) -> MemoryEntry:
+    return MemoryEntry(
+        content=types.Content.model_validate(row.content),
+        id=row.event_id,
+        author=row.author,
+        timestamp=row.said_at.isoformat(),
+    )

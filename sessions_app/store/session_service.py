@@ -1,0 +1,349 @@
+"""Session service on PostgreSQL, one statement for each operation of the hot path (contract S1 to S8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, transaction
+
+from runtime.errors import AlreadyExistsError, SessionNotFoundError
+from runtime.events.event import Event
+from runtime.events.rewound import drop_rewound, rewinds_past_start
+from runtime.events.summaries import latest_full_summary, without_superseded
+from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
+from runtime.sessions.deltas import ScopedState, as_json, without_temp
+from runtime.sessions.session import Session, update_time
+from sessions_app import models
+from sessions_app.base.actors import Act
+from sessions_app.base.codec import event_from_json, event_to_json, is_storable, user_pk
+from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
+from sessions_app.process.threads import in_thread
+from sessions_app.store.erasing import delete_session_row
+from sessions_app.store.history_cache import History, SessionName, bodies_in_slices, cache
+from sessions_app.store.model_calls import ModelCallLog
+from sessions_app.store.shared_state import merge_shared_state, shared_states
+from sessions_app.store.sql import appends, event_log
+from sessions_app.store.sql.call_errors import StagedError
+from sessions_app.store.sql.leases import CommittedMessage
+from sessions_app.store.sql.staged_job import StagedJob
+
+KEY_LENGTH = 255
+StagedJobs = Callable[[Event], Sequence[StagedJob]]
+StagedErrors = Callable[[Event], Sequence[StagedError]]
+
+
+@dataclass(frozen=True)
+class CommittedEvent:
+    """An event that was just committed, with its JSON and the jobs created with it."""
+
+    session_id: UUID
+    app_name: str
+    seq: int
+    event: Event
+    body: str
+    jobs: Sequence[StagedJob]
+
+
+class DjangoSessionService(BaseSessionService):
+    """Stores sessions in the models of this app.
+
+    Args:
+        lease_token: fencing token of the writer's lease. Without a lease, events with content are refused while
+            another process holds the session's lease.
+        on_commit: called after each commit.
+        staged_jobs: returns the jobs to create with an event.
+        preloaded: the session's row and state, read just before; the first load does not read them again if the cached
+            history reaches as far.
+        message_event: the event of the message, which the claim has committed. Sessions are loaded without it until
+            the first append, which is that of the same message: its event becomes the committed one.
+        view: filters the events of a loaded session.
+        model_calls: the model calls to store with the events that answer them.
+        act: the act that each appended event is the result of.
+        expected: see `appends.Append`.
+        staged_errors: returns the exceptions of tools that are stored with an event.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a writer knows
+        self,
+        *,
+        lease_token: int | None = None,
+        on_commit: Callable[[CommittedEvent], None] | None = None,
+        staged_jobs: StagedJobs | None = None,
+        preloaded: event_log.Loaded | None = None,
+        message_event: CommittedMessage | None = None,
+        view: Callable[[list[Event]], list[Event]] | None = None,
+        act: Act | None = None,
+        expected: Mapping[str, str] | None = None,
+        staged_errors: StagedErrors | None = None,
+        model_calls: ModelCallLog | None = None,
+    ) -> None:
+        self._lease_token = lease_token
+        self._on_commit = on_commit
+        self._staged_jobs = staged_jobs
+        self._preloaded = preloaded
+        self._message_event = message_event
+        self._view = view
+        self._act = act
+        self._expected = expected
+        self._staged_errors = staged_errors
+        self._model_calls = model_calls
+
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+        pk: UUID | None = None,
+    ) -> Session:
+        """Create a session as the contract says, with `pk` as its primary key.
+
+        Raises:
+            AlreadyExistsError: the user has a session with this id and app, or `pk` is in use.
+            InvalidInputError: the id cannot be stored.
+            NotFoundError: there is no such user.
+            SessionNotFoundError: the session was deleted just after its creation.
+        """
+        scoped = ScopedState.split(as_json(without_temp(state or {})))
+        key = (session_id or "").strip() or str(uuid4())
+        if len(key) > KEY_LENGTH or not is_storable(key):
+            raise InvalidInputError(
+                f"Session id {key[:80]!r} cannot be stored: use at most {KEY_LENGTH} characters and no NUL.",
+                field="session_id",
+            )
+        await in_thread(_create, app_name, user_pk(user_id), key, scoped, pk or uuid4())
+        session = await self.get_session(app_name=app_name, user_id=user_id, session_id=key)
+        if session is None:
+            raise SessionNotFoundError(f"Session {key!r} was deleted just after its creation.")
+        return session
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        name = (app_name, user_id, session_id)
+        config = config or GetSessionConfig()
+        if config.num_recent_events is not None or config.after_timestamp is not None:
+            recent, since = config.num_recent_events, config.after_timestamp
+            loaded = await event_log.load(_key(name), recent=recent, since=since)
+            events = await _events(loaded) if loaded else []
+            return _session(name, loaded, events) if loaded and len(events) == loaded.count else None
+        whole = not config.without_superseded
+        result = await self._load_cached(name, whole) or await self._load_stored(name, whole)
+        if result is None:
+            return None
+        loaded, history = result
+        events = history.events[: loaded.last_seq - history.skipped]
+        if self._message_event:  # A summary may follow it, which the model must read.
+            place = self._message_event.seq - 1 - history.skipped
+            del events[place : place + 1]
+        if not whole and not history.is_plain:
+            events = without_superseded(events)
+        session = _session(name, loaded, self._view(events) if self._view else events)
+        session.invocations = history.invocations
+        return session
+
+    async def _load_cached(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
+        """Extend the cached history by the new events; None when the cache has no usable history."""
+        preloaded, self._preloaded = self._preloaded, None  # only the first load may use it
+        history = cache.get(name)
+        if history is None or (whole and history.skipped):
+            return None
+        after = history.last_seq
+        if preloaded is not None and (preloaded.session_id, preloaded.last_seq) == (
+            history.session_id,
+            after,
+        ):
+            return None if _lacks_rewound_summary(history) else (preloaded, history)
+        loaded = await event_log.load(_key(name), after=after)
+        if loaded is not None:
+            known = after
+            async for bodies in bodies_in_slices(event_log.pages(loaded)):
+                cache.extend(name, loaded.session_id, known, bodies)
+                known += len(bodies)
+        if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
+            cache.forget(name)
+            return None
+        return None if _lacks_rewound_summary(history) else (loaded, history)
+
+    async def _load_stored(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
+        """Load the session from PostgreSQL. Cache it unless a history is cached.
+
+        The cached history is shorter then, and invocations use it.
+        """
+        loaded = await event_log.load(_key(name), without_summed_up=not whole)
+        if loaded is None:
+            return None
+        history = History(loaded.session_id, skipped=loaded.skipped)
+        async for bodies in bodies_in_slices(event_log.pages(loaded)):
+            history.add(history.last_seq, bodies)
+        if history.last_seq < loaded.last_seq:  # The session was deleted meanwhile.
+            return None
+        if _lacks_rewound_summary(history):
+            cache.forget(name)
+            return await self._load_stored(name, whole=True)
+        if cache.get(name) is None:
+            cache.keep(name, history)
+        return loaded, history
+
+    async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
+        rows = models.Session.objects.filter(app_name=app_name, user_id=_pk_or_none(user_id), key=session_id)
+        return await in_thread(rows.values_list("initial_state", flat=True).first) or {}
+
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        return ListSessionsResponse(sessions=await in_thread(_list, app_name, user_id))
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        cache.forget((app_name, user_id, session_id))
+        await in_thread(_delete, app_name, _pk_or_none(user_id), session_id)
+
+    async def _store(self, session: Session, event: Event) -> None:
+        if self._message_event:
+            self._take_over(self._message_event, session, event)
+            return
+        body = event_to_json(event)
+        append = appends.Append(
+            key=(session.app_name, user_pk(session.user_id), session.id),
+            body=body,
+            needs_lease=event.content is not None or event.actions.rewind_before_invocation_id is not None,
+            timestamp=update_time(event),
+            lease_token=self._lease_token,
+            delta=ScopedState.split(event.actions.state_delta),
+            jobs=self._staged_jobs(event) if self._staged_jobs else (),
+            act=self._act,
+            expected=self._expected,
+            errors=self._staged_errors(event) if self._staged_errors else (),
+            model_call=self._model_calls.take(event) if self._model_calls else None,
+        )
+        committed = await appends.append(append)
+        if committed is None:
+            raise await self._refusal(session)
+        if self._model_calls and append.model_call:
+            self._model_calls.remember_texts(append.model_call)
+        await self._catch_up(session, committed)
+        of_session, seq = committed.session_id, committed.seq
+        self._note(session, CommittedEvent(of_session, session.app_name, seq, event, body, append.jobs))
+
+    def _take_over(self, message: CommittedMessage, session: Session, event: Event) -> None:
+        """Make the event of a message the one that the claim has committed."""
+        self._message_event = None
+        stored = event_from_json(message.body)
+        event.id, event.timestamp = stored.id, stored.timestamp
+        of_session, seq = message.session_id, message.seq
+        self._note(session, CommittedEvent(of_session, session.app_name, seq, event, message.body, ()))
+
+    def _note(self, session: Session, committed: CommittedEvent) -> None:
+        """Cache and announce a committed event."""
+        name = (session.app_name, session.user_id, session.id)
+        # The cache reads a copy from the body: later changes of the writer's event object are not in the log.
+        cache.extend(name, committed.session_id, committed.seq - 1, [committed.body])
+        session.last_seq = max(session.last_seq, committed.seq)
+        if self._on_commit:
+            self._on_commit(committed)
+
+    async def _catch_up(self, session: Session, committed: appends.Committed) -> None:
+        """Add the events that other writers appended between the load of the session and the new event."""
+        missing = committed.seq - 1 - session.last_seq
+        if missing <= 0:
+            return
+        rows = await event_log.events_after(committed.session_id, session.last_seq, missing)
+        for _, body in rows:
+            missed = event_from_json(body)
+            session.events.append(missed)
+            session.state.update(missed.actions.state_delta)
+
+    async def _refusal(self, session: Session) -> Exception:
+        """Return the error that explains why an append wrote nothing."""
+        loaded = await event_log.load((session.app_name, _pk_or_none(session.user_id), session.id), recent=0)
+        if loaded is None:
+            return SessionNotFoundError(f"Session {session.id!r} was deleted meanwhile.")
+        return StaleLeaseError(
+            f"Another process has taken over session {session.id!r}. "
+            "This process stops writing to it; committed events are not lost."
+        )
+
+
+def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -> Session:
+    app_name, user_id, key = name
+    return Session.model_construct(
+        id=key,
+        app_name=app_name,
+        user_id=user_id,
+        state=loaded.state.merged(),
+        events=list(events),
+        last_update_time=loaded.last_event_at,
+        last_seq=loaded.last_seq,
+    )
+
+
+def _lacks_rewound_summary(history: History) -> bool:
+    """True when a rewind undid the summary that covers the skipped events, so they are in effect again."""
+    if not history.skipped:
+        return False
+    return rewinds_past_start(history.events) or latest_full_summary(drop_rewound(history.events)) is None
+
+
+async def _events(loaded: event_log.Loaded) -> list[Event]:
+    slices = bodies_in_slices(event_log.pages(loaded))
+    return [event_from_json(body) async for bodies in slices for body in bodies]
+
+
+def _key(name: SessionName) -> event_log.SessionKey:
+    app_name, user_id, session_id = name
+    return (app_name, _pk_or_none(user_id), session_id)
+
+
+def _pk_or_none(user_id: str) -> Any:
+    try:
+        return user_pk(user_id)
+    except NotFoundError:
+        return None
+
+
+def _create(app_name: str, user: Any, key: str, scoped: ScopedState, pk: UUID) -> None:
+    if not get_user_model()._default_manager.filter(pk=user).exists():
+        raise NotFoundError(f"There is no user with the primary key {user!r}: create the user first.")
+    try:
+        with transaction.atomic():
+            models.Session.objects.create(
+                pk=pk,
+                app_name=app_name,
+                user_id=user,
+                key=key,
+                state=scoped.session,
+                initial_state=scoped.session,
+            )
+            merge_shared_state(app_name, user, scoped)
+    except IntegrityError as error:
+        raise AlreadyExistsError(
+            f"Session {key!r} already exists. Use get_session, or another id."
+        ) from error
+
+
+def _delete(app_name: str, user: Any, key: str) -> None:
+    delete_session_row(models.Session.objects.filter(app_name=app_name, user_id=user, key=key))
+
+
+def _list(app_name: str, user_id: str | None) -> list[Session]:
+    rows = models.Session.objects.filter(app_name=app_name).newest_first()
+    if user_id is not None:
+        rows = rows.filter(user_id=_pk_or_none(user_id))
+    sessions = list(rows)
+    app_state, user_states = shared_states(app_name, {row.user_id for row in sessions})
+    return [
+        Session(
+            id=row.key,
+            app_name=app_name,
+            user_id=str(row.user_id),
+            state=ScopedState(
+                app=app_state, user=user_states.get(row.user_id, {}), session=row.state
+            ).merged(),
+            last_update_time=row.last_event_at.timestamp(),
+            last_seq=row.last_seq,
+        )
+        for row in sessions
+    ]

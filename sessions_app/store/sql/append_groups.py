@@ -1,0 +1,95 @@
+"""Group commit: appends of one event loop that change the state of the same app share transactions.
+
+The row of an app's state stays locked until the commit is on disk. Without groups, twenty sessions that write the same
+`app:` key wait for twenty commits, one after the other. Therefore the appends that come while another one is executed
+become the next group: one transaction in one round trip. An append that finds no other is executed immediately.
+
+A group waits for the row of the app's state and for no other row. A group that waited for the row of a session while it
+holds the locks of others could be part of a deadlock, and all writers of the app would wait with it. The wait for the
+app's row is bounded, because a member that is cancelled waits for the end of its group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from sessions_app.process.loop_local import LoopLocal
+from sessions_app.process.pool import fetch_each, fetch_one
+
+MAX_MEMBERS = 32
+MAX_LOCK_SECONDS = 0.8
+"""Longest wait of a group for the app's row. It is shorter than PostgreSQL's `deadlock_timeout` of a second."""
+
+
+@dataclass(eq=False)
+class _Member:
+    """A statement and the group that it becomes part of. Cancelling `group` takes the statement out of the line."""
+
+    query: str
+    params: dict[str, Any]
+    group: asyncio.Future[_Group] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+_Group = asyncio.Task[dict[_Member, TupleRow | None]]
+_lines: LoopLocal[dict[str, list[_Member]]] = LoopLocal(dict)
+"""Members that wait for a group, by app. An app has an entry while one of its appends is executed."""
+
+
+async def fetch_in_turn(app_name: str, query: str, params: dict[str, Any]) -> TupleRow | None:
+    """Run a statement that changes the app's state, and return its first row.
+
+    None means that nothing is written: the statement has returned no row, or its group was rolled back. The caller then
+    executes its append without a group.
+
+    A task that is cancelled while it waits for a group writes nothing. A task that is cancelled later ends with its
+    group, and its statement may be committed, as with any cancelled statement: the caller must read the rows.
+
+    Args:
+        query: a statement that returns no row when its session or user is locked, in place of waiting.
+    """
+    lines = _lines.get()
+    if app_name not in lines:
+        lines[app_name] = []
+        try:
+            return await fetch_one(query, params)
+        finally:
+            _begin_next(lines, app_name)
+    member = _Member(query, params)
+    lines[app_name].append(member)
+    try:
+        group = await member.group
+        return (await asyncio.shield(group)).get(member)
+    except asyncio.CancelledError:
+        if not member.group.cancelled():
+            await asyncio.wait([member.group.result()])
+        raise
+
+
+def _begin_next(lines: dict[str, list[_Member]], app_name: str) -> None:
+    waiting = [member for member in lines.pop(app_name) if not member.group.cancelled()]
+    if not waiting:
+        return
+    members, lines[app_name] = waiting[:MAX_MEMBERS], waiting[MAX_MEMBERS:]
+    group = asyncio.create_task(_execute(members), name=f"append events of app {app_name}")
+    group.add_done_callback(lambda _: _begin_next(lines, app_name))
+    for member in members:
+        member.group.set_result(group)
+
+
+async def _execute(members: list[_Member]) -> dict[_Member, TupleRow | None]:
+    """Return the first row of each member's statement; no rows when the group was rolled back."""
+    limit = ("SELECT set_config('lock_timeout', %(limit)s, true)", {"limit": f"{MAX_LOCK_SECONDS}s"})
+    try:
+        _, *rows = await fetch_each([limit, *((member.query, member.params) for member in members)])
+    except psycopg.errors.LockNotAvailable:
+        return {}
+    except (psycopg.OperationalError, psycopg.InterfaceError):
+        raise  # PostgreSQL may have committed the group.
+    except Exception:  # noqa: BLE001 - an error of one member, whose statement alone raises it again
+        return {}
+    return dict(zip(members, rows, strict=True))

@@ -1,0 +1,268 @@
+"""Append of an event: one statement that writes the row of the event, the three scopes of state, and the jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from runtime.sessions.deltas import ScopedState
+from sessions_app.base.actors import Act
+from sessions_app.models.session_act import act_parameter, insert_act
+from sessions_app.process.pool import fetch_one, fetch_one_under_locks
+from sessions_app.store.sql.append_groups import fetch_in_turn
+from sessions_app.store.sql.call_errors import INSERT_ERRORS, StagedError, errors_parameter
+from sessions_app.store.sql.event_log import SessionKey
+from sessions_app.store.sql.recorded_call import INSERT_TEXTS, RecordedCall, texts_parameters
+from sessions_app.store.sql.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
+
+
+@dataclass(frozen=True)
+class Append:
+    """One event to commit.
+
+    Attributes:
+        body: the event's JSON.
+        needs_lease: true for an event with content and for a rewind: while a process holds the session's lease,
+            no other writer may append such an event.
+        timestamp: seconds since the epoch.
+        lease_token: fencing token of the writer's lease; None for a writer without a lease.
+        jobs: the jobs to create in the same transaction.
+        act: the act that appends the event, recorded in the same transaction.
+        expected: MD5 of the values, as PostgreSQL writes them, that the keys of `delta` must have before the append.
+            Keys have their prefixes; keys without a value are absent. None leaves the values unchecked.
+        errors: the exceptions behind the responses of the event, stored in the same transaction.
+    """
+
+    key: SessionKey
+    body: str
+    needs_lease: bool
+    timestamp: float
+    lease_token: int | None
+    delta: ScopedState
+    jobs: Sequence[StagedJob] = ()
+    model_call: RecordedCall | None = None
+    act: Act | None = None
+    expected: Mapping[str, str] | None = None
+    errors: Sequence[StagedError] = ()
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Position of a committed event."""
+
+    session_id: UUID
+    seq: int
+
+
+async def append(event: Append) -> Committed | None:
+    """Write the row of the event, and all rows that belong to it, in one statement.
+
+    Returns None, with nothing written, when the session does not exist, its lease refuses the event (by `needs_lease`
+    and `lease_token`), or a value is not the expected one.
+    """
+    delta, params = event.delta, _parameters(event)
+    has_texts = event.model_call is not None and bool(event.model_call.texts)
+    statement = partial(
+        _append_statement,
+        changes_state=bool(delta.session or delta.user or delta.app),
+        is_conditional=event.expected is not None,
+        creates_jobs=bool(event.jobs),
+        is_recorded=event.act is not None,
+        has_errors=bool(event.errors),
+        has_texts=has_texts,
+    )
+    # A group waits for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
+    if delta.app and event.expected is None and not has_texts:
+        row = await fetch_in_turn(event.key[0], statement(waits=False), params)
+        # Without a row, a statement that waits for locked rows finds out why.
+        row = row or await fetch_one(statement(), params)
+    elif delta.app and delta.user and event.expected is not None:
+        row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
+    else:
+        row = await fetch_one(statement(), params)
+    return Committed(*row) if row else None
+
+
+def _parameters(event: Append) -> dict[str, Any]:
+    """Return the parameters of `_append_statement`."""
+    app_name, user_id, key = event.key
+    params = {
+        "app": app_name,
+        "user": user_id,
+        "key": key,
+        "token": event.lease_token,
+        "needs_lease": event.needs_lease,
+        "at": event.timestamp,
+        "body": event.body,
+        "session_delta": Jsonb(event.delta.session),
+        "user_delta": Jsonb(event.delta.user),
+        "app_delta": Jsonb(event.delta.app),
+        "jobs": jobs_parameter(event.jobs),
+        "model_call": event.model_call.body if event.model_call else None,
+        **texts_parameters(event.model_call),
+        "act": act_parameter(event.act) if event.act else None,
+    }
+    if event.errors:
+        params["errors"] = errors_parameter(event.errors)
+    if event.expected is not None:
+        params["expected"] = Jsonb(dict(event.expected))
+    return params
+
+
+@lru_cache(maxsize=32)
+def _append_statement(
+    *,
+    changes_state: bool,
+    is_conditional: bool,
+    creates_jobs: bool,
+    is_recorded: bool,
+    has_errors: bool,
+    has_texts: bool,
+    waits: bool = True,
+) -> str:
+    """Return the statement of an append, with only the parts that the event needs.
+
+    Args:
+        waits: false for a statement that writes nothing when its session or user is locked (see `append_groups`).
+    """
+    parts = [_BODY]
+    if changes_state and is_conditional:
+        parts += [_LOCK_SESSION, _COMPARE, _NEXT_SEQ_AND_STATE_IF_EQUAL, _STORE_USER_STATE, _STORE_APP_STATE]
+    elif changes_state:
+        locked = [_LOCK_SESSION, _NEXT_SEQ_AND_STATE, _LOCK_USER_STATE]
+        parts += locked if waits else [_LOCK_FREE_ROWS, _NEXT_SEQ_AND_STATE]
+        parts += [_STORE_USER_STATE, _LOCK_APP_STATE, _STORE_APP_STATE]
+    else:
+        parts += [_NEXT_SEQ]
+    if creates_jobs:
+        parts.append(INSERT_JOBS)
+    if is_recorded:
+        parts.append(f"act AS ({insert_act('s', 'source.last_seq')})")
+    if has_errors:
+        parts.append(INSERT_ERRORS)
+    if has_texts:
+        parts.append(INSERT_TEXTS)
+    insert = _INSERT_EVENT_WITH_BEFORE if changes_state else _INSERT_EVENT
+    return f"WITH {', '.join(parts)} {insert}"
+
+
+_MAY_WRITE = """
+    app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND CASE
+        WHEN %(token)s::bigint IS NOT NULL THEN lease_token = %(token)s::bigint AND lease_owner <> ''
+        ELSE NOT %(needs_lease)s::boolean OR lease_owner = '' OR lease_expires_at < now()
+    END"""
+
+# Materialized, so that PostgreSQL parses the JSON once.
+_BODY = "given AS MATERIALIZED (SELECT %(body)s::jsonb AS body)"
+
+# An indexed column that keeps its value lets PostgreSQL update the row in place, without a new entry in each index.
+_TIMES = """
+    last_event_at = to_timestamp(%(at)s::float8),
+    updated_at = CASE
+        WHEN t.updated_at BETWEEN to_timestamp(%(at)s::float8 - 60) AND to_timestamp(%(at)s::float8) THEN t.updated_at
+        ELSE to_timestamp(%(at)s::float8)
+    END"""
+
+_NEXT_SEQ = f"""
+s AS (
+    UPDATE sessions_app_session AS t
+    SET {_TIMES}, last_seq = last_seq + 1,
+        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    FROM given WHERE {_MAY_WRITE}
+    RETURNING t.id, t.last_seq, t.log_hash, given.body
+)"""  # noqa: S608
+
+_LOCK_SESSION = f"""
+old AS (SELECT id, state FROM sessions_app_session WHERE {_MAY_WRITE} FOR UPDATE)"""  # noqa: S608
+
+_NEXT_SEQ_AND_STATE = f"""
+s AS (
+    UPDATE sessions_app_session AS t
+    SET {_TIMES}, last_seq = last_seq + 1, state = t.state || %(session_delta)s,
+        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    FROM old, given WHERE t.id = old.id
+    RETURNING t.id, t.last_seq, t.log_hash, given.body, old.state AS before
+)"""  # noqa: S608
+_NEXT_SEQ_AND_STATE_IF_EQUAL = _NEXT_SEQ_AND_STATE.replace("FROM old,", "FROM equal AS old,")
+
+# Lock order: session row, then user state, then app state, also when a row is new. Every writer keeps to it.
+_STORE_USER_STATE = """
+user_state AS (
+    INSERT INTO sessions_app_userstate AS t (app_name, user_id, state)
+    SELECT %(app)s, %(user)s, %(user_delta)s FROM s LEFT JOIN old_user ON true WHERE %(user_delta)s <> '{}'
+    ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state
+    RETURNING t.id
+)"""
+
+_STORE_APP_STATE = """
+app_state AS (
+    INSERT INTO sessions_app_appstate AS t (app_name, state)
+    SELECT %(app)s, %(app_delta)s FROM s WHERE %(app_delta)s <> '{}'
+    ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state
+)"""
+
+_LOCK_USER_STATE = """
+old_user AS (
+    SELECT state FROM sessions_app_userstate
+    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{}' FOR UPDATE
+)"""
+
+# A user without state is not free: its insert would wait for an uncommitted insert of the same row.
+_LOCK_FREE_ROWS = f"""
+{_LOCK_USER_STATE.replace("FOR UPDATE", "FOR UPDATE SKIP LOCKED")}, old AS (
+    SELECT id, state FROM sessions_app_session
+    WHERE {_MAY_WRITE} AND (%(user_delta)s = '{{}}' OR EXISTS (SELECT FROM old_user)) FOR UPDATE SKIP LOCKED
+)"""  # noqa: S608
+
+# The count keeps the lock order: PostgreSQL writes the user's row, which is counted, before it locks the app's.
+_LOCK_APP_STATE = """
+old_app AS (
+    SELECT state FROM sessions_app_appstate
+    WHERE app_name = %(app)s AND %(app_delta)s <> '{}' AND (SELECT count(*) FROM user_state) >= 0 FOR UPDATE
+)"""
+
+# Values that the keys of the delta had before, in all scopes; keys without a value are absent.
+_BEFORE = """
+    adk_before(%(session_delta)s, s.before, '')
+    || adk_before(%(user_delta)s, coalesce((SELECT state FROM old_user), '{}'), 'user:')
+    || adk_before(%(app_delta)s, coalesce((SELECT state FROM old_app), '{}'), 'app:')"""
+
+# The comparison locks only rows that exist: a user without state gets a row before the app's is locked.
+_LOCK_NEW_USER_STATE = f"""
+WITH {_LOCK_SESSION}
+INSERT INTO sessions_app_userstate (app_name, user_id, state) SELECT %(app)s, %(user)s, '{{}}' FROM old
+ON CONFLICT (app_name, user_id) DO NOTHING"""  # noqa: S608
+
+# The counts keep the lock order: PostgreSQL locks the rows that a subquery counts before it goes on.
+_COMPARE = f"""
+old_user AS (
+    SELECT state FROM sessions_app_userstate
+    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{{}}'
+        AND (SELECT count(*) FROM old) > 0 FOR UPDATE
+), old_app AS (
+    SELECT state FROM sessions_app_appstate
+    WHERE app_name = %(app)s AND %(app_delta)s <> '{{}}'
+        AND (SELECT count(*) FROM old) + (SELECT count(*) FROM old_user) > 0 FOR UPDATE
+), equal AS (
+    SELECT s.id, s.before AS state FROM (SELECT id, state AS before FROM old) s
+    WHERE %(expected)s = (
+        SELECT coalesce(jsonb_object_agg(v.key, md5(v.value::text)), '{{}}') FROM jsonb_each({_BEFORE}) v
+    )
+)"""  # noqa: S608
+
+_INSERT_EVENT = """
+INSERT INTO sessions_app_event (session_id, seq, body, hash, model_call)
+SELECT s.id, s.last_seq, s.body, s.log_hash, %(model_call)s::jsonb FROM s
+RETURNING session_id, seq"""
+
+# OFFSET 0 keeps PostgreSQL from computing `before` once more for the hash.
+_INSERT_EVENT_WITH_BEFORE = f"""
+INSERT INTO sessions_app_event (session_id, seq, body, before, hash, model_call)
+SELECT s.id, s.last_seq, s.body, b.before, adk_event_hash(s.log_hash, b.before), %(model_call)s::jsonb
+FROM s, LATERAL (SELECT {_BEFORE} AS before OFFSET 0) b
+RETURNING session_id, seq"""  # noqa: S608

@@ -1,0 +1,219 @@
+"""Log of a session: load the session with its events, ask for its status."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from runtime.events.summaries import SUMMARY_NOTE_KEY
+from runtime.sessions.deltas import ScopedState
+from sessions_app.base.statuses import JobStatus, sql_list
+from sessions_app.process.pool import fetch_all, fetch_one
+
+SessionKey = tuple[str, Any, str]
+"""Name of the app, primary key of the user, session key."""
+
+PAGE_EVENTS = 500
+"""Events that one statement reads of a log. To receive them holds up the event loop for a millisecond or two."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A session's row, its state in three scopes, and the first page of a part of its events as JSON, oldest first.
+
+    Attributes:
+        skipped: number of events before this part of the log, which reaches to `last_seq`.
+    """
+
+    session_id: UUID
+    last_seq: int
+    last_event_at: float
+    state: ScopedState
+    skipped: int
+    events: list[str]
+
+    @property
+    def count(self) -> int:
+        """Number of events in all pages."""
+        return self.last_seq - self.skipped
+
+
+async def load(
+    key: SessionKey,
+    *,
+    after: int = 0,
+    recent: int | None = None,
+    since: float | None = None,
+    without_summed_up: bool = False,
+) -> Loaded | None:
+    """Load a session with the first page of its events; `pages` yields all pages. None without such a session.
+
+    Args:
+        after: load only events with a larger `seq`.
+        recent: load at most this many events, the newest.
+        since: load only events with this timestamp or a later one.
+        without_summed_up: leave out the events that the latest summary of the whole session covers, except the last
+            of them (contract R4). A summary that was rewound counts, too. `after` is ignored.
+    """
+    app_name, user_id, session_key = key
+    params = {"app": app_name, "user": user_id, "key": session_key, "after": after, "recent": recent}
+    params |= {"since": since, "page": PAGE_EVENTS if since is None else None}
+    row = await fetch_one(_LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD_AFTER, params)
+    if row is None:
+        return None
+    session_id, last_seq, last_event_at, session_state, user_state, app_state, skipped, events = row
+    if since is not None:
+        # All events are in one page. Timestamps need not grow with `seq`: other events may lie between the events.
+        skipped = last_seq - len(events)
+    scoped = ScopedState(app=app_state, user=user_state, session=session_state)
+    return Loaded(session_id, last_seq, last_event_at, scoped, skipped, events)
+
+
+async def pages(loaded: Loaded) -> AsyncGenerator[list[str]]:
+    """Yield the pages of a loaded session's events. PostgreSQL makes the next page while the caller reads one.
+
+    Events never change, so that the pages fit the loaded state, which is as of `last_seq`. The pages end early when the
+    session is deleted meanwhile.
+    """
+    page, read = loaded.events, loaded.skipped + len(loaded.events)
+    while page and read < loaded.last_seq:
+        following = events_after(loaded.session_id, read, min(loaded.last_seq - read, PAGE_EVENTS))
+        coming = asyncio.create_task(following, name="read the next events")
+        try:
+            yield page
+            page = [body for _seq, body in await coming]
+        finally:
+            coming.cancel()
+        read += len(page)
+    if page:
+        yield page
+
+
+def _load_statement(skipped: str) -> str:
+    """Return the statement that loads a session without its first events.
+
+    Args:
+        skipped: SQL expression of the number of events to skip.
+    """
+    return f"""
+SELECT s.id, s.last_seq, extract(epoch FROM s.last_event_at)::float8, s.state,
+    coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}'), skipped.seq,
+    ARRAY(
+        SELECT e.body::text FROM sessions_app_event e
+        WHERE e.session_id = s.id AND e.seq > skipped.seq
+            AND (%(since)s::float8 IS NULL OR (e.body ->> 'timestamp')::float8 >= %(since)s::float8)
+        ORDER BY e.seq LIMIT %(page)s::bigint
+    )
+FROM sessions_app_session s
+LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
+LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
+CROSS JOIN LATERAL (SELECT greatest({skipped}, s.last_seq - %(recent)s::bigint) AS seq OFFSET 0) skipped
+WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""  # noqa: S608
+
+
+# The number of events to skip. Scanning backwards from the end of the log finds the summary, then the last event that
+# the summary covers and names by its timestamp.
+_SKIPPED_BY_SUMMARY = f"""
+coalesce((
+    SELECT last.seq - 1 FROM (
+        SELECT c.seq, (c.body #>> '{{actions,compaction,endTimestamp}}')::float8 AS ends
+        FROM sessions_app_event c
+        WHERE c.session_id = s.id AND c.body -> 'customMetadata' ? '{SUMMARY_NOTE_KEY}'
+        ORDER BY c.seq DESC LIMIT 1
+    ) summary, LATERAL (
+        SELECT l.seq FROM sessions_app_event l
+        WHERE l.session_id = s.id AND l.seq < summary.seq AND (l.body ->> 'timestamp')::float8 = summary.ends
+        ORDER BY l.seq DESC LIMIT 1
+    ) last
+), 0)"""  # noqa: S608
+
+_LOAD_AFTER = _load_statement("%(after)s::bigint")
+_LOAD_WITHOUT_SUMMED_UP = _load_statement(_SKIPPED_BY_SUMMARY)
+
+
+async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[int, str]]:
+    """Return up to `limit` events after a `seq`, as (seq, JSON)."""
+    query = """
+        SELECT seq, body::text FROM sessions_app_event
+        WHERE session_id = %(session)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s"""
+    rows = await fetch_all(query, {"session": session_id, "after": after, "limit": limit})
+    return [(seq, body) for seq, body in rows]
+
+
+NO_IDS: frozenset[str] = frozenset()
+"""The ids of an idle session. All idle sessions share this set, because an empty one takes 216 bytes."""
+
+
+@dataclass(frozen=True)
+class SessionStatus:
+    """Status of a session, as a watcher needs it.
+
+    Attributes:
+        lease_token: fencing token of the session's newest lease.
+        invocation: id and status of the running invocation, else of the oldest queued one; None without either.
+        active: the ids of the invocations and jobs that are queued or running.
+        waiting: the ids of the jobs that wait for an answer.
+    """
+
+    app_name: str
+    last_seq: int
+    lease_token: int
+    invocation: tuple[str, str] | None
+    active: frozenset[str]
+    waiting: frozenset[str] = NO_IDS
+
+
+async def session_status(session_id: UUID, user_id: Any) -> SessionStatus | None:
+    """Return the status of a session; None when the user has no such session, or has deleted it."""
+    query = f"{_SESSION_STATUS} WHERE s.id = %(session)s AND s.user_id = %(user)s AND s.deleted_at IS NULL"
+    row = await fetch_one(query, {"session": session_id, "user": user_id})
+    return _session_status(*row[1:]) if row else None
+
+
+async def session_statuses(session_ids: Sequence[UUID]) -> dict[UUID, SessionStatus]:
+    """Return the statuses of the sessions; deleted sessions are absent."""
+    rows = await fetch_all(
+        f"{_SESSION_STATUS} WHERE s.id = ANY(%(ids)s) AND s.deleted_at IS NULL", {"ids": list(session_ids)}
+    )
+    return {row[0]: _session_status(*row[1:]) for row in rows}
+
+
+async def owners(session_ids: Iterable[UUID]) -> list[str]:
+    """Return the users, by their primary keys, to whom the sessions belong."""
+    query = "SELECT DISTINCT user_id::text FROM sessions_app_session WHERE id = ANY(%(ids)s)"
+    return [user_id for (user_id,) in await fetch_all(query, {"ids": list(session_ids)})]
+
+
+def _session_status(
+    app_name: str,
+    last_seq: int,
+    lease_token: int,
+    running: str | None,
+    queued: list[str],
+    jobs: list[str],
+    waiting: list[str],
+) -> SessionStatus:
+    first = (running, "running") if running else (queued[0], "queued") if queued else None
+    active = frozenset(([running] if running else []) + queued + jobs) or NO_IDS
+    return SessionStatus(app_name, last_seq, lease_token, first, active, frozenset(waiting) or NO_IDS)
+
+
+# Two subqueries: running and queued invocations each have a partial index; a session may have thousands of ended ones.
+_SESSION_STATUS = f"""
+SELECT s.id, s.app_name, s.last_seq, s.lease_token,
+    (SELECT i.invocation_id FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'running'),
+    ARRAY(
+        SELECT i.invocation_id FROM sessions_app_invocation i
+        WHERE i.session_id = s.id AND i.status = 'queued' ORDER BY i.id
+    ),
+    ARRAY(
+        SELECT j.id::text FROM sessions_app_tooljob j
+        WHERE j.session_id = s.id AND j.status IN {sql_list(JobStatus.active())}
+    ),
+    ARRAY(
+        SELECT j.id::text FROM sessions_app_tooljob j WHERE j.session_id = s.id AND j.status = 'waiting'
+    )
+FROM sessions_app_session s"""  # noqa: S608

@@ -1,0 +1,296 @@
+"""Leases with fencing tokens: claim an invocation, renew, finish and hand over a lease, take back expired ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from sessions_app.base.actors import ActorKind
+from sessions_app.base.client_ids import MUST_NOT_BE_LOST
+from sessions_app.process.pool import fetch_all, fetch_one
+from sessions_app.store.sql.concurrency_limits import (
+    EXCESS,
+    EXCESS_OF_DAY,
+    NO_LIMITS,
+    ConcurrencyLimits,
+    fetch_one_counted,
+    key_has_spent,
+)
+from sessions_app.store.sql.event_log import Loaded
+from sessions_app.store.sql.usage import ADD_USED, ADD_USED_OF_KEY, NO_USE, Used
+
+BATCH_SIZE = 100
+
+
+@dataclass(frozen=True)
+class CommittedMessage:
+    """The event of a message that is committed together with the claim, and its JSON."""
+
+    session_id: UUID
+    seq: int
+    body: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to run an invocation, held under a lease.
+
+    Attributes:
+        lease_token: the lease's fencing token.
+        attempts: number of claims so far, including this one. From the second on the log may hold a part of the run.
+        is_retried: True when the invocation had failed and the person asked for a retry.
+        is_cancelled: True when a cancel request is stored: end the invocation instead of running it.
+        credentials: the encrypted credentials of the message.
+        excess: the limit that the invocation exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a
+            day), "key" (tokens of an API key in a day) or "".
+        actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
+        state_delta: changes of the state that are committed with the message.
+        preloaded: the session's row and state just before the claim, when the claiming statement returned them.
+        message_event: the message's event, when the claiming statement committed it.
+    """
+
+    session_id: UUID
+    app_name: str
+    user_id: Any
+    session_key: str
+    invocation_id: str
+    client_id: str
+    message: dict[str, Any]
+    lease_token: int
+    attempts: int = 1
+    is_retried: bool = False
+    is_cancelled: bool = False
+    credentials: str = field(default="", repr=False)
+    excess: str = ""
+    actor_kind: str = ""
+    actor_name: str = ""
+    actor_id: str = ""
+    state_delta: dict[str, Any] = field(default_factory=dict)
+    preloaded: Loaded | None = None
+    message_event: CommittedMessage | None = None
+
+
+async def claim_next(
+    session_id: UUID, *, owner: str, lease_seconds: float, limits: ConcurrencyLimits = NO_LIMITS
+) -> Claim | None:
+    """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
+
+    An invocation that exceeds a limit is claimed, too: `Claim.excess` names the limit. No limit applies to an
+    invocation that has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
+    """
+    exempt = list(MUST_NOT_BE_LOST)
+    params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
+    row = await fetch_one_counted(_CLAIM, params, limits)
+    return Claim(*row) if row else None
+
+
+# Lock order: session row first, then the invocation, which cannot be cancelled until the statement ends.
+_CLAIM = f"""
+WITH free AS (
+    SELECT id FROM sessions_app_session WHERE id = %(session)s AND lease_owner = '' FOR UPDATE
+), next AS (
+    SELECT q.id, q.session_id FROM free JOIN sessions_app_invocation q ON q.session_id = free.id
+    WHERE q.status = 'queued' ORDER BY q.id LIMIT 1 FOR UPDATE OF q SKIP LOCKED
+), s AS (
+    UPDATE sessions_app_session t
+    SET lease_token = t.lease_token + 1, lease_owner = %(owner)s,
+        lease_expires_at = now() + make_interval(secs => %(ttl)s), updated_at = now()
+    FROM next WHERE t.id = next.session_id
+    RETURNING t.id, t.app_name, t.user_id, t.key, t.lease_token
+)
+UPDATE sessions_app_invocation i
+SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
+FROM s, next WHERE i.id = next.id
+RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.message, s.lease_token, i.attempts,
+    i.error_code <> '', i.cancel_requested_at IS NOT NULL, i.credentials,
+    CASE
+        WHEN i.attempts > 1 THEN ''
+        ELSE coalesce(
+            nullif({EXCESS_OF_DAY}, ''),
+            CASE WHEN i.actor_kind = 'key' AND {key_has_spent("i.actor_id::uuid")} THEN 'key' END,
+            CASE WHEN i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END
+        )
+    END, i.actor_kind, i.actor_name, i.actor_id, i.state_delta"""  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """Result of a heartbeat.
+
+    Attributes:
+        held: the sessions whose lease this owner still holds.
+        cancelled: the invocations running in those sessions that have a cancel request.
+    """
+
+    held: frozenset[UUID]
+    cancelled: tuple[str, ...]
+
+
+async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float) -> Renewed:
+    """Extend this owner's leases, and report cancel requests whose channel message was lost."""
+    params = {"ids": list(session_ids), "owner": owner, "ttl": lease_seconds}
+    rows = await fetch_all(_RENEW, params)
+    return Renewed(frozenset(row[0] for row in rows), tuple(row[1] for row in rows if row[1]))
+
+
+_RENEW = """
+UPDATE sessions_app_session s SET lease_expires_at = now() + make_interval(secs => %(ttl)s)
+WHERE s.id = ANY(%(ids)s) AND s.lease_owner = %(owner)s
+RETURNING s.id, (
+    SELECT i.invocation_id FROM sessions_app_invocation i
+    WHERE i.session_id = s.id AND i.status = 'running' AND i.cancel_requested_at IS NOT NULL
+)"""
+
+
+async def finish(
+    claim: Claim,
+    *,
+    status: str,
+    error_code: str = "",
+    error_message: str = "",
+    error_detail: str = "",
+    used: Used = NO_USE,
+) -> Finished | None:
+    """End the invocation, count what it used, and release the lease.
+
+    Returns None, with nothing written, when the lease was lost.
+    """
+    params = {
+        "session": claim.session_id,
+        "token": claim.lease_token,
+        "invocation": claim.invocation_id,
+        "status": status,
+        "code": error_code,
+        "message": error_message,
+        "detail": error_detail,
+        "tokens": used.tokens,
+        "cost": used.cost,
+        "time_zone": settings.TIME_ZONE,
+    }
+    if claim.actor_kind == ActorKind.KEY:
+        row = await fetch_one(_FINISH_OF_KEY, {**params, "key": claim.actor_id})
+    else:
+        row = await fetch_one(_FINISH, params)
+    return Finished(*row) if row else None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """State of the session after an invocation has ended.
+
+    Attributes:
+        status: status of the invocation. It is `queued` when a cancel request came just before the invocation began to
+            wait: the next claim ends it.
+    """
+
+    status: str
+    more_is_queued: bool
+
+
+def _finish_query(more: str = "") -> str:
+    """Return the statement that ends an invocation.
+
+    Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete. `adk_has_queued`
+    takes its snapshot under the lock of the session's row, so that it sees an invocation that was queued while the
+    statement waited for the lock.
+
+    Args:
+        more: a further part of its WITH.
+    """
+    return f"""
+WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
+    UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL, updated_at = last_event_at
+    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' AND EXISTS (SELECT FROM asynchronous)
+    RETURNING id, user_id
+), used AS ({ADD_USED}){more}
+UPDATE sessions_app_invocation i
+SET status = CASE WHEN %(status)s = 'waiting' AND i.cancel_requested_at IS NOT NULL THEN 'queued' ELSE %(status)s END,
+    error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
+    finished_at = now(), credentials = ''
+FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
+RETURNING i.status, i.status = 'queued' OR adk_has_queued(i.session_id)"""  # noqa: S608
+
+
+_FINISH = _finish_query()
+_FINISH_OF_KEY = _finish_query(f", used_of_key AS ({ADD_USED_OF_KEY})")
+
+
+async def hand_over(claim: Claim) -> bool:
+    """Release the lease and queue the invocation for another process. False when the lease was lost."""
+    params = {"session": claim.session_id, "token": claim.lease_token, "invocation": claim.invocation_id}
+    return await fetch_one(_HAND_OVER, params) is not None
+
+
+def _past_attempt(reason: str) -> str:
+    """Return an SQL expression: the past attempts of the invocation `i`, and the attempt that ends now.
+
+    Args:
+        reason: the reason of the end, without quotation marks.
+    """
+    return f"""i.past_attempts || jsonb_build_object(
+        'number', i.attempts, 'worker', i.owner, 'started_at', i.started_at, 'ended_at', now(), 'error', '{reason}'
+    )"""
+
+
+_HAND_OVER = f"""
+WITH lease AS (
+    UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL
+    WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''
+    RETURNING id
+)
+UPDATE sessions_app_invocation i
+SET status = 'queued', owner = '', past_attempts = {_past_attempt("The process was shut down.")}
+FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
+RETURNING i.id"""  # noqa: S608
+
+
+async def take_back_expired() -> list[UUID]:
+    """Release up to `BATCH_SIZE` expired leases and queue their running invocations again; return the sessions.
+
+    The fencing token grows: an owner that was only slow can no longer write.
+    """
+    return [row[0] for row in await fetch_all(_TAKE_BACK, {"limit": BATCH_SIZE})]
+
+
+_TAKE_BACK = f"""
+WITH expired AS (
+    SELECT id FROM sessions_app_session
+    WHERE lease_owner <> '' AND lease_expires_at < now() LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), freed AS (
+    UPDATE sessions_app_session s SET lease_token = lease_token + 1, lease_owner = '', lease_expires_at = NULL
+    FROM expired WHERE s.id = expired.id
+    RETURNING s.id
+), queued AS (
+    UPDATE sessions_app_invocation i
+    SET status = 'queued', owner = '', past_attempts = {_past_attempt("The process died.")}
+    FROM freed WHERE i.session_id = freed.id AND i.status = 'running'
+)
+SELECT id FROM freed"""  # noqa: S608
+
+
+async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]:
+    """Return up to `BATCH_SIZE` sessions without a lease that have queued invocations older than this.
+
+    The process that queued the invocations has died, or could not run them.
+    """
+    query = """
+        SELECT DISTINCT i.session_id FROM sessions_app_invocation i
+        JOIN sessions_app_session s ON s.id = i.session_id
+        WHERE i.status = 'queued' AND s.lease_owner = ''
+            AND i.created_at < now() - make_interval(secs => %(age)s)
+        LIMIT %(limit)s"""
+    params = {"age": older_than_seconds, "limit": BATCH_SIZE}
+    return [row[0] for row in await fetch_all(query, params)]
+
+
+async def complete_waiting(session_id: UUID, still_waiting: Sequence[str]) -> None:
+    """Complete the session's waiting invocations, except those that still wait for an answer."""
+    query = """
+        UPDATE sessions_app_invocation SET status = 'completed'
+        WHERE session_id = %(session)s AND status = 'waiting' AND invocation_id <> ALL(%(waiting)s)
+        RETURNING id"""
+    await fetch_all(query, {"session": session_id, "waiting": list(still_waiting)})

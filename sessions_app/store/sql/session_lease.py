@@ -1,0 +1,37 @@
+"""Session lease: a lease without an invocation, for a single write to the log such as a rewind."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sessions_app.base.statuses import InvocationStatus, sql_list
+from sessions_app.process.pool import fetch_one
+
+
+async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
+    """Take the lease of an idle session, and return its fencing token. Messages sent meanwhile are queued.
+
+    Returns None when the session is leased, has an active invocation, or does not exist. After a crash the sweep
+    releases the lease.
+    """
+    query = f"""
+        UPDATE sessions_app_session s
+        SET lease_token = lease_token + 1, lease_owner = %(owner)s,
+            lease_expires_at = now() + make_interval(secs => %(ttl)s)
+        WHERE id = %(session)s AND lease_owner = '' AND NOT EXISTS (
+            SELECT FROM sessions_app_invocation i
+            WHERE i.session_id = s.id AND i.status IN {sql_list(InvocationStatus.active())}
+        )
+        RETURNING lease_token"""  # noqa: S608
+    row = await fetch_one(query, {"session": session_id, "owner": owner, "ttl": lease_seconds})
+    return row[0] if row else None
+
+
+async def release(session_id: UUID, lease_token: int) -> bool:
+    """Release the lease unless it was lost. Returns True when an invocation was queued meanwhile."""
+    query = """
+        UPDATE sessions_app_session s SET lease_owner = '', lease_expires_at = NULL
+        WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''
+        RETURNING adk_has_queued(s.id)"""
+    row = await fetch_one(query, {"session": session_id, "token": lease_token})
+    return bool(row and row[0])

@@ -1,0 +1,53 @@
+"""Use of models: tokens and cost of people and API keys, counted by the day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+
+from sessions_app.process.pool import fetch_one
+from sessions_app.store.sql.concurrency_limits import TODAY
+
+
+@dataclass(frozen=True)
+class Used:
+    """Tokens and cost of an invocation, or of one model call."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+
+NO_USE = Used()
+
+ADD_USED = f"""
+    INSERT INTO sessions_app_personusage AS u (user_id, day, tokens, cost)
+    SELECT lease.user_id, {TODAY}, %(tokens)s::bigint, %(cost)s::float8 FROM lease
+    WHERE %(tokens)s::bigint > 0 OR %(cost)s::float8 > 0
+    ON CONFLICT (user_id) DO UPDATE SET day = EXCLUDED.day,
+        tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END,
+        cost = EXCLUDED.cost + CASE WHEN u.day = EXCLUDED.day THEN u.cost ELSE 0 END
+    RETURNING u.user_id"""  # noqa: S608
+"""Part of a statement: counts the use for the person of `lease`, a part with the session's `user_id`."""
+
+ADD_USED_OF_KEY = f"""
+    INSERT INTO sessions_app_keyusage AS u (key_id, day, tokens)
+    SELECT k.id, {TODAY}, %(tokens)s::bigint FROM lease JOIN sessions_app_apikey k ON k.id = %(key)s::uuid
+    WHERE %(tokens)s::bigint > 0
+    ON CONFLICT (key_id) DO UPDATE SET day = EXCLUDED.day,
+        tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END
+    RETURNING u.key_id"""  # noqa: S608
+"""Part of a statement: counts the use for the API key of the parameter `key`, if `lease` has a row."""
+
+
+async def add_used(session_id: UUID, used: Used) -> None:
+    """Count the use of a model call that is part of no invocation. Does nothing when the session is erased."""
+    query = f"WITH lease AS (SELECT user_id FROM sessions_app_session WHERE id = %(session)s) {ADD_USED}"  # noqa: S608
+    params = {
+        "session": session_id,
+        "tokens": used.tokens,
+        "cost": used.cost,
+        "time_zone": settings.TIME_ZONE,
+    }
+    await fetch_one(query, params)

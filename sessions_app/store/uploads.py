@@ -1,0 +1,160 @@
+"""Uploads: artifacts of a session that its person sends, and that messages refer to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from fnmatch import fnmatch
+from typing import Any
+from uuid import UUID
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Q
+from django.template.defaultfilters import filesizeformat
+
+from runtime.artifacts.artifact_reference import ArtifactReference
+from sessions_app.base.codec import is_storable, storable
+from sessions_app.conf import conf
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
+from sessions_app.models import Artifact, LegalHold, Session
+from sessions_app.store.artifact_service import (
+    NAME_LENGTH,
+    USER_PREFIX,
+    store_artifact,
+)
+from sessions_app.store.erasing import refuse_if_held
+from sessions_app.store.file_types import BEGINNING, detect_type
+
+FileName = tuple[str, int]
+"""Filename and version."""
+
+
+def store_upload(
+    session: Session, upload: UploadedFile[Any], mime_type: str, upload_id: UUID | None = None
+) -> Artifact:
+    """Store the file as the next version of the artifact of its name. Idempotent with an id.
+
+    Args:
+        mime_type: type of the file, from `check_upload`.
+        upload_id: id of the request that brings the file.
+
+    Raises:
+        LimitExceededError: the person's files would be too large together.
+    """
+    name = artifact_name(upload.name or "")
+    artifact = Artifact(
+        app_name=session.app_name,
+        user_id=session.user_id,
+        session=session,
+        filename=name,
+        mime_type=mime_type,
+        part_kind="blob",
+        size=upload.size or 0,
+        sha256=_sha256(upload),
+        is_upload=True,
+    )
+    artifact.upload_id = upload_id
+    return store_artifact(artifact, upload)
+
+
+def _size_beyond(limit: int, size: int) -> str:
+    """Return the size in words, at least a tenth of a unit above the limit: rounded, both could read alike."""
+    unit = 1024 ** ((limit.bit_length() - 1) // 10)
+    return filesizeformat(max(size, limit + unit // 10))
+
+
+def check_upload(upload: UploadedFile[Any]) -> str:
+    """Return the MIME type of the file.
+
+    Raises:
+        InvalidInputError: the file is empty or of a type that the site does not take.
+        TooLargeError: the file is too large.
+    """
+    filename, size = artifact_name(upload.name or ""), upload.size or 0
+    if size == 0:
+        raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.", field="file")
+    if size > conf().upload_bytes:
+        raise TooLargeError(
+            f"The file “{filename}” has {_size_beyond(conf().upload_bytes, size)}; "
+            f"the limit is {filesizeformat(conf().upload_bytes)}.",
+            field="file",
+        )
+    upload.seek(0)
+    mime_type = detect_type(filename, upload.read(BEGINNING))
+    if not is_accepted(mime_type):
+        accepted = ", ".join(conf().upload_types)
+        raise InvalidInputError(
+            f"The file “{filename}” is of the type {mime_type}. Files may be: {accepted}.",
+            field="file",
+        )
+    return mime_type
+
+
+def artifact_name(name: str) -> str:
+    """Return the artifact's name for a file: on one line, without folders, and without `user:`."""
+    last = storable(name).replace("\\", "/").rsplit("/", 1)[-1]
+    printable = "".join(character for character in last if character.isprintable()).strip()
+    while printable.startswith(USER_PREFIX):
+        printable = printable.removeprefix(USER_PREFIX)
+    return printable[-NAME_LENGTH:] if printable.strip(".") else "file"
+
+
+def is_accepted(mime_type: str) -> bool:
+    """True when the site takes files of this type."""
+    patterns = conf().upload_types
+    return not patterns or any(fnmatch(mime_type, pattern) for pattern in patterns)
+
+
+def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactReference]:
+    """Return references to uploads of the session, for a message.
+
+    Raises:
+        NotFoundError: a file is no upload of this session.
+        InvalidInputError: there are more files than a message may have.
+    """
+    wanted = list(dict.fromkeys(files))
+    if len(wanted) > conf().upload_files:
+        raise InvalidInputError(
+            f"The message has {len(wanted)} files; the limit is {conf().upload_files}. Send them in parts.",
+            field="files",
+        )
+    types = {(row.filename, row.version): row.mime_type for row in _uploads(session, wanted)}
+    for name, version in wanted:
+        if (name, version) not in types:
+            raise NotFoundError(
+                f"There is no file “{storable(name)[:80]}” in this conversation. Attach it again."
+            )
+    return [ArtifactReference(name, version, types[name, version]) for name, version in wanted]
+
+
+def delete_upload(session: Session, file: FileName) -> None:
+    """Delete an upload that no message refers to; do nothing when it is gone already.
+
+    Raises:
+        ConflictError: a message refers to the file, or a legal hold covers it.
+    """
+    for artifact in _uploads(session, [file]):
+        uri = ArtifactReference(artifact.filename, artifact.version, artifact.mime_type).uri
+        named = {"parts": [{"fileData": {"fileUri": uri}}]}
+        if session.invocations.filter(message__contains=named).exists():
+            raise ConflictError(
+                f"The file “{artifact.filename}” is part of a message and stays in the conversation."
+            )
+        refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
+        artifact.delete()
+
+
+def _uploads(session: Session, files: list[FileName]) -> list[Artifact]:
+    named = Q(pk__in=())
+    for name, version in files:
+        if is_storable(name):
+            named |= Q(filename=name, version=version)
+    return list(Artifact.objects.filter(named, session=session, user_id=session.user_id, is_upload=True))
+
+
+def _sha256(upload: UploadedFile[Any]) -> str:
+    digest = hashlib.sha256()
+    for chunk in upload.chunks():
+        digest.update(chunk)
+    upload.seek(0)
+    return digest.hexdigest()
