@@ -18,7 +18,7 @@ from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.evaluation.repairs import evaluation_repairs
 from sessions_app.evaluation.retention import delete_old_evaluations
 from sessions_app.evaluation.run import evaluate
-from sessions_app.history.figures.batches import count_figures, look_at_all_again
+from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.day_amounts import delete_old_days
 from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
@@ -132,7 +132,7 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
-def keep_house() -> None:
+def run_housekeeping() -> None:
     """Delete expired and left-over rows and files: sessions, texts, logins, credentials, records, figures."""
     steps: tuple[Callable[[], object], ...] = (
         erase_expired_sessions,
@@ -146,7 +146,7 @@ def keep_house() -> None:
         delete_expired_uploads,
         repair_requests,
         delete_old_days,
-        look_at_all_again,
+        recount_all_sessions,
         delete_old_evaluations,
     )
     for step in steps:

@@ -46,7 +46,7 @@ KINDS = {
 }
 
 
-async def keep_in_line(session_id: UUID, app_name: str, events: Iterable[Event]) -> None:
+async def sync_answer_requests(session_id: UUID, app_name: str, events: Iterable[Event]) -> None:
     """Store a request for each call that waits in the session's effective events, and drop all others. Idempotent."""
     pending = {made.call.id or "": made for made in made_calls(events) if made.is_pending}
     requests = [
@@ -72,7 +72,7 @@ def repair_requests() -> None:
 
 async def _store_requests_of(session: Session) -> None:
     try:
-        await keep_in_line(session.pk, session.app_name, await effective_events(session))
+        await sync_answer_requests(session.pk, session.app_name, await effective_events(session))
     except Exception:  # One session must not keep the others from being repaired.
         logger.exception("The requests of session %s were not stored", session.pk)
 

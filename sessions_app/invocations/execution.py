@@ -29,7 +29,7 @@ from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.invocations import used_up
-from sessions_app.invocations.answer_requests import keep_in_line
+from sessions_app.invocations.answer_requests import sync_answer_requests
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.closing_events import (
     closing_events,
@@ -239,7 +239,7 @@ class Execution:
         if may_end_waits:
             waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
             await leases.complete_waiting(claim.session_id, sorted(waiting))
-        await keep_in_line(claim.session_id, claim.app_name, events)
+        await sync_answer_requests(claim.session_id, claim.app_name, events)
 
     async def compact(self) -> None:
         """Compact the session. Needs no lease, so that the next message does not wait for it."""

@@ -12,7 +12,7 @@ from runtime.events.rewound import drop_rewound
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.answer_requests import keep_in_line
+from sessions_app.invocations.answer_requests import sync_answer_requests
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice
@@ -42,7 +42,7 @@ async def reconcile_after_rewind(session: Session, by: Actor) -> None:
     await _cancel_rewound_invocations(session, waiting)
     await _reopen_invocations(session, waiting)
     await _reopen_calls(session, calls)
-    await keep_in_line(session.pk, session.app_name, events)
+    await sync_answer_requests(session.pk, session.app_name, events)
     await _cancel_rewound_tasks(session, by)
 
 

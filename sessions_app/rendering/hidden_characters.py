@@ -42,7 +42,7 @@ def escape_hidden(text: str) -> str:
     return _HIDDEN.sub(_escape, text)
 
 
-def without_reach(text: str) -> str:
+def strip_bidi_controls(text: str) -> str:
     """Return a plain text without the characters that change the order of what follows it in the title of a window."""
     return _REACHING.sub("", text)
 

@@ -13,14 +13,14 @@ from sessions_app.base import languages
 from sessions_app.conf import conf
 from sessions_app.models import Session, ToolJob
 from sessions_app.rendering import render_job, render_markdown, sentences
-from sessions_app.rendering.hidden_characters import escape_hidden, without_reach
+from sessions_app.rendering.hidden_characters import escape_hidden, strip_bidi_controls
 from sessions_app.rendering.outline import as_words
 from sessions_app.sessions.list.days import group_of
 
 register = template.Library()
 register.filter(as_words)
 register.filter(escape_hidden)
-register.filter(without_reach)
+register.filter(strip_bidi_controls)
 
 
 @register.filter

@@ -18,7 +18,7 @@ from sessions_app import use_cases
 from sessions_app.agent_apps import registry
 from sessions_app.errors import PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.answer_requests import keep_in_line
+from sessions_app.invocations.answer_requests import sync_answer_requests
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Invocation, Session
 from tests.fakes import ScriptedModel, call
@@ -168,7 +168,7 @@ async def test_the_rows_are_brought_in_line_as_often_as_one_likes(person: User, 
     session, _ = await talk(person, model, call("refund", euros=7), call("refund", euros=8))
     await AnswerRequest.objects.all().adelete()
     for _ in range(2):
-        await keep_in_line(session.pk, "desk", await effective_events(session))
+        await sync_answer_requests(session.pk, "desk", await effective_events(session))
         assert await AnswerRequest.objects.open().acount() == 1
 
 

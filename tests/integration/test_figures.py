@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from sessions_app.history.figures import batches
-from sessions_app.history.figures.batches import count_figures, look_at_all_again
+from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.buckets import bucket_of, percentile
 from sessions_app.history.figures.day_amounts import delete_old_days
 from sessions_app.history.figures.days import local_day
@@ -115,7 +115,7 @@ def test_each_event_counts_once_however_often_and_when_it_is_counted(session: Se
         count()
     for _ in range(3):
         converse(other)
-    look_at_all_again()
+    recount_all_sessions()
     count()
     first, second = (SessionFigures.objects.get(session=one) for one in (session, other))
     assert first.tokens == second.tokens == 3 * 2220 and first.errors == second.errors == 3
@@ -175,7 +175,7 @@ def test_a_session_that_is_stored_with_old_times_is_found_at_night(session: Sess
     Session.objects.update(updated_at=timezone.now() - timedelta(days=30))
     count()
     assert SessionFigures.objects.get().tokens == 0
-    look_at_all_again()
+    recount_all_sessions()
     count()
     assert SessionFigures.objects.get().tokens == 2220
 

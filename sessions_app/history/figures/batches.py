@@ -45,7 +45,7 @@ def count_figures(seconds: float) -> bool:
     return False
 
 
-def look_at_all_again() -> None:
+def recount_all_sessions() -> None:
     """Let the next sweeps look at all sessions: `updated_at` of a stored session may be long ago."""
     FiguresProgress.objects.update(oldest=timezone.now())
 

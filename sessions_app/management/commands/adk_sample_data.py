@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
-from sessions_app.history.figures.batches import look_at_all_again
+from sessions_app.history.figures.batches import recount_all_sessions
 
 EVENTS_PER_SESSION = 10
 SESSIONS_PER_BATCH = 5_000
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             end = min(start + SESSIONS_PER_BATCH, sessions)
             _write(statements, {"seed": str(seed), "people": people, "start": start, "end": end})
             self.stdout.write(f"{end * EVENTS_PER_SESSION} events")
-        look_at_all_again()  # The running site counts recent events only.
+        recount_all_sessions()  # The running site counts recent events only.
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")  # autovacuum would do it a minute later
 

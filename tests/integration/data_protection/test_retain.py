@@ -19,7 +19,7 @@ from django.utils import timezone
 from sessions_app.data_protection.erase import erase_session
 from sessions_app.models import Artifact, Invocation, LegalHold, RequestText, Session, SessionText, Tombstone
 from sessions_app.store import unused_texts
-from sessions_app.tasks import keep_house
+from sessions_app.tasks import run_housekeeping
 from tests.integration.admin.audit_rows import append_event, make_artifact, make_job, make_scheduled_task
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
@@ -50,7 +50,7 @@ def test_sessions_older_than_the_retention_of_their_app_are_erased(
     old("new", days=20)
     old("archived", days=900, app_name="archive")
     old("kiosk", days=2, app_name="kiosk")
-    keep_house()
+    run_housekeeping()
     assert kept() == {"new", "archived"}
     reasons = set(Tombstone.objects.values_list("reason", flat=True))
     assert reasons == {"Not used for 30 days.", "Not used for 1 days."}
@@ -58,7 +58,7 @@ def test_sessions_older_than_the_retention_of_their_app_are_erased(
 
 def test_sessions_are_kept_without_a_setting(old: Callable[..., Session]) -> None:
     old("ancient", days=5_000)
-    keep_house()
+    run_housekeeping()
     assert kept() == {"ancient"}
 
 
@@ -82,7 +82,7 @@ def test_a_session_that_only_an_upload_created_goes_with_its_file_after_a_week(
     )
     path = Path(make_artifact(session, "unsent.txt").file.path)
     Session.objects.update(updated_at=timezone.now() - timedelta(days=days))
-    keep_house()
+    run_housekeeping()
     assert (Session.objects.exists(), path.exists()) == (is_kept, is_kept)
 
 
@@ -93,7 +93,7 @@ def test_a_session_whose_first_message_waits_is_kept(person: User) -> None:
         session=session, invocation_id="e-1", client_id="m", message={}, status="failed"
     )
     Session.objects.update(updated_at=timezone.now() - timedelta(days=8))
-    keep_house()
+    run_housekeeping()
     assert kept() == {str(pk)}
 
 
@@ -107,7 +107,7 @@ def test_sessions_in_use_or_under_legal_hold_are_kept(
     Invocation.objects.create(session=queued, invocation_id="e-1", client_id="m-1", message={})
     make_job(at_work, status="running")
     make_scheduled_task(planned)
-    keep_house()
+    run_housekeeping()
     assert kept() == {"held", "queued", "at work", "planned"}
 
 
@@ -117,9 +117,9 @@ def test_a_run_erases_a_bounded_number_the_longest_unused_first(
     configure(retention_days=30, retention_batch=2)
     for days in (40, 60, 50):
         old(f"{days} days", days=days)
-    keep_house()
+    run_housekeeping()
     assert kept() == {"40 days"}
-    keep_house()
+    run_housekeeping()
     assert kept() == set()
 
 
@@ -144,7 +144,7 @@ def test_files_without_a_row_go_after_a_day(old: Callable[..., Session], setting
         (folder / name).touch()
         if is_old:
             os.utime(folder / name, (yesterday, yesterday))
-    keep_house()
+    run_housekeeping()
     assert {path.name for path in folder.iterdir()} == {"being saved", Path(artifact.file.path).name}
     assert Artifact.objects.count() == 1
 
@@ -153,7 +153,7 @@ def test_expired_logins_go() -> None:
     for key, days in (("over", -1), ("valid", 1)):
         end = timezone.now() + timedelta(days=days)
         Login.objects.create(session_key=key, session_data="", expire_date=end)
-    keep_house()
+    run_housekeeping()
     assert [login.session_key for login in Login.objects.all()] == ["valid"]
 
 
@@ -172,7 +172,7 @@ def test_a_session_that_is_used_while_others_are_erased_is_kept(
         return erase_session(session_pk, *arguments, **options)
 
     monkeypatch.setattr("sessions_app.data_protection.retain.erase_session", use_another)
-    keep_house()
+    run_housekeeping()
     assert kept() == {"used"}
 
 
@@ -184,6 +184,6 @@ def test_texts_of_model_requests_that_no_session_needs_are_deleted(
     for number in range(7):
         RequestText.objects.create(pk=UUID(int=number), text='"Be kind."')
     SessionText.objects.create(session=session, text_id=UUID(int=3))
-    keep_house()
-    keep_house()
+    run_housekeeping()
+    run_housekeeping()
     assert RequestText.objects.get().pk == UUID(int=3)
