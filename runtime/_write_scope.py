@@ -43,7 +43,8 @@ class WritingTo:
         self._outer = _NO_SCOPE
 
     def __enter__(self) -> None:
-        outer, task = _current_scope.get(), _current_task()
+        outer = _current_scope.get()
+        task = _current_task()
         self._outer = outer
         _current_scope.set(
             _WriteScope(task, (*(outer.sessions if outer.task == task else ()), self._session))

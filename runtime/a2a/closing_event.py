@@ -42,7 +42,8 @@ async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> 
     event.actions = context.actions
     if reply.failure:
         error = RemoteAgentError(reply.failure)
-        event.error_code, event.error_message = error.code, error.message
+        event.error_code = error.code
+        event.error_message = error.message
     return event
 
 
@@ -68,7 +69,9 @@ def _ask_person(reply: Reply, parts: list[Part], event: Event) -> tuple[list[Par
 
     The remote agent's ids are kept in the metadata: ours must be unique in the session.
     """
-    calls, others, remote = [], [], {}
+    calls = []
+    others = []
+    remote = {}
     for part in parts:
         theirs = function_call_in(part)
         if theirs is None:
@@ -94,7 +97,8 @@ def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
     The remote agent does not decide who of this site confirms, and for how long.
     """
     args = theirs.args or {}
-    original, asked = call_to_confirm(args), question_in(args)
+    original = call_to_confirm(args)
+    asked = question_in(args)
     if theirs.name == REQUEST_CONFIRMATION and original and asked:
         try:
             given = ToolConfirmation.model_validate(asked)

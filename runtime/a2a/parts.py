@@ -15,7 +15,8 @@ from runtime import types
 ADK_TYPE = "adk_type"
 ADK_LONG_RUNNING = "adk_is_long_running"
 ADK_THOUGHT = "adk_thought"
-FUNCTION_CALL, FUNCTION_RESPONSE = "function_call", "function_response"
+FUNCTION_CALL = "function_call"
+FUNCTION_RESPONSE = "function_response"
 F = TypeVar("F")
 T = TypeVar("T")
 ToA2a = Callable[[types.Part], Part | Sequence[Part] | None]
@@ -87,11 +88,14 @@ def json_of(part: Part) -> str:
 
 def function_call_in(part: Part) -> types.FunctionCall | None:
     """Return the long-running call of an ADK agent that a data part holds; None for all other parts."""
-    metadata, data = metadata_of(part), data_of(part)
+    metadata = metadata_of(part)
+    data = data_of(part)
     is_call = metadata.get(ADK_TYPE) == FUNCTION_CALL and metadata.get(ADK_LONG_RUNNING) is True
     if not is_call or not isinstance(data, dict):
         return None
-    name, call_id, args = data.get("name"), data.get("id"), data.get("args")
+    name = data.get("name")
+    call_id = data.get("id")
+    args = data.get("args")
     if not isinstance(name, str) or not isinstance(call_id, str):
         return None
     return types.FunctionCall(id=call_id, name=name, args=args if isinstance(args, dict) else {})
@@ -108,7 +112,9 @@ def function_response_in(part: Part) -> types.FunctionResponse | None:
     data = data_of(part)
     if metadata_of(part).get(ADK_TYPE) != FUNCTION_RESPONSE or not isinstance(data, dict):
         return None
-    name, call_id, response = data.get("name"), data.get("id"), data.get("response")
+    name = data.get("name")
+    call_id = data.get("id")
+    response = data.get("response")
     if not isinstance(name, str) or not isinstance(call_id, str) or not isinstance(response, dict):
         return None
     return types.FunctionResponse(id=call_id, name=name, response=response)

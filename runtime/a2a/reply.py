@@ -106,8 +106,11 @@ class Reply:
     def forget_canceled_task(self) -> None:
         """Forget a task that was cancelled when an earlier attempt was interrupted: the message is sent again."""
         if self.state == TaskState.TASK_STATE_CANCELED:
-            self.task_id, self.state = "", TaskState.TASK_STATE_UNSPECIFIED
-            self._artifacts, self._message, self._progress = {}, [], []
+            self.task_id = ""
+            self.state = TaskState.TASK_STATE_UNSPECIFIED
+            self._artifacts = {}
+            self._message = []
+            self._progress = []
 
     def _note_ids(self, task_id: str, context_id: str) -> None:
         self.task_id = task_id or self.task_id

@@ -19,7 +19,10 @@ from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import apply_summaries
 
-CONTEXT_ID, TASK_ID, STATE, CALLS = "a2a:context_id", "a2a:task_id", "a2a:state", "a2a:calls"
+CONTEXT_ID = "a2a:context_id"
+TASK_ID = "a2a:task_id"
+STATE = "a2a:state"
+CALLS = "a2a:calls"
 """Keys in the metadata of a remote agent's event."""
 MAX_FILE_BYTES = 14_000_000
 ContextBuilder = Callable[[InvocationContext, str, ToA2a], tuple[Sequence[Part], str | None]]
@@ -130,7 +133,8 @@ class _FileLoader:
         reference = ArtifactReference.of_part(part)
         if reference is None or self._ctx.artifact_service is None:
             return part
-        name, args = reference.filename, session_args(self._ctx.session)
+        name = reference.filename
+        args = session_args(self._ctx.session)
         file = await self._ctx.artifact_service.load_artifact(
             **args, filename=name, version=reference.version
         )

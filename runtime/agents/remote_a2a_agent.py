@@ -128,9 +128,11 @@ class RemoteA2aAgent(BaseAgent):
         state, is_done = self._progress(ctx)
         if is_done:
             return
-        reply, event_id = Reply(convert=self.a2a_part_converter), _platform.new_id()
+        reply = Reply(convert=self.a2a_part_converter)
+        event_id = _platform.new_id()
         if state is not None:
-            reply.task_id, reply.context_id = state.task_id, state.context_id
+            reply.task_id = state.task_id
+            reply.context_id = state.context_id
         try:
             async with aclosing(self._turn(ctx, reply, event_id)) as events:
                 async for event in events:

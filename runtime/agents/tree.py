@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 
 def trees_of(root: BaseAgent) -> list[BaseAgent]:
     """Return the root agent, then the agents used as tools, each the root of its own tree."""
-    roots, seen = [root], {id(agent) for agent in walk(root)}
+    roots = [root]
+    seen = {id(agent) for agent in walk(root)}
     for tree in roots:  # grows during the loop: an agent used as a tool may itself have agents as tools
         for tool in (tool for agent in walk(tree) for tool in tools_of(agent)):
             agent = tool.agent if isinstance(tool, AgentTool) else None

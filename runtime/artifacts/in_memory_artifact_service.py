@@ -20,7 +20,8 @@ class InMemoryArtifactService(BaseArtifactService):
         self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
     ) -> int:
         versions = self._versions.setdefault(_key(app_name, user_id, session_id, filename), [])
-        version, mime_type = len(versions), _mime_type(artifact)
+        version = len(versions)
+        mime_type = _mime_type(artifact)
         facts = ArtifactVersion(
             version=version,
             canonical_uri=ArtifactReference(filename, version, mime_type or "").uri,

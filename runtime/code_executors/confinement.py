@@ -26,15 +26,23 @@ from pathlib import Path
 SCRIPT = Path(__file__)
 RUN_ONLY = "{}"
 
-_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
+_CREATE_RULESET = 444
+_ADD_RULE = 445
+_RESTRICT_SELF = 446
 _CAPSET_VERSION_3 = 0x20080522
 
 # Rights of Landlock on files and directories: https://docs.kernel.org/userspace-api/landlock.html
-_WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
+_WRITE_FILE = 1 << 1
+_READ_FILE = 1 << 2
+_READ_DIR = 1 << 3
+_TRUNCATE = 1 << 14
 _FS_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 _EXECUTE = 1
-_TCP_RIGHTS, _SCOPES = 0b11, 0b11
+_TCP_RIGHTS = 0b11
+_SCOPES = 0b11
 
 _READABLE = (
     *("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo"),
@@ -44,8 +52,14 @@ _READABLE_SYSTEM_INFO = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/
 _DEVICES = ("/dev/null", "/dev/zero")
 
 # Instructions and results of seccomp filters: https://docs.kernel.org/userspace-api/seccomp_filter.html
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_LOAD = 0x20
+_EQUAL = 0x15
+_AT_LEAST = 0x35
+_ANY_BIT = 0x45
+_RETURN = 0x06
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000
+_ERRNO = 0x00050000
 _X32_SYSTEM_CALLS = 0x40000000
 _CLONE_THREAD = 0x10000
 
@@ -262,7 +276,8 @@ def _allow_path(ruleset: int, path: str, rights: int) -> None:
 
 
 def _drop_capabilities(calls: _SystemCalls) -> None:
-    header, data = struct.pack("Ii", _CAPSET_VERSION_3, 0), bytes(24)
+    header = struct.pack("Ii", _CAPSET_VERSION_3, 0)
+    data = bytes(24)
     _checked(_libc().syscall(calls.capset, header, data))
 
 
@@ -275,7 +290,9 @@ def _deny_system_calls(calls: _SystemCalls) -> None:
 
 def _filter_program(calls: _SystemCalls) -> Iterable[tuple[int, int, int, int]]:
     """Yield the instructions of a filter: code, steps to skip if true, steps to skip if false, operand."""
-    number, arch, first_argument = 0, 4, 16
+    number = 0
+    arch = 4
+    first_argument = 16
     refuse = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
     allow = (_RETURN, 0, 0, _ALLOW)
     yield from [(_LOAD, 0, 0, arch), (_EQUAL, 1, 0, calls.audit_arch), (_RETURN, 0, 0, _KILL)]

@@ -81,7 +81,8 @@ def agent_event(
 def failure_event(ctx: InvocationContext, author: str, error: Exception) -> Event:
     """Return the event of an exception that ends the invocation; its words may be secret, so it keeps the type."""
     event = _event(ctx, author, None, EventActions(), branch=None)
-    event.error_code, event.error_detail = type(error).__name__, str(error) or None
+    event.error_code = type(error).__name__
+    event.error_detail = str(error) or None
     event.error_message = "Something went wrong while answering."
     return event
 
@@ -173,7 +174,8 @@ def _event(
 
 def _with_metadata(ctx: InvocationContext, event: Event) -> Event:
     """Return the event with the `custom_metadata` of the run config (contract L10)."""
-    given, own = ctx.run_config.custom_metadata, event.custom_metadata or {}
+    given = ctx.run_config.custom_metadata
+    own = event.custom_metadata or {}
     if given and not given.items() <= own.items():
         event.custom_metadata = {**given, **own}
     return event

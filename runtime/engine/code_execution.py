@@ -42,7 +42,8 @@ def parts_with_code(
 
 def code_to_run(agent: LlmAgentProtocol, ctx: InvocationContext, event: Event) -> CodeToRun | None:
     """Return the code at the end of an event, if it has to run."""
-    executor, code = agent.code_executor, trailing_code(event.content)
+    executor = agent.code_executor
+    code = trailing_code(event.content)
     if executor is None or not code or event.error_code or not parts_with_code(agent, ctx, parts_of(event)):
         return None
     return CodeToRun(executor, code)

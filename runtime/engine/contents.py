@@ -57,7 +57,9 @@ async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> Bui
 
     Contents of earlier invocations are shared between requests: do not edit them, or use `own_copies`.
     """
-    session, events, count = ctx.session, ctx.session.events, len(ctx.session.events)
+    session = ctx.session
+    events = session.events
+    count = len(events)
     if agent.include_contents == "none":
         contents = derive_contents(events, agent.name, ctx.branch, this_turn_only=True)
         return BuiltContents(contents, positions_of_files(contents))

@@ -69,8 +69,12 @@ class ContentsPrefix:
 
     def clear(self) -> None:
         """Make the prefix empty."""
-        self.count, self.last, self.contents, self.with_files = 0, None, [], []
-        self.calls, self.size = set(), _BYTES_OF_OBJECTS
+        self.count = 0
+        self.last = None
+        self.contents = []
+        self.with_files = []
+        self.calls = set()
+        self.size = _BYTES_OF_OBJECTS
 
 
 class ContentsCache:
@@ -128,7 +132,8 @@ def _length_of(value: Any) -> int:
         return 0
     if isinstance(value, str | bytes):
         return len(value)
-    length, left = 0, [value]
+    length = 0
+    left = [value]
     while left:
         value = left.pop()
         if isinstance(value, str | bytes):

@@ -78,15 +78,20 @@ class _EventDraft:
     def start_next_event(self) -> None:
         """Reset for the next event of the same model call, when the one before it is complete."""
         if self.is_complete:
-            self.context, self.event_id = Context(self.context.invocation), _platform.new_id()
-            self.call_ids, self.partial, self.call, self.is_complete = [], None, None, False
+            self.context = Context(self.context.invocation)
+            self.event_id = _platform.new_id()
+            self.call_ids = []
+            self.partial = None
+            self.call = None
+            self.is_complete = False
 
 
 async def stream_model_events(
     agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm, built: BuiltRequest
 ) -> AsyncGenerator[Event, None]:
     """Yield the model's responses as events: partial events, then the whole event with the same id."""
-    draft, request = _EventDraft(Context(ctx)), built.request
+    draft = _EventDraft(Context(ctx))
+    request = built.request
     answer = await hooks.before_model(agent, draft.context, request)
     if answer is not None:
         yield _build_event(ctx, _post_processed(agent, draft.context, answer), request, draft)
@@ -106,7 +111,8 @@ async def _model_responses(
     agent: LlmAgentProtocol, draft: _EventDraft, model: BaseLlm, built: BuiltRequest
 ) -> AsyncGenerator[LlmResponse, None]:
     """Yield the model's responses; an error is replaced by a callback's response or an error response (contract E7)."""
-    run_config, request = draft.context.run_config, built.request
+    run_config = draft.context.run_config
+    request = built.request
     draft.context.invocation.scope.spend_llm_call(run_config.max_llm_calls)
     streaming = run_config.streaming_mode is StreamingMode.SSE
     call = _report_call(agent, draft, built)
@@ -129,7 +135,8 @@ async def _model_responses(
 
 def _report_call(agent: LlmAgentProtocol, draft: _EventDraft, built: BuiltRequest) -> ModelCall | None:
     """Report the model call that begins to `RunConfig.on_model_call`; return the report, None without the callback."""
-    invocation, request = draft.context.invocation, built.request
+    invocation = draft.context.invocation
+    request = built.request
     on_model_call = invocation.run_config.on_model_call
     if on_model_call is None:
         return None
@@ -179,7 +186,8 @@ def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResp
     if response.error_code:
         return _with_parts(response, [part for part in parts if not part.function_call])
     if split := parts_with_code(agent, context.invocation, parts):
-        parts, response = split, _with_parts(response, split)
+        parts = split
+        response = _with_parts(response, split)
     planned = agent.planner and agent.planner.process_planning_response(context, parts)
     context.state.note_changes()
     return _with_parts(response, planned) if planned else response

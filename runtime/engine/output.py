@@ -49,7 +49,8 @@ class Output:
         """
         if self._key is None or not _is_part_of_output(event) or not _has_text(event):
             return
-        text, is_final = event.text(), event.is_final_response()
+        text = event.text()
+        is_final = event.is_final_response()
         if self._schema is None and (text or is_final):
             self._text += text
             event.actions.state_delta[self._key] = self._text if text else ""

@@ -67,7 +67,8 @@ class _Loader:
         return content.model_copy(update={"parts": parts})
 
     async def _parts_of(self, reference: ArtifactReference) -> list[types.Part]:
-        name, mime_type = reference.filename, reference.mime_type
+        name = reference.filename
+        mime_type = reference.mime_type
         if not (mime_type in _SHOWN_TYPES or is_text(mime_type)):
             return [_text(f"[The file {name!r} ({mime_type}) was uploaded. It is an artifact of this name.]")]
         if not self._bytes_left:

@@ -74,7 +74,8 @@ async def _actions(
     invocation_id: str,
 ) -> EventActions:
     """Return the actions that restore the session to before `session.events[first]`."""
-    args, events = session_args(session), list(session.events)
+    args = session_args(session)
+    events = list(session.events)
     initial = await sessions.initial_state(**args)
     return EventActions(
         rewind_before_invocation_id=invocation_id,
@@ -106,7 +107,8 @@ async def restore_artifacts(
     service: BaseArtifactService | None, args: SessionArgs, events: Sequence[Event], first: int
 ) -> dict[str, int]:
     """Save the artifacts' contents before `events[first]` as new versions, and return those versions."""
-    before, now = _versions_after(events[:first]), _versions_after(events)
+    before = _versions_after(events[:first])
+    now = _versions_after(events)
     changed = {name: before.get(name) for name, version in now.items() if version != before.get(name)}
     if not changed:
         return {}

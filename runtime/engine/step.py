@@ -68,7 +68,8 @@ class Step:
 
 async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
     """Run steps until one stops or transfers; after a transfer, run the target agent."""
-    step, output = Step(agent, ctx, CallModel()), Output(agent, ctx)
+    step = Step(agent, ctx, CallModel())
+    output = Output(agent, ctx)
     answers = decide_answers(ctx.session.events, ctx.invocation_id, agent.name)
     if not isinstance(answers, NoAnswers):
         async with aclosing(run_answered_calls(step, answers)) as events:
@@ -95,7 +96,8 @@ async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> Asyn
 
 async def run_answered_calls(step: Step, answers: AlreadyAnswered | Rerun) -> AsyncGenerator[Event, None]:
     """Rerun the calls that the person has confirmed or given a credential for (contract T7, T8)."""
-    agent, ctx = step.agent, step.ctx
+    agent = step.agent
+    ctx = step.ctx
     match answers:
         case AlreadyAnswered():
             step.next = Stop()
@@ -135,7 +137,8 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
 
 async def run_step(step: Step) -> AsyncGenerator[Event, None]:
     """Call the model once and run the function calls it asks for."""
-    agent, ctx = step.agent, step.ctx
+    agent = step.agent
+    ctx = step.ctx
     model = agent.canonical_model
     built = await build_request(agent, ctx, model)
     async with aclosing(stream_model_events(agent, ctx, model, built)) as events:

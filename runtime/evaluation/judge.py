@@ -85,7 +85,8 @@ class Judge:
 
 def _verdict_in(answer: str, verdict_type: type[V]) -> V | None:
     """Return the verdict in an answer, which may have other words around it; None when there is none."""
-    begin, end = answer.find("{"), answer.rfind("}")
+    begin = answer.find("{")
+    end = answer.rfind("}")
     try:
         return verdict_type.model_validate_json(answer[begin : end + 1])
     except ValidationError:

@@ -38,7 +38,8 @@ class ResponseMatch(Metric):
 
 def rouge_1(text: str, expected: str) -> float:
     """Return the harmonic mean of precision and recall of the words of a text."""
-    found, wanted = Counter(_words(text)), Counter(_words(expected))
+    found = Counter(_words(text))
+    wanted = Counter(_words(expected))
     common = (found & wanted).total()
     return 2 * common / (found.total() + wanted.total()) if common else 0.0
 

@@ -6,7 +6,9 @@ import re
 
 from runtime.errors import ConfigurationError
 
-PERSON, SITE, STAFF = "person", "site", "staff:"
+PERSON = "person"
+SITE = "site"
+STAFF = "staff:"
 _STAFF_RULE = re.compile(rf"{STAFF}\w+\.\w+")
 
 

@@ -166,7 +166,8 @@ class MadeCalls:
         """Add the calls of the following events, and their responses to all calls."""
         for event in events:
             for part in parts_of(event):
-                call, response = part.function_call, part.function_response
+                call = part.function_call
+                response = part.function_response
                 if call and call.id:
                     self.in_order.append(MadeCall(event, call))
                     self._by_id.setdefault(call.id, []).append(self.in_order[-1])
@@ -190,7 +191,8 @@ def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> boo
     by_id: dict[str, list[MadeCall]] = {}
     for event in events:
         for part in parts_of(event):
-            call, response = part.function_call, part.function_response
+            call = part.function_call
+            response = part.function_response
             if call and call.id in ids:
                 by_id.setdefault(call.id or "", []).append(MadeCall(event, call))
             elif response and response.id in ids:

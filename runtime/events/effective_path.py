@@ -103,7 +103,8 @@ def find_path(
             _cut_before_first(spans, positions.get(rewind.invocation_id, ())) if undone is None else undone
         )
         steps.append(RewindStep(rewind, spans, after))
-        spans, start = after, rewind.position + 1
+        spans = after
+        start = rewind.position + 1
     return EffectivePath(steps, _extended(spans, range(start, end)))
 
 

@@ -49,7 +49,8 @@ class Event(LlmResponse):
         if not isinstance(data, dict) or not ("message" in data or "state" in data):
             return data
         fields = dict(data)
-        message, state = fields.pop("message", None), fields.pop("state", None)
+        message = fields.pop("message", None)
+        state = fields.pop("state", None)
         if message is not None:
             if fields.get("content") is not None:
                 raise ValueError("Give the event a message or a content, not both: they are the same.")

@@ -112,7 +112,8 @@ def _reader_of_model(model: type[Model]) -> Callable[[Any], Model]:
 
 def _reader_of(annotation: Any) -> tuple[type | None, Reader]:
     """Return the type whose values stay as they are, and the reader of all other values."""
-    origin, args = get_origin(annotation), get_args(annotation)
+    origin = get_origin(annotation)
+    args = get_args(annotation)
     if origin in (Union, builtin_types.UnionType):
         kinds = [kind for kind in args if kind is not builtin_types.NoneType]
         return _reader_of(kinds[0]) if len(kinds) == 1 else (None, _refuse)

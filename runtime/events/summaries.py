@@ -68,7 +68,8 @@ def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None
     if compaction is None:
         return None
     times = [(i, events[i].timestamp) for i in range(summary) if not events[i].actions.compaction]
-    end, start = compaction.end_timestamp, compaction.start_timestamp
+    end = compaction.end_timestamp
+    start = compaction.start_timestamp
     last = max((i for i, time in times if time == end), default=None)
     if last is None:
         last = max((i for i, time in times if time <= end), default=-1)

@@ -135,14 +135,16 @@ def _block(part: types.Part, ids: CallIds) -> list[Json]:
 
 
 def _result_block(response: types.FunctionResponse, ids: CallIds) -> Json:
-    text, call_id = response_text(response), ids.of_response(response)
+    text = response_text(response)
+    call_id = ids.of_response(response)
     if call_id is None:
         return {"type": "text", "text": f"Result of {response.name}: {text}"}
     return {"type": "tool_result", "tool_use_id": call_id, "content": text}
 
 
 def _file_block(blob: types.Blob) -> Json:
-    mime_type, data = (blob.mime_type or "").partition(";")[0], blob.data or b""
+    mime_type = (blob.mime_type or "").partition(";")[0]
+    data = blob.data or b""
     if mime_type.startswith("text/"):
         return {"type": "text", "text": data.decode(errors="replace")}
     source = {"type": "base64", "media_type": mime_type, "data": base64.b64encode(data).decode()}
@@ -150,7 +152,8 @@ def _file_block(blob: types.Blob) -> Json:
 
 
 def _linked_file_block(file: types.FileData) -> Json:
-    block_type, uri = _block_type(file.mime_type or ""), file.file_uri or ""
+    block_type = _block_type(file.mime_type or "")
+    uri = file.file_uri or ""
     if not uri.startswith(("https://", "http://")):
         raise unreadable_file(file.mime_type or "")
     return {"type": block_type, "source": {"type": "url", "url": uri}}

@@ -71,7 +71,8 @@ class MessageEvents:
 
     def _stop_block(self) -> list[types.Part]:
         """Complete the block: the arguments of a call, or the signature of a thought."""
-        signature, self._signature = self._signature, ""
+        signature = self._signature
+        self._signature = ""
         if signature:
             return [
                 types.Part(text="", thought=True, thought_signature=SIGNED_BY_CLAUDE + signature.encode())

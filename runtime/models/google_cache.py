@@ -112,7 +112,8 @@ def _fingerprints(
     """Return the fingerprint of every prefix, shortest first (the first has no contents), and the longest's size."""
     settings = config.model_dump_json(include=_SETTINGS, exclude_none=True)
     digest = hashlib.sha256(f"{origin}\n{settings}".encode())
-    fingerprints, size = [digest.hexdigest()], len(settings) - len("{}")
+    fingerprints = [digest.hexdigest()]
+    size = len(settings) - len("{}")
     for content in contents:
         serialized = content.model_dump_json(exclude_none=True).encode()
         digest.update(b"\n" + serialized)

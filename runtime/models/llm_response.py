@@ -92,9 +92,12 @@ def _without_candidate(response: types.GenerateContentResponse) -> LlmResponse:
     feedback = response.prompt_feedback
     if feedback is not None and feedback.block_reason is not None:
         code = str(feedback.block_reason.value)
-        message, detail = f"The model refused the request: {code}.", feedback.block_reason_message
+        message = f"The model refused the request: {code}."
+        detail = feedback.block_reason_message
     else:
-        code, message, detail = "EMPTY_RESPONSE", "The model sent a response without an answer.", None
+        code = "EMPTY_RESPONSE"
+        message = "The model sent a response without an answer."
+        detail = None
     return LlmResponse(
         error_code=code,
         error_message=message,

@@ -114,7 +114,8 @@ def _user_messages(parts: list[types.Part], ids: CallIds) -> list[Json]:
         if part.function_response is None:
             others += _user_part(part)
             continue
-        text, call_id = response_text(part.function_response), ids.of_response(part.function_response)
+        text = response_text(part.function_response)
+        call_id = ids.of_response(part.function_response)
         if call_id is None:
             others.append(_text_part(f"Result of {part.function_response.name}: {text}"))
         else:
@@ -129,7 +130,8 @@ def _user_part(part: types.Part) -> list[Json]:
     if part.inline_data is not None:
         return [_file_part(part.inline_data)]
     if part.file_data is not None:
-        mime_type, uri = part.file_data.mime_type or "", part.file_data.file_uri or ""
+        mime_type = part.file_data.mime_type or ""
+        uri = part.file_data.file_uri or ""
         if mime_type.startswith("image/") and uri.startswith(("https://", "http://")):
             return [{"type": "image_url", "image_url": {"url": uri}}]
         raise unreadable_file(mime_type)
@@ -138,7 +140,8 @@ def _user_part(part: types.Part) -> list[Json]:
 
 
 def _file_part(blob: types.Blob) -> Json:
-    mime_type, data = (blob.mime_type or "").partition(";")[0], blob.data or b""
+    mime_type = (blob.mime_type or "").partition(";")[0]
+    data = blob.data or b""
     if mime_type.startswith("text/"):
         return _text_part(data.decode(errors="replace"))
     encoded = base64.b64encode(data).decode()

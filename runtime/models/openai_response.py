@@ -140,7 +140,8 @@ def _response(
 
 def _usage(usage: CompletionUsage) -> types.GenerateContentResponseUsageMetadata:
     """Return the tokens. Google counts thoughts apart from the answer, OpenAI within it."""
-    prompt, answer = usage.prompt_tokens_details, usage.completion_tokens_details
+    prompt = usage.prompt_tokens_details
+    answer = usage.completion_tokens_details
     thoughts = (answer.reasoning_tokens if answer else None) or 0
     return types.GenerateContentResponseUsageMetadata(
         prompt_token_count=usage.prompt_tokens,

@@ -34,7 +34,9 @@ async def assemble(
     Raises:
         ModelError: the answer broke off before any part of it arrived.
     """
-    answer, failure, chunk = StreamedAnswer(), None, first
+    answer = StreamedAnswer()
+    failure = None
+    chunk = first
     async with aclosing(chunks):
         while chunk is not None:
             partial = answer.add(chunk)
@@ -116,7 +118,8 @@ class StreamedAnswer:
         self._response.candidates = [self._candidate] if has_answer else None
         response = LlmResponse.create(self._response)
         if failure is not None:
-            response.error_code, response.error_message = failure.code, failure.message
+            response.error_code = failure.code
+            response.error_message = failure.message
             response.error_detail = failure.detail or None
         return response
 

@@ -312,7 +312,8 @@ class Runner:
         Values that were changed in place stay the same objects in the state: a parallel agent may hold a reference
         to one, and its changes are state changes too (contract S6).
         """
-        delta, state = event.actions.state_delta, ctx.session.state
+        delta = event.actions.state_delta
+        state = ctx.session.state
         changed_in_place = ctx.scope.changed_in_place(delta)
         await self.session_service.append_event(ctx.session, event)
         state.update(changed_in_place)

@@ -32,7 +32,8 @@ class LangchainTool(ForeignTool):
             raise ConfigurationError(f"{tool!r} is not a LangChain tool: it has no method `run`.")
         self.tool = tool
         self._function = None if hasattr(tool, "invoke") else FunctionTool(run)
-        own_name, own_description = getattr(tool, "name", ""), getattr(tool, "description", "")
+        own_name = getattr(tool, "name", "")
+        own_description = getattr(tool, "description", "")
         function = self._function
         super().__init__(
             name=name or own_name or (function.name if function else type(tool).__name__),

@@ -52,7 +52,8 @@ def _is_url(entry: str) -> bool:
 
 
 def _contains(entry: str, url: str) -> bool:
-    allowed, asked = urlsplit(entry), urlsplit(url)
+    allowed = urlsplit(entry)
+    asked = urlsplit(url)
     folder = allowed.path.rstrip("/")
     # A server may read `..` and its encodings as the folder above.
     has_dots = any(word in asked.path.lower() for word in ("..", "%2e"))

@@ -122,7 +122,8 @@ def _typed_core_schema(schema: types.Schema) -> CoreSchema:
                 min_length=schema.min_length, max_length=schema.max_length, pattern=schema.pattern
             )
         case types.Type.INTEGER:
-            minimum, maximum = schema.minimum, schema.maximum
+            minimum = schema.minimum
+            maximum = schema.maximum
             return core_schema.int_schema(
                 ge=None if minimum is None else int(minimum), le=None if maximum is None else int(maximum)
             )

@@ -43,7 +43,8 @@ class CallClock:
 def set_tool_threads(number: int) -> None:
     """Set the number of synchronous tools that this process runs at once; more wait. Running tools are not affected."""
     global _executor
-    previous, _executor = _executor, ThreadPoolExecutor(number, _NAME)
+    previous = _executor
+    _executor = ThreadPoolExecutor(number, _NAME)
     previous.shutdown(wait=False)
 
 
@@ -64,7 +65,8 @@ async def run_in_tool_thread(function: Callable[..., Any], /, **arguments: Any) 
     context = copy_context()
     context.run(_sync_lock.set, None)  # A tool that runs other tools itself does not wait for its own end.
     call = partial(context.run, function, **arguments)
-    lock, clock = _sync_lock.get(), _clock.get()
+    lock = _sync_lock.get()
+    clock = _clock.get()
     async with lock or nullcontext():
         if lock and clock:
             clock.restart()

@@ -12,9 +12,12 @@ from adk_client.models import Account, Delivery, Key, Webhook
 from adk_client.operation import Operation
 
 ACCOUNT = TypeAdapter(Account)
-KEY, KEYS = TypeAdapter(Key), TypeAdapter(list[Key])
-WEBHOOK, WEBHOOKS = TypeAdapter(Webhook), TypeAdapter(list[Webhook])
-DELIVERY, DELIVERIES = TypeAdapter(Delivery), TypeAdapter(list[Delivery])
+KEY = TypeAdapter(Key)
+KEYS = TypeAdapter(list[Key])
+WEBHOOK = TypeAdapter(Webhook)
+WEBHOOKS = TypeAdapter(list[Webhook])
+DELIVERY = TypeAdapter(Delivery)
+DELIVERIES = TypeAdapter(list[Delivery])
 
 
 class AccountOperations:

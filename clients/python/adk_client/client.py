@@ -40,7 +40,8 @@ class BaseClient(Operations, Generic[H]):
     def __init__(
         self, site: str, key: str, *, attempts: int = 8, patience: float = 60.0, **http: Any
     ) -> None:
-        self._max_attempts, self._patience = attempts, patience
+        self._max_attempts = attempts
+        self._patience = patience
         authorization = {"Authorization": f"Bearer {key}"}
         self._http: H = self._connect(
             {"base_url": site, "headers": authorization, "timeout": TIMEOUT, **http}
@@ -86,7 +87,8 @@ class Client(BaseClient[httpx.Client]):
 
     def send(self, call: Call[T], /) -> T:
         """Send a call, with as many attempts as it needs, and return its result."""
-        attempts, request = self._attempts(), call.request(self._http)
+        attempts = self._attempts()
+        request = call.request(self._http)
         while True:
             failure: httpx.Response | httpx.TransportError
             try:
@@ -159,7 +161,8 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
 
     async def send(self, call: Call[T], /) -> T:
         """Send a call, with as many attempts as it needs, and return its result."""
-        attempts, request = self._attempts(), call.request(self._http)
+        attempts = self._attempts()
+        request = call.request(self._http)
         while True:
             failure: httpx.Response | httpx.TransportError
             try:

@@ -29,7 +29,9 @@ class LargeUpload:
     """
 
     def __init__(self, session_id: Id, name: str, source: IO[bytes], attempts: Attempts) -> None:
-        self._session_id, self._name, self._source = session_id, name, source
+        self._session_id = session_id
+        self._name = name
+        self._source = source
         self._attempts = attempts
         self._length = source.seek(0, os.SEEK_END)
         self._address = ""  # Empty until the upload has begun.
@@ -46,11 +48,14 @@ class LargeUpload:
     def take(self, result: UploadState | bytes) -> None:
         """Take the result of the call: the state of the upload, or nothing for a chunk that is stored."""
         if isinstance(result, UploadState):
-            self._address, self.file = f"/resumable-uploads/{result.upload_id}", result.file
-            is_further, self._offset = result.offset > self._offset, result.offset
+            self._address = f"/resumable-uploads/{result.upload_id}"
+            self.file = result.file
+            is_further = result.offset > self._offset
+            self._offset = result.offset
             self._must_ask = False
         else:
-            is_further, self._offset = True, self._chunk_end
+            is_further = True
+            self._offset = self._chunk_end
             self._must_ask = self._offset >= self._length
         if is_further:
             self._attempts.note_success()

@@ -26,13 +26,17 @@ from adk_client.operation import Operation, StreamOperation
 from adk_client.stream import Stream
 
 APPS = TypeAdapter(list[AppSummary])
-SESSION, SESSIONS = TypeAdapter(Session), TypeAdapter(Page[Session])
+SESSION = TypeAdapter(Session)
+SESSIONS = TypeAdapter(Page[Session])
 EVENTS = TypeAdapter(Page[StoredEvent])
 RUN = TypeAdapter(Run)
-JOB, JOBS = TypeAdapter(Job), TypeAdapter(Page[Job])
+JOB = TypeAdapter(Job)
+JOBS = TypeAdapter(Page[Job])
 APPROVALS = TypeAdapter(Page[Approval])
-FILE, FILES = TypeAdapter(StoredFile), TypeAdapter(Page[StoredFile])
-SCHEDULE, SCHEDULES = TypeAdapter(Schedule), TypeAdapter(Page[Schedule])
+FILE = TypeAdapter(StoredFile)
+FILES = TypeAdapter(Page[StoredFile])
+SCHEDULE = TypeAdapter(Schedule)
+SCHEDULES = TypeAdapter(Page[Schedule])
 
 
 class Operations(AccountOperations):

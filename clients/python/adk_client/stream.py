@@ -26,7 +26,8 @@ class Stream:
         self._last_seq = after
         self._passed_on: dict[tuple[str, bool], bytearray] = {}  # In UTF-16.
         self._unfinished_line: list[bytes] = []  # Its pieces so far.
-        self._name, self._id = "", ""
+        self._name = ""
+        self._id = ""
         self._data: list[str] = []
         self.has_ended = False
 
@@ -35,7 +36,10 @@ class Stream:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if self._last_seq is not None:
             headers["Last-Event-ID"] = str(self._last_seq)
-        self._unfinished_line, self._name, self._id, self._data = [], "", "", []
+        self._unfinished_line = []
+        self._name = ""
+        self._id = ""
+        self._data = []
         return Call("GET", self._path, None, headers=headers)
 
     def read(self, piece: bytes) -> Iterator[News]:
@@ -59,8 +63,12 @@ class Stream:
             elif name == "data":
                 self._data.append(value)
             return
-        name, number, data = self._name, self._id, "\n".join(self._data)
-        self._name, self._id, self._data = "", "", []
+        name = self._name
+        number = self._id
+        data = "\n".join(self._data)
+        self._name = ""
+        self._id = ""
+        self._data = []
         if data:
             yield from self._news_of(name, number, json.loads(data))
 
@@ -92,7 +100,8 @@ class Stream:
 
     def _rest_of_text(self, event: dict[str, Any], is_thought: bool) -> Iterator[News]:
         """Yield the end of an agent's text. The site stops streaming a text when its event is there."""
-        event_id, author = event.get("id", ""), event.get("author", "")
+        event_id = event.get("id", "")
+        author = event.get("author", "")
         passed_on = self._passed_on.pop((event_id, is_thought), bytearray())
         parts = (event.get("content") or {}).get("parts") or []
         texts = (part.get("text") or "" for part in parts if bool(part.get("thought")) == is_thought)

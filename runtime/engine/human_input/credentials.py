@@ -29,7 +29,8 @@ PENDING = {
     "status": "pending",
     "message": "This call requires a credential from the person. It has not run yet; do not call it again.",
 }
-_KEY, _GIVEN = "credentialKey", "given"
+_KEY = "credentialKey"
+_GIVEN = "given"
 _ANSWER: TypeAdapter[AuthConfig | AuthCredential] = TypeAdapter(AuthConfig | AuthCredential)
 
 
@@ -59,7 +60,8 @@ def extract_credentials(
         if response is None or response.name != REQUEST_CREDENTIAL or _is_redacted(response):
             parts.append(part)
             continue
-        key, given = _requested_key(response, events), _read_credential(response)
+        key = _requested_key(response, events)
+        given = _read_credential(response)
         if key and given:
             credentials[key] = given
         redacted = response.model_copy(update={"response": {_KEY: key, _GIVEN: given is not None}})

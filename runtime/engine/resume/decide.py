@@ -98,7 +98,8 @@ def _decide_on_latest(own: Sequence[Event], *, is_asked: bool) -> Decision | Non
 
     `is_asked` is True when the person was asked for input to the calls.
     """
-    latest, actions = own[-1], own[-1].actions
+    latest = own[-1]
+    actions = latest.actions
     if latest.get_function_calls():
         return None
     if latest.has_trailing_code_execution_result():

@@ -43,7 +43,8 @@ async def _save_data(block: Block, name: str, tool_context: Context) -> None:
     holder, key = (block["resource"], "blob") if block.get("type") == "resource" else (block, "data")
     if key not in holder:
         return
-    text, kind = holder.pop(key), holder.get("mimeType") or "application/octet-stream"
+    text = holder.pop(key)
+    kind = holder.get("mimeType") or "application/octet-stream"
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error:

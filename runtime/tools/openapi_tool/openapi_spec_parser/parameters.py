@@ -93,7 +93,8 @@ def read_parameters(
 
 
 def _read_parameter(node: Json) -> ApiParameter | None:
-    name, location = as_text(node.get("name")), as_text(node.get("in"))
+    name = as_text(node.get("name"))
+    location = as_text(node.get("in"))
     is_reserved = location == "header" and name.lower() in _RESERVED_HEADERS
     if not name or location not in _DEFAULT_STYLES or is_reserved:
         return None
@@ -126,7 +127,8 @@ def _read_body(node: object, references: References) -> tuple[ApiBody | None, li
         return None, []
     media_type = next((name for name in content if is_writable(str(name))), next(iter(content)))
     media = as_object(content[media_type])
-    schema, required = media.get("schema"), body.get("required") is True
+    schema = media.get("schema")
+    required = body.get("required") is True
     described = flattened(references.resolve(schema), references)
     properties = as_object(described.get("properties")) or None
     is_alternative = described.get("type") != "object" and ("oneOf" in described or "anyOf" in described)

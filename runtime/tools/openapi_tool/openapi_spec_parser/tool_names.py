@@ -40,7 +40,8 @@ def unique_tool_names(names: Iterable[str]) -> list[str]:
     unique: list[str] = []
     used: set[str] = set()
     for base in given:
-        name, number = base, 1
+        name = base
+        number = 1
         while name in used or (number > 1 and name in taken):
             number += 1
             suffix = f"_{number}"
@@ -54,7 +55,8 @@ def unique_argument_names(names: Iterable[str]) -> list[str]:
     """Return the names in order, repeated ones with `_0`, `_1` and so on."""
     unique: list[str] = []
     for base in names:
-        name, number = base, -1
+        name = base
+        number = -1
         while name in unique:
             number += 1
             name = f"{base}_{number}"
