@@ -123,6 +123,9 @@ INSTALLED_APPS = [
     "axes",
     "ninja",  # for the page `/api/v1/docs`
     "sessions_app",
+    "sessions_app.contrib.a2a",
+    "sessions_app.contrib.evaluation",
+    "sessions_app.contrib.terminal",
     "adk_site",
 ]
 MIDDLEWARE = [

@@ -3,7 +3,6 @@
 from channels.routing import URLRouter
 from django.urls import path
 
-from sessions_app.api.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE, agent, agent_card
 from sessions_app.api.adk.runs import ADK_STREAMS
 from sessions_app.api.stream_server import ApiStream
 from sessions_app.api.streams import API_STREAMS
@@ -15,6 +14,7 @@ from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send
 from sessions_app.asgi.sign_in import with_sign_in
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.chat.event_stream import event_stream
+from sessions_app.contrib.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE, agent, agent_card
 from sessions_app.live.account_changes import follow_accounts
 
 websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]

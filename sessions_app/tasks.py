@@ -11,13 +11,13 @@ from celery import Task, shared_task
 from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_apps.registry import apps
+from sessions_app.contrib.evaluation.repairs import evaluation_repairs
+from sessions_app.contrib.evaluation.retention import delete_old_evaluations
+from sessions_app.contrib.evaluation.run import evaluate
 from sessions_app.data_protection.access_records import delete_old_accesses
 from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
 from sessions_app.data_protection.retain import erase_expired_sessions
-from sessions_app.evaluation.repairs import evaluation_repairs
-from sessions_app.evaluation.retention import delete_old_evaluations
-from sessions_app.evaluation.run import evaluate
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.day_amounts import delete_old_days
 from sessions_app.invocations.answer_requests import repair_requests
@@ -81,7 +81,7 @@ def deliver_webhooks() -> None:
 
 
 async def _push_of(delivery: WebhookDelivery) -> Push | None:
-    from sessions_app.api.a2a.push import push_of  # Needs the A2A SDK, an optional package.
+    from sessions_app.contrib.a2a.push import push_of  # Needs the A2A SDK, an optional package.
 
     return await push_of(delivery)
 

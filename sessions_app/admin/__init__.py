@@ -9,7 +9,6 @@ from sessions_app.admin.annotation import AnnotationAdmin
 from sessions_app.admin.api_keys.api_key_admin import ApiKeyAdmin
 from sessions_app.admin.artifact import ArtifactAdmin
 from sessions_app.admin.call_error import CallErrorAdmin
-from sessions_app.admin.evaluation.evaluation_admin import EvaluationAdmin
 from sessions_app.admin.event import EventAdmin
 from sessions_app.admin.failure import FailureAdmin
 from sessions_app.admin.feedback import FeedbackAdmin
@@ -39,7 +38,6 @@ __all__ = [
     "ArtifactAdmin",
     "CallErrorAdmin",
     "ErasingUserAdmin",
-    "EvaluationAdmin",
     "EventAdmin",
     "FailureAdmin",
     "FeedbackAdmin",

@@ -23,7 +23,7 @@ from sessions_app.admin.links import event_link, session_url
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.permissions import OF_SESSION, OWN, Right, may, remits_of, require, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
-from sessions_app.data_protection.transcripts.eval_set import stream_eval_set
+from sessions_app.contrib.evaluation.eval_set import stream_eval_set
 from sessions_app.models import AccessKind, Annotation, Session
 from sessions_app.rendering.audit_values import excerpt
 

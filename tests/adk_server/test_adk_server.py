@@ -24,7 +24,7 @@ from django.test import AsyncClient
 from runtime.apps import App
 from sessions_app.agent_apps import registry
 from sessions_app.api.adk.adk_api import adk_api
-from sessions_app.evaluation import staff_reader
+from sessions_app.contrib.evaluation import staff_reader
 from sessions_app.models import EvaluatedCase, Evaluation
 from tests.adk_server.clerk import APP, clerk
 from tests.adk_server.exchanges import EVALUATED, EXCHANGES, METRIC, RESULT, THRESHOLD, exchange_all

@@ -14,7 +14,7 @@ from runtime import types
 from runtime.a2a.errors import RemoteAgentError
 from runtime.a2a.parts import function_call_in, function_response_in, to_a2a, to_genai
 from runtime.a2a.reply import Reply
-from sessions_app.api.a2a.incoming import files_of, text_of
+from sessions_app.contrib.a2a.incoming import files_of, text_of
 from tests.fuzz.profile import examples
 from tests.fuzz.values import texts
 

@@ -14,7 +14,7 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 
 from sessions_app.agent_apps import registry
-from sessions_app.evaluation.repairs import evaluation_repairs
+from sessions_app.contrib.evaluation.repairs import evaluation_repairs
 from sessions_app.models import EvaluatedCase
 from sessions_app.process import threads
 from sessions_app.process.sweeping import sweep_over

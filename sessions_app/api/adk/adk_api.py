@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sessions_app.api.access.problems import add_problem_handlers
-from sessions_app.api.adk import about, artifacts, evaluations, memory, sessions, traces
+from sessions_app.api.adk import about, artifacts, memory, sessions, traces
 from sessions_app.api.adk.authentication import AUTHENTICATION
 from sessions_app.api.adk.examples import EXAMPLES
 from sessions_app.api.adk.runs import ADK_STREAMS
 from sessions_app.api.json_bodies import AdkParser
 from sessions_app.api.streaming_api import StreamingApi
+from sessions_app.contrib.evaluation import adk_api as evaluations
 
 adk_api = StreamingApi(
     ADK_STREAMS,

@@ -27,7 +27,7 @@ from django.utils import timezone
 from google.protobuf.json_format import ParseDict
 
 from runtime.tools import FunctionTool
-from sessions_app.api.a2a.push import MAX_CONFIGS
+from sessions_app.contrib.a2a.push import MAX_CONFIGS
 from sessions_app.invocations.worker import worker
 from sessions_app.models import ApiKey, Invocation, Webhook, WebhookDelivery
 from sessions_app.tasks import _push_of as push_of

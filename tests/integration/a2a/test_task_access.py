@@ -33,7 +33,7 @@ from runtime.agents import LlmAgent
 from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from sessions_app.agent_apps import registry
-from sessions_app.api.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE
+from sessions_app.contrib.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.models import ApiKey, Invocation, Session

@@ -107,7 +107,7 @@ async def test_tasks_of_others_and_of_other_agents_are_not_listed(tasks: list[Ta
 async def test_the_files_of_all_tasks_on_a_page_share_the_limit(
     program: Client, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sessions_app.api.a2a.handler.MAX_BYTES", 8)
+    monkeypatch.setattr("sessions_app.contrib.a2a.handler.MAX_BYTES", 8)
     model.turns += [call("write_report"), "One.", call("write_report"), "Two."]
     for text in ("a", "b"):
         await say(program, text)

@@ -15,7 +15,7 @@ from django.test import Client
 
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import load_eval_set
-from sessions_app.evaluation.sources import marked_set
+from sessions_app.contrib.evaluation.sources import marked_set
 from sessions_app.models import Annotation, Event, Feedback, Remit, Session, StaffAccess, StaffAct
 from tests.integration.admin.audit_rows import HOSTILE, append_event, list_url, page_of, read, sign_in
 

@@ -26,7 +26,7 @@ from adk_site.garbage_collection import exclude_permanent_objects
 MAX_REQUEST_BYTES = 1_000_000
 LATE_IMPORTS = (
     "adk_site.urls",
-    *(f"sessions_app.management.commands.{name}" for name in ("adk_chat", "adk_run")),
+    *(f"sessions_app.contrib.terminal.management.commands.{name}" for name in ("adk_chat", "adk_run")),
 )
 """Modules that the start of a command imports after `django.setup`."""
 

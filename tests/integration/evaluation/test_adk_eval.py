@@ -17,8 +17,8 @@ from django.db import connection
 from django.utils import timezone
 
 from runtime.evaluation.eval_case import EvalCase, SessionInput
-from sessions_app.evaluation import sources
-from sessions_app.management.commands import adk_eval
+from sessions_app.contrib.evaluation import sources
+from sessions_app.contrib.evaluation.management.commands import adk_eval
 from sessions_app.models import Annotation, Evaluation, Session
 from sessions_app.process import celery_dispatch
 from tests.fakes import ScriptedModel

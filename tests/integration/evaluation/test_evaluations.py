@@ -22,12 +22,12 @@ from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.models import LLMRegistry, LlmResponse
 from sessions_app import tasks
+from sessions_app.contrib.evaluation import retention, run
+from sessions_app.contrib.evaluation.comparison import Change, reports_of
+from sessions_app.contrib.evaluation.end import cancel_evaluation, wait_for_end
+from sessions_app.contrib.evaluation.repairs import MAX_ATTEMPTS, evaluation_repairs
+from sessions_app.contrib.evaluation.start import start_evaluation
 from sessions_app.errors import NotFoundError
-from sessions_app.evaluation import retention, run
-from sessions_app.evaluation.comparison import Change, reports_of
-from sessions_app.evaluation.end import cancel_evaluation, wait_for_end
-from sessions_app.evaluation.repairs import MAX_ATTEMPTS, evaluation_repairs
-from sessions_app.evaluation.start import start_evaluation
 from sessions_app.models import CaseStatus, DayFigure, EvaluatedCase, Evaluation, Invocation, Session
 from sessions_app.process import celery_dispatch
 from sessions_app.process.sweeping import sweep_over

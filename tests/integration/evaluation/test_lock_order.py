@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from sessions_app.evaluation.end import cancel_evaluation
-from sessions_app.evaluation.start import send_cases
+from sessions_app.contrib.evaluation.end import cancel_evaluation
+from sessions_app.contrib.evaluation.start import send_cases
 from sessions_app.models import EvaluatedCase, Evaluation
 from sessions_app.process.threads import in_thread
 from tests.integration.evaluation.workers import begin, case_of

@@ -11,7 +11,7 @@ from runtime import types
 from runtime.evaluation.eval_case import EvalCase, IntermediateData, Invocation
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
-from sessions_app.evaluation.start import start_evaluation
+from sessions_app.contrib.evaluation.start import start_evaluation
 from sessions_app.models import EvaluatedCase, Evaluation
 from sessions_app.process.celery_dispatch import EVALUATE_CASE
 

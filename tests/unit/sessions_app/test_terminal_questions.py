@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from sessions_app import use_cases
+from sessions_app.contrib.terminal.questions import Asker, answer_call
 from sessions_app.invocations.answers.form_answers import ApprovalForm
-from sessions_app.management.terminal.questions import Asker, answer_call
 from sessions_app.rendering.blocks import ConfirmationRequestBlock
 from sessions_app.rendering.call_words import CallWords
 from sessions_app.rendering.questions import Field

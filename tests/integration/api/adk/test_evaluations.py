@@ -13,8 +13,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.api.adk.evaluations import MAX_RESULTS
-from sessions_app.evaluation import staff_reader
+from sessions_app.contrib.evaluation import staff_reader
+from sessions_app.contrib.evaluation.adk_api import MAX_RESULTS
 from sessions_app.models import Evaluation, Remit, StaffAccess
 from tests.integration.access import APP, make_evaluation, make_session
 from tests.integration.admin.audit_rows import sign_in

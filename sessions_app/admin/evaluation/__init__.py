@@ -1,1 +1,0 @@
-"""Admin of evaluations: the list of runs, and the page of one run with its cases."""

@@ -1,0 +1,11 @@
+"""Django app configuration."""
+
+from django.apps import AppConfig
+
+
+class A2AConfig(AppConfig):
+    """Configuration of the app."""
+
+    name = "sessions_app.contrib.a2a"
+    label = "adk_a2a"
+    verbose_name = "Agent-to-Agent protocol"

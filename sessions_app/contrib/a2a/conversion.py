@@ -1,0 +1,165 @@
+"""Conversion of a task with its events and questions to A2A: pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from a2a.types import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from runtime import types
+from runtime.a2a.parts import encodable, function_call_part, to_a2a
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of
+from runtime.events.event import Event
+from runtime.events.tool_confirmation import call_to_confirm, question_in
+from sessions_app.contrib.a2a.tasks import SiteTask
+from sessions_app.models import ToolJob
+
+MAX_HISTORY = 100
+
+
+def task_of(task: SiteTask, artifacts: Iterable[Artifact], history_length: int | None = None) -> Task:
+    """Return the task, with the person's last messages as its history.
+
+    Args:
+        history_length: largest number of messages; None and larger values mean `MAX_HISTORY`.
+    """
+    messages = [message for event in task.events if (message := message_of(task, event))]
+    kept = MAX_HISTORY if history_length is None else min(history_length, MAX_HISTORY)
+    return Task(
+        id=task.id,
+        context_id=task.context_id,
+        status=status_of(task),
+        artifacts=artifacts,
+        history=messages[len(messages) - kept :] if 0 < kept < len(messages) else messages if kept else [],
+    )
+
+
+def status_of(task: SiteTask) -> TaskStatus:
+    """Return the state of the task, with a question or the reason of a failure as its message."""
+    last = task.invocations[-1]
+    status = TaskStatus(state=task.state, timestamp=_timestamp(task))  # type: ignore[arg-type]
+    parts: list[Part] = []
+    if task.is_at_rest and not task.has_ended:
+        parts = [part for call in task.asked for part in question_parts(call)]
+        parts += [Part(text=encodable(question_text(job))) for job in task.questions]
+    elif task.state == TaskState.TASK_STATE_FAILED and last.error_message:
+        parts = [Part(text=encodable(last.error_message))]
+    if parts:
+        status.message.CopyFrom(_message(task, f"{task.id}-{task.last_seq}", Role.ROLE_AGENT, parts))
+    return status
+
+
+def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
+    """Return an update with the task's status; `progress` is a line about the work that goes on."""
+    status = status_of(task)
+    if progress:
+        parts = [Part(text=encodable(progress))]
+        status.message.CopyFrom(_message(task, f"{task.id}-progress", Role.ROLE_AGENT, parts))
+    return TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=status)
+
+
+def artifact_update(task: SiteTask, artifact: Artifact) -> TaskArtifactUpdateEvent:
+    """Return an update with a whole artifact, which takes the place of its pieces."""
+    return TaskArtifactUpdateEvent(
+        task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True
+    )
+
+
+def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) -> TaskArtifactUpdateEvent:
+    """Return an update with a piece of the text that an agent is writing."""
+    artifact = Artifact(artifact_id=event_id, parts=[Part(text=encodable(text))])
+    return TaskArtifactUpdateEvent(
+        task_id=task.id, context_id=task.context_id, artifact=artifact, append=not is_first
+    )
+
+
+def words_of(event: Event) -> list[Part]:
+    """Return what an agent said in an event; thoughts, calls and files are left out."""
+    if event.author == "user":
+        return []
+    spoken = [
+        part
+        for part in parts_of(event)
+        if not (
+            part.thought or part.function_call or part.function_response or ArtifactReference.of_part(part)
+        )
+    ]
+    return [converted for part in spoken if (converted := to_a2a(part))]
+
+
+def message_of(task: SiteTask, event: Event) -> Message | None:
+    """Return what the person said in an event; None for other events."""
+    if event.author != "user":
+        return None
+    parts = [converted for part in parts_of(event) if (converted := _part_of_message(part))]
+    return _message(task, event.id, Role.ROLE_USER, parts) if parts else None
+
+
+def question_parts(call: types.FunctionCall) -> list[Part]:
+    """Return the question of a call that waits: words, and the call itself for clients that know ADK's calls."""
+    return [Part(text=encodable(_question_in_words(call))), function_call_part(call)]
+
+
+def question_text(job: ToolJob) -> str:
+    """Return the question of a job with its possible answers."""
+    question = job.question or {}
+    text = str(question.get("text") or "")
+    if question.get("kind") == "confirm":
+        return f"{text} (yes or no)"
+    options = question.get("options") or ()
+    return f"{text} ({_join_options(options)})" if options else text
+
+
+def options_of(call: types.FunctionCall) -> list[Any]:
+    """Return the options of a call that asks for a choice; empty for all others."""
+    options = (call.args or {}).get("options")
+    return options if isinstance(options, list) else []
+
+
+def _question_in_words(call: types.FunctionCall) -> str:
+    args = call.args or {}
+    if call.name == REQUEST_CONFIRMATION:
+        hint = question_in(args).get("hint")
+        hint = hint or f"May {call_to_confirm(args).get('name')} run with these arguments?"
+        return f"{hint} (yes or no)"
+    if call.name == REQUEST_CREDENTIAL:
+        return "A credential is needed. Answer the call with it."
+    if options := options_of(call):
+        return f"Choose one: {_join_options(options)}"
+    if len(args) == 1 and isinstance(text := next(iter(args.values())), str):
+        return text
+    return f"{call.name}: {json.dumps(args, ensure_ascii=False, default=str)}" if args else call.name or ""
+
+
+def _part_of_message(part: types.Part) -> Part | None:
+    """Return a part of the person's message; a file is only named."""
+    reference = ArtifactReference.of_part(part)
+    return Part(text=encodable(f"[File: {reference.filename}]")) if reference else to_a2a(part)
+
+
+def _join_options(options: Iterable[Any]) -> str:
+    return ", ".join(str(option) for option in options)
+
+
+def _message(task: SiteTask, message_id: str, role: Role, parts: list[Part]) -> Message:
+    return Message(message_id=message_id, context_id=task.context_id, task_id=task.id, role=role, parts=parts)
+
+
+def _timestamp(task: SiteTask) -> Timestamp:
+    last, found = task.invocations[-1], Timestamp()
+    found.FromDatetime(last.finished_at or last.started_at or last.created_at)
+    return found

@@ -1,0 +1,120 @@
+"""Addresses of the agents that are served by A2A: ASGI applications beside Django's handler.
+
+While `ADK["a2a_apps"]` names no app, nothing is served, and the package `a2a-sdk` is not needed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from http import HTTPStatus
+from types import ModuleType
+
+from django.core.exceptions import DisallowedHost, RequestAborted
+from django.http import HttpResponse, JsonResponse
+from ninja.errors import AuthenticationError
+
+from runtime.apps.app import App
+from sessions_app.agent_apps import registry
+from sessions_app.api.access.authentication import bearer_key, caller_with_key
+from sessions_app.api.access.callers import Caller
+from sessions_app.api.access.connections import place
+from sessions_app.api.access.problems import problem_of
+from sessions_app.asgi.origin import http_request
+from sessions_app.asgi.problem_details import method_not_allowed, problem
+from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
+from sessions_app.conf import conf
+from sessions_app.errors import NotFoundError
+
+CARD_ROUTE = "a2a/<str:app_name>/.well-known/agent-card.json"
+AGENT_ROUTE = "a2a/<str:app_name>/"
+CARD_SECONDS = 300
+NO_JSON = -32700
+"""Code of JSON-RPC for a request that cannot be parsed."""
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+async def agent_card(scope: AsgiScope, receive: Receive, send: Send) -> None:
+    """Serve the public card of an agent."""
+    if scope["method"] != "GET":
+        await send_response(send, method_not_allowed("GET"))
+        return
+    try:
+        app = _served(scope)
+        card = http_request(scope).build_absolute_uri(".").removesuffix(".well-known/")
+        response = HttpResponse(_server().card_json(app, card), content_type="application/json")
+        response["Cache-Control"] = f"public, max-age={CARD_SECONDS}"
+        await send_response(send, response)
+    except DisallowedHost:
+        await send_response(send, problem(HTTPStatus.BAD_REQUEST, "The site has no such host.", "invalid"))
+    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+        await send_response(send, problem_of(error))
+
+
+async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
+    """Serve the methods of an agent to programs with a key."""
+    if scope["method"] != "POST":
+        await send_response(send, method_not_allowed("POST"))
+        return
+    try:
+        app = _served(scope)
+        caller = await _caller(scope)
+        with await place(caller):
+            body = await read_body(receive, 2 * conf().upload_bytes)
+            if reason := reason_unreadable(body):
+                error = {"code": NO_JSON, "message": reason}
+                await send_response(send, JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}))
+            else:
+                await _server().answer(caller, app.name, scope, body, receive, send)
+    except RequestAborted:
+        return  # The program has left.
+    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+        await send_response(send, problem_of(error))
+
+
+def reason_unreadable(body: bytes) -> str:
+    """Return why the JSON cannot be taken; empty if it can, or if the SDK's server says what is wrong."""
+    try:
+        value = json.loads(body)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return ""
+    except (ValueError, RecursionError):  # The SDK's server would report an internal error.
+        return "The request is nested too deeply, or has a number with too many digits."
+    try:
+        # No response could repeat half a surrogate pair.
+        json.dumps(value if _SURROGATE.search(body) else None, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "A text of the request holds half a surrogate pair."
+    return ""
+
+
+async def _caller(scope: AsgiScope) -> Caller:
+    """Return the caller with the key of the request. The sign-in of a browser does not count.
+
+    Raises:
+        AuthenticationError: there is no key that is in force.
+    """
+    key = bearer_key(scope)
+    if not key:
+        raise AuthenticationError(message="Send an API key as a bearer token.")
+    return await caller_with_key(key, scope)
+
+
+def _served(scope: AsgiScope) -> App:
+    """Return the app of the address, if it is served by A2A.
+
+    Raises:
+        NotFoundError: there is no such app, or it is not served.
+    """
+    name = scope["url_route"]["kwargs"]["app_name"]
+    app = registry.apps().get(name) if name in conf().a2a_apps else None
+    if app is None:
+        raise NotFoundError("There is no such agent here.")
+    return app
+
+
+def _server() -> ModuleType:
+    """Import the module that needs the SDK, an optional package."""
+    from sessions_app.contrib.a2a import server
+
+    return server

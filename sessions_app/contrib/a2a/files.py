@@ -1,0 +1,61 @@
+"""Artifacts of a task: what its agents said, and their files with the bytes, up to a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from a2a.types import Artifact, Part
+
+from runtime import types
+from runtime.a2a.parts import FileBudget, encodable, to_a2a
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.events.calls import parts_of
+from runtime.events.event import Event
+from sessions_app.contrib.a2a.conversion import words_of
+from sessions_app.contrib.a2a.tasks import SiteTask
+from sessions_app.store.artifact_service import DjangoArtifactService
+
+MAX_BYTES = 8_000_000
+"""Bytes of the files of a response. Files that do not fit are named only."""
+
+
+class ArtifactMaker:
+    """Makes the artifacts of a task for one response.
+
+    Args:
+        budget: bytes that the files of the response may still have, if it has several tasks.
+    """
+
+    def __init__(self, task: SiteTask, budget: FileBudget | None = None) -> None:
+        self._task = task
+        self._budget = budget or FileBudget(MAX_BYTES)
+
+    async def all(self) -> list[Artifact]:
+        """Return the artifacts of the task: one for each event with words or files, and for each job with files."""
+        found = [await self.of_event(event) for event in self._task.events]
+        for job in self._task.jobs:
+            if job.artifacts:
+                files = await self._files(job.artifacts)
+                found.append(Artifact(artifact_id=str(job.pk), name=encodable(job.tool_name), parts=files))
+        return [artifact for artifact in found if artifact]
+
+    async def of_event(self, event: Event) -> Artifact | None:
+        """Return the artifact of an event; None for one without words and files of an agent."""
+        if event.author == "user":
+            return None
+        references = [reference for part in parts_of(event) if (reference := ArtifactReference.of_part(part))]
+        saved = {**event.actions.artifact_delta, **{one.filename: one.version for one in references}}
+        parts = [*words_of(event), *await self._files(saved)]
+        return Artifact(artifact_id=event.id, name=encodable(event.author), parts=parts) if parts else None
+
+    async def _files(self, saved: Mapping[str, int]) -> list[Part]:
+        files = [to_a2a(await self._file(name, saved[name])) for name in sorted(saved)]
+        return [file for file in files if file]
+
+    async def _file(self, name: str, version: int) -> types.Part:
+        stored = await DjangoArtifactService().load_artifact(
+            **self._task.session.runtime_args,
+            filename=name,
+            version=version,
+        )
+        return self._budget.part_of(name, stored)

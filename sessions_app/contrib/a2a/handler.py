@@ -1,0 +1,198 @@
+"""SiteRequestHandler: the methods of A2A, as the SDK's server calls them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.request_handler import RequestHandler
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    ListTasksResponse,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
+    TaskPushNotificationConfig,
+)
+from a2a.utils.errors import TaskNotFoundError, UnsupportedOperationError
+
+from runtime.a2a.parts import FileBudget
+from sessions_app.api.access.connections import ended_with
+from sessions_app.conf import conf
+from sessions_app.contrib.a2a import push
+from sessions_app.contrib.a2a.conversion import task_of
+from sessions_app.contrib.a2a.errors import as_a2a_errors
+from sessions_app.contrib.a2a.files import MAX_BYTES, ArtifactMaker
+from sessions_app.contrib.a2a.requests import AgentOfCaller
+from sessions_app.contrib.a2a.task_stream import TaskStream, Update
+from sessions_app.contrib.a2a.tasks import SiteTask
+
+AGENT, SCOPE = "adk_agent", "adk_scope"
+"""Keys in the state of a call: its `AgentOfCaller`, and the ASGI scope of its request."""
+CANCEL_SECONDS = 10.0
+
+
+class SiteRequestHandler(RequestHandler):
+    """Answers requests from the tables of the site; has no state of its own."""
+
+    async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
+        """Begin or continue a task; return it when it is at rest, or immediately when the program wants that."""
+        with as_a2a_errors():
+            task = await _begin_or_continue(params, context)
+            if not params.configuration.return_immediately:
+                task = await _wait_until_at_rest(task, context, conf().invocation_seconds)
+            length = params.configuration.history_length
+            return await _with_artifacts(
+                task, length if params.configuration.HasField("history_length") else None
+            )
+
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Task | Update, None]:
+        """Begin or continue a task; yield it and its news until it is at rest."""
+        with as_a2a_errors():
+            task = await _begin_or_continue(params, context)
+            async with aclosing(_follow(task, context)) as news:
+                async for item in news:
+                    yield item
+
+    async def on_subscribe_to_task(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Task | Update, None]:
+        """Yield a task and its news until it is at rest."""
+        with as_a2a_errors():
+            task = await _agent(context).find(params.id)
+            if task.has_ended:
+                raise UnsupportedOperationError("The task has ended: there is no news of it.")
+            async with aclosing(_follow(task, context)) as news:
+                async for item in news:
+                    yield item
+
+    async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
+        """Return a task as it is now."""
+        with as_a2a_errors():
+            task = await _agent(context).find(params.id)
+            return await _with_artifacts(
+                task, params.history_length if params.HasField("history_length") else None
+            )
+
+    async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
+        """Cancel what runs of a task; return it when it is at rest, or as it is after some seconds."""
+        with as_a2a_errors():
+            task = await _agent(context).cancel(params.id)
+            return await _with_artifacts(await _wait_until_at_rest(task, context, CANCEL_SECONDS), None)
+
+    async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
+        """Return a page of the person's tasks with the agent."""
+        with as_a2a_errors():
+            page = await _agent(context).find_all(params)
+            length = params.history_length if params.HasField("history_length") else None
+            budget = FileBudget(MAX_BYTES)
+            shown = [
+                await _with_artifacts(task, length, budget)
+                if params.include_artifacts
+                else task_of(task, (), length)
+                for task in page.tasks
+            ]
+            return ListTasksResponse(
+                tasks=shown, next_page_token=page.next_token, page_size=page.size, total_size=page.count
+            )
+
+    async def on_get_extended_agent_card(
+        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        raise UnsupportedOperationError("There is no other card than the public one.")
+
+    async def on_create_task_push_notification_config(
+        self, params: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Store an address that is told when a task comes to rest."""
+        with as_a2a_errors():
+            return await push.set_config(_agent(context), params)
+
+    async def on_get_task_push_notification_config(
+        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Return one of the addresses of a task."""
+        with as_a2a_errors():
+            return await push.find_config(_agent(context), params.task_id, params.id)
+
+    async def on_list_task_push_notification_configs(
+        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> ListTaskPushNotificationConfigsResponse:
+        """Return the addresses of a task, all on one page."""
+        with as_a2a_errors():
+            configs = await push.configs_of(_agent(context), params.task_id)
+            return ListTaskPushNotificationConfigsResponse(configs=configs)
+
+    async def on_delete_task_push_notification_config(
+        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """Delete one of the addresses of a task."""
+        with as_a2a_errors():
+            await push.delete_config(_agent(context), params.task_id, params.id)
+
+
+async def _begin_or_continue(params: SendMessageRequest, context: ServerCallContext) -> SiteTask:
+    """Return the task that a message begins or continues; store the address for its push notifications, if any."""
+    task = await _agent(context).receive(params.message)
+    if params.configuration.HasField("task_push_notification_config"):
+        config = params.configuration.task_push_notification_config
+        config.task_id = task.id
+        await push.set_config(_agent(context), config)
+    return task
+
+
+def _agent(context: ServerCallContext) -> AgentOfCaller:
+    agent: AgentOfCaller = context.state[AGENT]
+    return agent
+
+
+async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Task | Update, None]:
+    """Yield the task, then its news until it is at rest."""
+    yield await _with_artifacts(task, None)
+    stream = TaskStream(task)
+    with ended_with(_agent(context).caller, context.state[SCOPE], stream.stream):
+        async with aclosing(stream.updates()) as updates:
+            async for update in updates:
+                yield update
+    _refuse_if_ended(stream)
+
+
+async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, seconds: float) -> SiteTask:
+    """Return the task when it is at rest, or as it is after so many seconds.
+
+    Raises:
+        TaskNotFoundError: the caller may not see the task any more.
+    """
+    if task.is_at_rest:
+        return task
+    stream = TaskStream(task)
+    with ended_with(_agent(context).caller, context.state[SCOPE], stream.stream), suppress(TimeoutError):
+        async with asyncio.timeout(seconds), aclosing(stream.updates()) as updates:
+            async for _ in updates:
+                pass
+    _refuse_if_ended(stream)
+    return stream.task
+
+
+def _refuse_if_ended(stream: TaskStream) -> None:
+    """Raise TaskNotFoundError when the key was revoked, or the session deleted, while the program followed."""
+    if stream.stream.reason:
+        raise TaskNotFoundError("There is no such task here.")
+
+
+async def _with_artifacts(
+    task: SiteTask, history_length: int | None, budget: FileBudget | None = None
+) -> Task:
+    return task_of(task, await ArtifactMaker(task, budget).all(), history_length)

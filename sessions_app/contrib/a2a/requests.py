@@ -1,0 +1,147 @@
+"""Requests of programs to tasks: begin one, answer what it waits for, cancel it. Each calls a use case for a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from a2a.types import ListTasksRequest, Message
+from a2a.utils.errors import (
+    InvalidParamsError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from django.utils.crypto import salted_hmac
+
+from sessions_app import use_cases
+from sessions_app.api.access.callers import Caller
+from sessions_app.contrib.a2a.incoming import AnswerToCall, answers_in, files_of, text_of
+from sessions_app.contrib.a2a.task_list import TaskPage, find_tasks
+from sessions_app.contrib.a2a.tasks import SiteTask, find_task, load_task
+from sessions_app.models import Invocation, InvocationStatus, JobStatus, Scope, Session
+from sessions_app.process.threads import in_thread
+from sessions_app.use_cases import upload_bytes
+
+MAX_MESSAGE_ID_LENGTH = 1_000
+
+
+@dataclass(frozen=True)
+class AgentOfCaller:
+    """An app, and the program that talks to it. Its methods raise the errors of the use cases, and those of A2A."""
+
+    caller: Caller
+    app_name: str
+
+    async def find(self, task_id: str) -> SiteTask:
+        """Return a task of the caller's person, with its content.
+
+        Raises:
+            PermissionDeniedError: the key may not read.
+            TaskNotFoundError: there is none, or it belongs to someone else.
+        """
+        self.caller.require(Scope.READ)
+        task = await find_task(self.caller.user, self.app_name, task_id)
+        if task is None:
+            raise TaskNotFoundError("There is no such task here.")
+        return task
+
+    async def find_all(self, request: ListTasksRequest) -> TaskPage:
+        """Return a page of the tasks of the caller's person.
+
+        Raises:
+            PermissionDeniedError: the key may not read.
+            InvalidParamsError: the request has a wrong size or token.
+        """
+        self.caller.require(Scope.READ)
+        return await find_tasks(self.caller.user, self.app_name, request)
+
+    async def receive(self, message: Message) -> SiteTask:
+        """Return the task that a message begins, or continues by an answer. Idempotent by the id of the message."""
+        if not message.message_id or len(message.message_id) > MAX_MESSAGE_ID_LENGTH:
+            raise InvalidParamsError(
+                f"A message needs a messageId of 1 to {MAX_MESSAGE_ID_LENGTH} characters."
+            )
+        return await (self._answer(message) if message.task_id else self._begin(message))
+
+    async def cancel(self, task_id: str) -> SiteTask:
+        """Cancel the invocations and jobs of a task; the agent is told of cancelled jobs.
+
+        Raises:
+            PermissionDeniedError: the key may not run or read.
+            TaskNotFoundError: the caller's person has no such task.
+            TaskNotCancelableError: no invocation or job of the task is queued or runs.
+        """
+        self.caller.require(Scope.RUN)
+        task = await self.find(task_id)
+        user, session_id = self.caller.user, task.session.pk
+        active = [row for row in task.invocations if row.status in InvocationStatus.active()]
+        jobs = [job for job in task.jobs if job.status in JobStatus.open()]
+        if not active and not jobs:
+            state = "has ended" if task.has_ended else "waits for an answer"
+            raise TaskNotCancelableError(f"Nothing of the task runs: it {state}.")
+        for row in active:
+            await use_cases.cancel(user, session_id, row.invocation_id)
+        for job in jobs:
+            await use_cases.cancel_job(user, session_id, job.pk)
+        return await load_task(task.invocations[0])
+
+    async def _begin(self, message: Message) -> SiteTask:
+        self.caller.require(Scope.RUN)
+        user, text, files = self.caller.user, text_of(message), files_of(message)
+        client_id = f"a2a:{_digest(self, message).hex()}"
+        if message.context_id:
+            session_id = (await self._session(message.context_id)).pk
+        else:
+            session_id = UUID(bytes=_digest(self, message), version=4)
+        rows = Invocation.objects.without_details().select_related("session")
+        if files:
+            own = rows.filter(session=session_id, session__user=user.pk, session__deleted_at=None)
+            if begun := await in_thread(own.filter(client_id=client_id).first):
+                return await load_task(begun)  # The message was sent before, and its files are stored.
+        elif not message.context_id:
+            network = self.caller.network
+            await use_cases.begin_session(user, session_id, self.app_name, client_id, text, network=network)
+        new_app = "" if message.context_id else self.app_name
+        names = [
+            await upload_bytes(user, session_id, file.name, file.data, self.caller.network, new_app=new_app)
+            for file in files
+        ]
+        invocation_id, _ = await use_cases.send_message(user, session_id, client_id, text, names)
+        return await load_task(await in_thread(rows.get, invocation_id=invocation_id))
+
+    async def _answer(self, message: Message) -> SiteTask:
+        self.caller.require(Scope.ANSWER)
+        task = await self.find(message.task_id)
+        if message.context_id and message.context_id != task.context_id:
+            raise InvalidParamsError("The task is not part of this context.")
+        if task.has_ended:
+            raise UnsupportedOperationError(
+                "The task has ended. Send the message without a taskId, in the same context."
+            )
+        if not task.is_at_rest:
+            raise UnsupportedOperationError("The task waits for no answer. Wait until it has ended.")
+        user, session_id = self.caller.user, task.session.pk
+        for answer in answers_in(message, task):
+            if isinstance(answer, AnswerToCall):
+                await use_cases.answer_call(user, session_id, answer.call_id, answer.name, answer.response)
+            else:
+                number = len(answer.job.answers)
+                await use_cases.answer_job(user, session_id, answer.job.pk, number, answer.answer)
+        return await load_task(task.invocations[0])
+
+    async def _session(self, context_id: str) -> Session:
+        own = Session.objects.owned_by(self.caller.user).filter(app_name=self.app_name)
+        try:
+            session = await in_thread(own.filter(pk=UUID(context_id)).first)
+        except ValueError:
+            session = None
+        if session is None:
+            raise InvalidParamsError("There is no such context here. Leave contextId out to begin a new one.")
+        return session
+
+
+def _digest(agent: AgentOfCaller, message: Message) -> bytes:
+    """Return 16 bytes for the message: the same when it is sent again, and not to be foreseen by others."""
+    words = f"{agent.caller.user.pk} {agent.app_name} {message.context_id} {message.message_id}"
+    return salted_hmac("sessions_app.a2a", words, algorithm="sha256").digest()[:16]

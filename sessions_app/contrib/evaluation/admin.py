@@ -1,0 +1,126 @@
+"""Admin of evaluations: the list of runs, and the page of one run, which staff stop there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.app_filter import SessionAppFilter
+from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
+from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.page_context import page_context
+from sessions_app.admin.permissions import OF_APP, Right, may, remits_of
+from sessions_app.admin.stoppable import StopForm, stop_wording
+from sessions_app.base.actors import Actor
+from sessions_app.base.codec import parse_uuid
+from sessions_app.contrib.evaluation.admin_page import load_page
+from sessions_app.contrib.evaluation.end import cancel_evaluation
+from sessions_app.contrib.evaluation.staff_reader import cases_within
+from sessions_app.models import AccessKind, ActionKind, Evaluation
+from sessions_app.rendering.audit_values import elapsed_time, excerpt, status_badge
+
+
+@admin.register(Evaluation)
+class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
+    """Evaluations, newest first.
+
+    Scores are no words of conversations. Messages, calls and answers on the page need the right to read texts.
+    """
+
+    action = ActionKind.STOP
+    reason_form: ClassVar[type[forms.Form]] = StopForm
+    wording = stop_wording(_("Stop the evaluation?"), _("The evaluation is stopped."))
+    remit_paths = (OF_APP,)
+    list_display = ("begun", "outcome", "since_last", "app", "eval_set", "took")
+    list_filter = (SessionAppFilter,)
+    list_select_related = ("previous",)
+    large_fields = ("config",)
+    ordering = ("-created_at", "-id")
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        self.require_reading(request)
+        evaluation = self.get_queryset(request).filter(pk=parse_uuid(object_id)).first()
+        if evaluation is None:
+            raise Http404(f"There is no evaluation {object_id}.")
+        may_read = may(request, Right.VIEW_TEXT)
+        if may_read:
+            self.note_access(request, AccessKind.OPEN, evaluation.pk)
+        page = load_page(
+            evaluation,
+            cases_within(evaluation, remits_of(request)),
+            request.GET,
+            shows_text=may_read,
+            shows_detail=may(request, Right.VIEW_ERROR_DETAIL),
+        )
+        context = {
+            **page_context(self, request, f"{evaluation.app_name}: {evaluation.set_id}"),
+            "evaluation": evaluation,
+            "outcome": self.outcome(evaluation),
+            "took": self.took(evaluation),
+            "page": page,
+            "stop_url": self._stop_url(request, evaluation),
+        }
+        return TemplateResponse(request, "admin/sessions_app/evaluation/change_form.html", context)
+
+    def has_action_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request) and may(request, "sessions_app.cancel_evaluation")
+
+    def why_not(self, row: Evaluation) -> str:
+        return "" if row.finished_at is None else gettext("The evaluation has ended.")
+
+    def describe(self, row: Evaluation) -> SafeString:
+        return format_html("<b><bdi>{}</bdi></b>: <bdi>{}</bdi>", row.app_name, excerpt(row.set_id))
+
+    def act(self, row: Evaluation, by: Actor, reason: str) -> None:
+        cancel_evaluation(row.pk)
+
+    def _stop_url(self, request: HttpRequest, row: Evaluation) -> str:
+        is_offered = self.has_action_permission(request) and not self.why_not(row)
+        return reverse(f"admin:{self._action_url_name}", args=[row.pk]) if is_offered else ""
+
+    @admin.display(description=_("Begun"))
+    def begun(self, row: Evaluation) -> datetime:
+        return row.created_at
+
+    @admin.display(description=_("App"))
+    def app(self, row: Evaluation) -> str:
+        return row.app_name
+
+    @admin.display(description=_("Eval set"))
+    def eval_set(self, row: Evaluation) -> str:
+        return excerpt(row.set_id)
+
+    @admin.display(description=_("Outcome"))
+    def outcome(self, row: Evaluation) -> SafeString:
+        if row.finished_at is None:
+            return status_badge("running")
+        badges = [(word, word, number) for word, number in row.counts.items()]
+        return format_html_join(
+            " ", '<span class="audit-badge" data-status="{}">{} {}</span>', badges
+        ) or format_html('<span class="audit-quiet">{}</span>', _("no case is left"))
+
+    @admin.display(description=_("Passed since the last run"))
+    def since_last(self, row: Evaluation) -> str | None:
+        if row.previous is None or row.finished_at is None:
+            return None
+        return f"{row.passed - row.previous.passed:+d}" if row.passed != row.previous.passed else "±0"
+
+    @admin.display(description=_("Duration"))
+    def took(self, row: Evaluation) -> str | None:
+        return elapsed_time(row.created_at, row.finished_at)

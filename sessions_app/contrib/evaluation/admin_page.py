@@ -1,0 +1,176 @@
+"""Data of an evaluation's page: its criteria, and its cases with the expected and the actual calls and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.http import QueryDict
+
+from runtime import types
+from runtime.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
+from runtime.evaluation.metric import InvocationScore, MetricResult
+from runtime.evaluation.texts import text_of
+from sessions_app.admin.links import session_url
+from sessions_app.contrib.evaluation.comparison import (
+    LARGE_COLUMNS,
+    CaseReport,
+    Change,
+    count_changes,
+    reports_of,
+)
+from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
+from sessions_app.rendering.audit_values import format_call, truncate
+
+CASES_PER_PAGE = 20
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Score of one message of a case by one metric, with the reasons of a judge."""
+
+    metric: str
+    score: float | None
+    reasons: list[str]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One message of a case with the expected and the actual calls and answers.
+
+    Attributes:
+        is_missing: True when the message has no answer, or none yet.
+        judgements: scores of this message. Of a case with one message, only those with reasons: the table of the case
+            has the others.
+    """
+
+    message: str
+    expected_calls: list[str]
+    actual_calls: list[str]
+    expected_answer: str
+    actual_answer: str
+    is_missing: bool
+    judgements: list[Judgement]
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """A case as the page shows it.
+
+    Attributes:
+        exchanges: one for each message; empty without the right to read texts.
+        error_detail: empty without the right to see details of errors.
+        session_url: page of the conversation that the case was made of; empty without the right to read texts.
+    """
+
+    report: CaseReport
+    exchanges: list[Exchange]
+    error_detail: str
+    session_url: str
+
+
+@dataclass(frozen=True)
+class EvaluationPage:
+    """Template context of the page."""
+
+    criteria: list[tuple[str, float]]
+    changes: list[tuple[Change, int]]
+    page: Page[EvaluatedCase]
+    cases: list[CaseView]
+    shows_text: bool
+
+
+def load_page(
+    evaluation: Evaluation,
+    cases: QuerySet[EvaluatedCase],
+    query: QueryDict,
+    *,
+    shows_text: bool,
+    shows_detail: bool,
+) -> EvaluationPage:
+    """Load the page that the query string asks for. Cases that did not pass come first.
+
+    Args:
+        evaluation: the evaluation.
+        cases: those of its cases that the user may see.
+        query: query string; `p` is the number of the page.
+        shows_text: load the words of the messages.
+        shows_detail: load the details of errors.
+    """
+    without_words = cases.defer(*LARGE_COLUMNS)
+    reports = reports_of(evaluation, without_words)
+    hidden = set() if shows_text else {"case", "actual"}
+    hidden |= set() if shows_detail else {"error_detail"}
+    ordered = cases.order_by(_passed_last(), "position").defer(*hidden)
+    page = Paginator(ordered, CASES_PER_PAGE).get_page(query.get("p"))
+    shown = reports_of(evaluation, page.object_list)  # type: ignore[arg-type]
+    changes = count_changes(reports)
+    criteria = evaluation.config.get("criteria", {})
+    return EvaluationPage(
+        criteria=[(name, criterion["threshold"]) for name, criterion in sorted(criteria.items())],
+        changes=[(change, changes[change]) for change in Change if changes[change]],
+        page=page,
+        cases=[_view(report, shows_text=shows_text, shows_detail=shows_detail) for report in shown],
+        shows_text=shows_text,
+    )
+
+
+def _passed_last() -> Case:
+    passed = When(status=CaseStatus.PASSED, then=Value(1))
+    return Case(passed, default=Value(0), output_field=IntegerField())
+
+
+def _view(report: CaseReport, *, shows_text: bool, shows_detail: bool) -> CaseView:
+    row = report.row
+    return CaseView(
+        report=report,
+        exchanges=_exchanges(row) if shows_text else [],
+        error_detail=row.error_detail if shows_detail else "",
+        session_url=session_url(row.session_id) if row.session_id and shows_text else "",
+    )
+
+
+def _exchanges(row: EvaluatedCase) -> list[Exchange]:
+    expected = EvalCase.model_validate(row.case).conversation or []
+    actual = [Invocation.model_validate(one) for one in row.actual]
+    results = [MetricResult.model_validate(one) for one in row.results]
+    is_only = len(expected) == 1
+    return [
+        _exchange(wanted, came, [one for one in _judgements(results, number) if one.reasons or not is_only])
+        for number, (wanted, came) in enumerate(zip_longest(expected, actual))
+    ]
+
+
+def _exchange(expected: Invocation, actual: Invocation | None, judgements: list[Judgement]) -> Exchange:
+    return Exchange(
+        message=truncate(text_of(expected.user_content)),
+        expected_calls=_calls(expected),
+        actual_calls=_calls(actual) if actual else [],
+        expected_answer=truncate(text_of(expected.final_response)),
+        actual_answer=truncate(text_of(actual.final_response)) if actual else "",
+        is_missing=actual is None,
+        judgements=judgements,
+    )
+
+
+def _calls(invocation: Invocation) -> list[str]:
+    calls: Iterable[types.FunctionCall] = get_all_tool_calls(invocation.intermediate_data)
+    return [format_call(call.name or "", call.args) for call in calls]
+
+
+def _judgements(results: Sequence[MetricResult], number: int) -> list[Judgement]:
+    return [
+        Judgement(result.metric, result.invocations[number].score, _reasons(result.invocations[number]))
+        for result in results
+        if number < len(result.invocations)
+    ]
+
+
+def _reasons(score: InvocationScore) -> list[str]:
+    rubrics = [
+        f"{one.rubric_id}: {'yes' if one.score else 'no'}. {one.rationale or ''}" for one in score.rubrics
+    ]
+    return [truncate(reason) for reason in [score.rationale, *rubrics] if reason]

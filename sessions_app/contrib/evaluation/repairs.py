@@ -1,0 +1,56 @@
+"""Repairs of evaluations: send due cases, queue lost cases again, end evaluations whose last open case is gone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from sessions_app.conf import conf
+from sessions_app.contrib.evaluation.end import end_case, end_if_complete
+from sessions_app.contrib.evaluation.start import send_cases
+from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
+from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
+
+SEND_GRACE = timedelta(seconds=5)
+MAX_ATTEMPTS = 3
+
+
+def evaluation_repairs() -> list[Repair]:
+    """Return the repairs of evaluations."""
+    return [
+        OverdueRows(_lost, _recover),
+        OverdueRows(_to_send, lambda case: send_cases([case])),
+        OverdueRows(_without_end, lambda evaluation: end_if_complete(evaluation.pk)),
+    ]
+
+
+def _lost() -> QuerySet[EvaluatedCase]:
+    """Return the running cases without a recent heartbeat."""
+    silence = timedelta(seconds=conf().job_lost_seconds)
+    cases = EvaluatedCase.objects.filter(status=CaseStatus.RUNNING, heartbeat_at__lt=Now() - silence)
+    return cases.only("evaluation_id", "attempts").order_by("pk")
+
+
+def _recover(case: EvaluatedCase) -> None:
+    """Queue a lost case again; end it as broken after `MAX_ATTEMPTS`."""
+    if case.attempts >= MAX_ATTEMPTS:
+        end_case(case, CaseStatus.BROKEN, error=f"The worker died in attempt {case.attempts}.")
+        return
+    again = _lost().filter(pk=case.pk, attempts=case.attempts)
+    if again.update(status=CaseStatus.QUEUED, sent_at=None, sends=0):
+        send_cases([case])
+
+
+def _to_send() -> QuerySet[EvaluatedCase]:
+    """Return queued cases that were never sent, or so long ago that the broker may have lost them."""
+    unsent = Q(sent_at__isnull=True, evaluation__created_at__lt=Now() - SEND_GRACE)
+    overdue = Q(sent_at__lt=Now() - resend_pause())
+    return EvaluatedCase.objects.filter(unsent | overdue, status=CaseStatus.QUEUED).only("pk").order_by("pk")
+
+
+def _without_end() -> QuerySet[Evaluation]:
+    """Return open evaluations without an active case: the last active case was erased with its conversation."""
+    active = EvaluatedCase.objects.filter(evaluation=OuterRef("pk"), status__in=CaseStatus.active())
+    return Evaluation.objects.open().filter(~Exists(active)).order_by("created_at")

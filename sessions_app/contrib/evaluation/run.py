@@ -1,0 +1,141 @@
+"""Run of a case in a Celery worker: claim it, run it on the process's event loop, write the result.
+
+Each step is safe to repeat: a claim increments the attempt number, and only the latest attempt may write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
+
+from django.db import DatabaseError, connection
+from django.db.models import F
+from django.db.models.functions import Now
+from pydantic import BaseModel, ValidationError
+
+from runtime.errors import AdkError
+from runtime.evaluation.eval_case import EvalCase, Invocation
+from runtime.evaluation.eval_config import EvalConfig
+from runtime.evaluation.metric import MetricResult
+from runtime.evaluation.metrics import metrics_of
+from runtime.evaluation.run_case import evaluate_case, run_case
+from runtime.run_config import RunConfig
+from sessions_app.agent_apps.registry import get_app
+from sessions_app.agent_apps.toolset_use import using
+from sessions_app.base.codec import storable
+from sessions_app.conf import conf
+from sessions_app.contrib.evaluation.end import end_case
+from sessions_app.contrib.evaluation.start import as_values
+from sessions_app.models import CaseStatus, EvaluatedCase
+from sessions_app.process.threads import background_loop
+from sessions_app.secrets.error_detail import describe
+from sessions_app.secrets.masking import mask
+
+logger = logging.getLogger(__name__)
+HEARTBEAT_SECONDS = 5.0
+M = TypeVar("M", bound=BaseModel)
+NOT_COMPARED = "No criterion could compare the case with anything: it expects no final response."
+
+
+class CaseAttempt:
+    """One attempt at a case, with the invocations and results so far."""
+
+    def __init__(self, app_name: str, case: EvalCase, config: EvalConfig) -> None:
+        self._app_name = app_name
+        self._case = case
+        self._config = config
+        self.actual: list[Invocation] = []
+        self.results: list[MetricResult] = []
+
+    @property
+    def status(self) -> CaseStatus:
+        """Status of the case by its results; broken when no metric has a score."""
+        if all(result.score is None for result in self.results):
+            return CaseStatus.BROKEN
+        return CaseStatus.FAILED if any(result.is_failed for result in self.results) else CaseStatus.PASSED
+
+    async def run(self) -> None:
+        """Run the case and measure it. After an exception `actual` and `results` have what was done before.
+
+        Raises:
+            AdkError: the case cannot be run or judged; the message says why.
+            Exception: any error of a judge model.
+        """
+        app, metrics = get_app(self._app_name), metrics_of(self._config)
+        limits = conf().of_app(app.name)
+        run_config = RunConfig(max_llm_calls=limits.invocation_model_calls)
+        with using(app):
+            self.actual = await run_case(
+                app, self._case, seconds=limits.invocation_seconds, run_config=run_config
+            )
+        # Both are masked, because a case that was made of a conversation has masked secrets.
+        expected, actual = _masked(self._case), [_masked(one) for one in self.actual]
+        for metric in metrics:
+            self.results += await evaluate_case([metric], expected, actual)
+
+
+def evaluate(case_id: int) -> None:
+    """Evaluate a case, unless it has ended or another worker has claimed it."""
+    row = _claim(case_id)
+    if row is None:
+        return
+    values: dict[str, Any] = {}
+    try:
+        case, config = EvalCase.model_validate(row.case), EvalConfig.model_validate(row.evaluation.config)
+        attempt = CaseAttempt(row.evaluation.app_name, case, config)
+        future = asyncio.run_coroutine_threadsafe(attempt.run(), background_loop())
+        try:
+            _wait_with_heartbeats(future, lambda: _renew_heartbeat(row))
+        finally:
+            values["actual"] = [as_values(one) for one in attempt.actual]
+            values["results"] = [as_values(one) for one in attempt.results]
+        status = attempt.status
+        values["error"] = NOT_COMPARED if status is CaseStatus.BROKEN else ""
+    except Exception as error:
+        logger.warning("Case %s of evaluation %s has no result", row.pk, row.evaluation_id, exc_info=True)
+        status = CaseStatus.BROKEN
+        sentence = str(error) if isinstance(error, AdkError) else "The case failed by an exception."
+        values |= {"error": storable(sentence), "error_detail": describe(error)}
+    end_case(row, status, **values)
+
+
+def _claim(case_id: int) -> EvaluatedCase | None:
+    """Claim the case; None when it is not queued any more."""
+    is_claimed = EvaluatedCase.objects.filter(pk=case_id, status=CaseStatus.QUEUED).update(
+        status=CaseStatus.RUNNING,
+        attempts=F("attempts") + 1,
+        started_at=Now(),
+        heartbeat_at=Now(),
+    )
+    rows = EvaluatedCase.objects.select_related("evaluation")
+    return rows.filter(pk=case_id).first() if is_claimed else None
+
+
+def _wait_with_heartbeats(future: Future[None], beat: Callable[[], bool]) -> None:
+    """Wait for the end of the attempt; cancel it when `beat` returns False. Raise the exception of the attempt."""
+    while not wait([future], HEARTBEAT_SECONDS).done:
+        if not beat():
+            future.cancel()
+    future.result()
+
+
+def _renew_heartbeat(row: EvaluatedCase) -> bool:
+    """Renew the heartbeat of the attempt. False when a later attempt has begun, or the case was cancelled or erased."""
+    attempt = EvaluatedCase.objects.filter(pk=row.pk, status=CaseStatus.RUNNING, attempts=row.attempts)
+    try:
+        return bool(attempt.update(heartbeat_at=Now()))
+    except DatabaseError:  # PostgreSQL may be away for a moment
+        logger.warning("The heartbeat of case %s was not written", row.pk, exc_info=True)
+        connection.close()
+        return True
+
+
+def _masked(model: M) -> M:
+    """Return a copy with masked secrets. If the mask makes a field invalid, return the model unchanged."""
+    try:
+        return model.model_validate(mask(as_values(model)))
+    except ValidationError:
+        return model

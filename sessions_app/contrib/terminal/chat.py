@@ -1,0 +1,179 @@
+"""Chat on a terminal: reads messages, shows what follows from them, and asks the questions of agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from runtime.errors import AdkError
+from sessions_app.contrib.terminal.conversation import Conversation
+from sessions_app.contrib.terminal.display import Display
+from sessions_app.contrib.terminal.prompts import LeaveError, Prompt, WithdrawnError
+from sessions_app.contrib.terminal.questions import (
+    Asker,
+    answer_call,
+    answer_job,
+    asking_jobs,
+    waiting_questions,
+)
+from sessions_app.contrib.terminal.screen import Screen
+from sessions_app.contrib.terminal.session_news import NewEvent, News
+from sessions_app.history.effective_events import effective_events
+from sessions_app.live.frames import InvocationFrame, JobFrame
+from sessions_app.live.streamed_text import TextChunk
+
+PROMPT = "you> "
+EVENTS_AT_FIRST = 8
+"""Events of an earlier conversation that are shown at the beginning."""
+
+
+class TerminalChat:
+    """A chat in a terminal. Ctrl-C stops an answer; a second Ctrl-C, or one at an empty prompt, leaves.
+
+    Args:
+        make_prompt: returns the prompt, given a function that returns the line below it.
+
+    Attributes:
+        was_left: True when the last `interrupt` found no answer, as Ctrl-C at the prompt does.
+    """
+
+    was_left = False
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        screen: Screen,
+        display: Display,
+        make_prompt: Callable[[Callable[[], str]], Prompt],
+    ) -> None:
+        self._conversation = conversation
+        self._screen = screen
+        self._display = display
+        self._prompt = make_prompt(display.running_jobs)
+        self._asker = Asker(self._ask, self._say)
+        self._asked: set[str] = set()
+        self._is_following = self._is_stopping = False
+        self._stopping: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Talk until the person leaves."""
+        if not self._conversation.is_new:
+            for event in (await effective_events(await self._conversation.session()))[-EVENTS_AT_FIRST:]:
+                await self._display.show_event(event)
+            await self._settle()
+        while True:
+            try:
+                text = await self._next_message()
+            except LeaveError:
+                return
+            if text.strip():
+                await self._send(text)
+
+    def interrupt(self) -> bool:
+        """Stop the answer. Return False when the person leaves: no answer runs, or it is being stopped already."""
+        self.was_left = not self._is_following
+        if self._is_stopping or not self._is_following:
+            return False
+        self._is_stopping = True
+        self._stopping = asyncio.create_task(self._stop())
+        return True
+
+    async def _stop(self) -> None:
+        await self._screen.line("  Stopping; Ctrl-C once more leaves.", colour="yellow")
+        await self._conversation.stop()
+
+    async def _send(self, text: str) -> None:
+        try:
+            invocation_id = await self._conversation.send(text)
+        except AdkError as error:
+            await self._screen.line(f"{error}", colour="red")
+            return
+        self._display.leave_out_message(invocation_id)
+        await self._settle()
+
+    async def _next_message(self) -> str:
+        """Return the text that the person enters. Meanwhile, news of the session is shown above the prompt."""
+        draft = ""
+        while True:
+            reading = asyncio.create_task(self._prompt.ask(PROMPT, draft))
+            try:
+                await self._show_until(reading)
+                return await reading
+            except WithdrawnError as taken:
+                draft = taken.draft
+            finally:
+                reading.cancel()
+                await asyncio.wait({reading})
+            await self._settle()
+
+    async def _show_until(self, reading: asyncio.Task[str]) -> None:
+        """Show news until the person has entered something. News that is worth seeing withdraws the prompt first."""
+        session_news = self._conversation.session_news
+        while not reading.done():
+            arrival = asyncio.create_task(session_news.wait())
+            await asyncio.wait({reading, arrival}, return_when=asyncio.FIRST_COMPLETED)
+            arrival.cancel()
+            if reading.done():
+                return
+            news = await session_news.take()
+            if any(map(self._is_worth_seeing, news)) and self._prompt.withdraw():
+                await asyncio.wait({reading})
+            for one in news:
+                await self._display.show(one)
+            self._prompt.redraw()
+
+    def _is_worth_seeing(self, news: News) -> bool:
+        if isinstance(news, JobFrame):
+            known = self._display.jobs.get(news.id)
+            return known is None or known.status != news.status
+        return isinstance(news, NewEvent | TextChunk) or (
+            isinstance(news, InvocationFrame) and news.is_active
+        )
+
+    async def _settle(self) -> None:
+        """Show what happens until nothing runs, then ask the open questions; repeat until none is open."""
+        has_asked = True
+        while has_asked:
+            self._is_following = True
+            try:
+                async for news in self._conversation.news():
+                    await self._display.show(news)
+            finally:
+                self._is_following = self._is_stopping = False
+            await self._screen.end_line()
+            has_asked = await self._ask_questions()
+
+    async def _ask_questions(self) -> bool:
+        """Ask the questions of the session's calls and jobs; return False when none of them is new."""
+        conversation, has_asked = self._conversation, False
+        session = await conversation.session()
+        for question in await waiting_questions(session, self._display.view):
+            if question.call_id not in self._asked:
+                has_asked = True
+                self._asked.add(
+                    question.call_id
+                )  # Before the answer: a question left open is not asked again.
+                await self._answer(answer_call(self._asker, conversation.person, session.pk, question))
+        for job in await asking_jobs(session.pk):
+            key = f"{job.pk} {len(job.answers)}"
+            if key not in self._asked:
+                has_asked = True
+                self._asked.add(key)
+                await self._answer(answer_job(self._asker, conversation.person, job))
+        return has_asked
+
+    async def _answer(self, answering: Coroutine[Any, Any, None]) -> None:
+        """Ask one question and answer it, unless the person leaves it open."""
+        try:
+            await answering
+        except LeaveError:
+            await self._say("The question stays open; answer it on the page of this conversation.")
+        except AdkError as error:  # Somebody else may have answered meanwhile.
+            await self._screen.line(f"{error}", colour="red")
+
+    async def _ask(self, label: str) -> str:
+        return await self._prompt.ask(label)
+
+    async def _say(self, text: str) -> None:
+        await self._screen.line(text, colour="yellow")

@@ -1,0 +1,82 @@
+"""Conversation: messages of a person to an agent, and what follows from them until nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from uuid import UUID, uuid4
+
+from sessions_app import use_cases
+from sessions_app.contrib.terminal.display import is_end
+from sessions_app.contrib.terminal.session_news import News, SessionNews
+from sessions_app.errors import NotFoundError
+from sessions_app.models import Session
+from sessions_app.sessions.ownership import User, own_session
+from sessions_app.store.sql.event_log import SessionStatus
+
+
+class Conversation:
+    """One session of a person with an app: an earlier one, or a new one, which its first message creates."""
+
+    def __init__(self, person: User, app_name: str, session_id: UUID | None) -> None:
+        self.person = person
+        self.app_name = app_name
+        self.session_id = session_id or uuid4()
+        self.is_new = session_id is None
+        self.session_news = SessionNews(self.session_id, person)
+
+    @classmethod
+    async def open(cls, person: User, app_name: str, session_id: UUID | None) -> Conversation:
+        """Return the conversation. The news of an earlier one begins after its last event.
+
+        Raises:
+            NotFoundError: the person has no such session, or it is one with another app.
+        """
+        conversation = cls(person, app_name, session_id)
+        if session_id is not None:
+            session = await own_session(person, session_id)
+            if session.app_name != app_name:
+                raise NotFoundError(f"Session '{session_id}' is one with the app {session.app_name!r}.")
+            conversation.session_news = SessionNews(session_id, person, session.last_seq)
+            conversation.session_news.watch()
+        return conversation
+
+    async def send(self, text: str) -> str:
+        """Send a message; return the id of its invocation. Raises as `begin_session` and `send_message` do."""
+        client_id = uuid4().hex
+        if self.is_new:
+            await use_cases.begin_session(self.person, self.session_id, self.app_name, client_id, text)
+            self.is_new = False
+            self.session_news.watch()
+        invocation_id, _ = await use_cases.send_message(self.person, self.session_id, client_id, text)
+        return invocation_id
+
+    async def session(self) -> Session:
+        """Return the session's row."""
+        return await own_session(self.person, self.session_id)
+
+    async def news(self, *, with_jobs: bool = False) -> AsyncIterator[News]:
+        """Yield news until no invocation is queued or runs; with `with_jobs`, until no job is queued or runs either.
+
+        PostgreSQL decides when that is. News only tells when to ask PostgreSQL.
+        """
+        while not _is_idle(await self.session_news.status(), with_jobs):
+            has_changed = False
+            while not has_changed:
+                await self.session_news.wait()
+                for news in await self.session_news.take():
+                    has_changed = has_changed or is_end(news)
+                    yield news
+        for news in await self.session_news.take():
+            yield news
+
+    async def stop(self) -> None:
+        """Stop the answer that runs or waits for its turn, if there is one."""
+        status = await self.session_news.status()
+        if status.invocation:
+            with suppress(NotFoundError):
+                await use_cases.cancel(self.person, self.session_id, status.invocation[0])
+
+
+def _is_idle(status: SessionStatus, with_jobs: bool) -> bool:
+    return not status.active if with_jobs else status.invocation is None

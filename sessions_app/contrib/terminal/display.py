@@ -1,0 +1,147 @@
+"""Display: a conversation on a screen. Words appear as they come, everything else on lines of its own."""
+
+from __future__ import annotations
+
+from runtime.events.event import Event
+from sessions_app.contrib.terminal.screen import Screen
+from sessions_app.contrib.terminal.session_news import NewEvent, News
+from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, entry_of
+from sessions_app.live.frames import JobFrame
+from sessions_app.live.streamed_text import TextChunk, utf16_length
+from sessions_app.rendering.outline import as_words, one_line
+from sessions_app.rendering.session_view import SessionView
+from sessions_app.sessions.ownership import User
+
+COLOURS = {"note": "cyan", "file": "cyan", "error": "red"}
+
+
+class Display:
+    """Shows the news of one session.
+
+    Attributes:
+        jobs: open jobs by id, as the last notice of each tells.
+    """
+
+    def __init__(self, screen: Screen, view: SessionView, person: User) -> None:
+        self._screen = screen
+        self.view = view
+        self._context = EntryContext(self.view, person.get_username(), jobs={}, answered=set())
+        self._streamed: dict[str, str] = {}
+        self._on_screen = ""
+        self._held_back: list[str] = []
+        self._stored: set[str] = set()
+        self._own_messages: set[str] = set()
+        self.jobs: dict[str, JobFrame] = {}
+
+    def leave_out_message(self, invocation_id: str) -> None:
+        """Do not show the message of an invocation, which the person has just typed."""
+        self._own_messages.add(invocation_id)
+
+    async def show(self, news: News) -> None:
+        """Show what the person should see of the news."""
+        match news:
+            case TextChunk():
+                await self._show_text(news)
+            case NewEvent():
+                await self.show_event(news.event)
+            case JobFrame():
+                await self._show_job(news)
+            case _:  # The other notices, and the status of a tick, are for the caller.
+                pass
+
+    async def show_event(self, event: Event) -> None:
+        """Show a committed event, without the words that are on the screen already."""
+        self._stored.add(event.id)
+        # The event of an interrupted text has another id than the text.
+        on_screen_as = self._on_screen if event.interrupted else event.id
+        streamed = self._streamed.pop(on_screen_as, "")
+        is_typed_here = event.author == "user" and event.invocation_id in self._own_messages
+        with self.view.reader.reading():
+            entry = entry_of(event, self._context)
+        if entry is None or (is_typed_here and not event.get_function_responses()):
+            return
+        if self._on_screen != on_screen_as:
+            streamed = ""
+            await self._screen.end_line()
+        for piece in entry.pieces:
+            streamed = await self._show_piece(entry, piece, streamed)
+        self._on_screen = ""
+        held_back, self._held_back = self._held_back, []
+        for text in held_back:
+            await self._show_note(text)
+        await self._screen.end_line()
+
+    async def _show_piece(self, entry: Entry, piece: Piece, streamed: str) -> str:
+        """Show a piece; return the part of the streamed text that later pieces repeat."""
+        if piece.kind in ("said", "prose"):
+            common = min(len(streamed), len(piece.text))
+            if common and piece.text[:common] == streamed[:common]:
+                await self._screen.write(piece.text[common:])
+                return streamed[common:]
+            await self._screen.end_line()
+            await self._name_speaker(entry.author)
+            await self._screen.write(piece.text)
+            return ""
+        text = f"{piece.label}:\n{piece.text}" if piece.kind == "verbatim" else piece.text
+        text = f"Error: {text}" if piece.kind == "error" else text
+        await self._screen.line(_indented(text), colour=COLOURS.get(piece.kind, ""))
+        return streamed
+
+    async def _show_text(self, chunk: TextChunk) -> None:
+        """Show the next words of an event. Words of a second agent that speaks at the same time wait for its event."""
+        event_id = chunk.stream.event_id
+        if event_id in self._stored or self._on_screen not in ("", event_id):
+            return
+        known = self._streamed.get(event_id, "")
+        if chunk.offset == utf16_length(known):
+            added = chunk.text
+        elif chunk.offset == 0 and chunk.text.startswith(known):
+            added = chunk.text[len(known) :]
+        else:
+            return  # The event shows what is missing.
+        if not self._on_screen:
+            self._on_screen = event_id
+            await self._screen.end_line()
+            await self._name_speaker(as_words(chunk.stream.author))
+        self._streamed[event_id] = known + added
+        await self._screen.write(added)
+
+    async def _name_speaker(self, name: str) -> None:
+        if name:
+            await self._screen.write(f"{one_line(name)}: ", "bold")
+
+    async def _show_job(self, job: JobFrame) -> None:
+        """Show a job whose status has changed."""
+        before = self.jobs.pop(job.id, None)
+        if job.is_active or job.question:
+            self.jobs[job.id] = job
+        if before is None or before.status != job.status:
+            await self._show_note(in_a_line(job))
+
+    async def _show_note(self, text: str) -> None:
+        """Show a line of its own. While text is streamed, the line waits for the event of the text."""
+        if self._on_screen:
+            self._held_back.append(text)
+        else:
+            await self._screen.line(_indented(text), colour="cyan")
+
+    def running_jobs(self) -> str:
+        """Return the jobs that run, on one line."""
+        return " · ".join(in_a_line(job) for job in self.jobs.values() if job.is_active)
+
+
+def in_a_line(job: JobFrame) -> str:
+    """Return tool, status and progress of a job on one line."""
+    percent = "" if job.percent is None or not job.is_active else f", {job.percent} %"
+    words = job.error or (job.message if job.is_active else "")
+    text = f"{as_words(job.tool)}: {job.status}{percent}"
+    return one_line(f"{text} ({words})" if words else text)
+
+
+def is_end(news: News) -> bool:
+    """True for news after which the session may be idle: its status must be asked for."""
+    return not isinstance(news, NewEvent | TextChunk) and not getattr(news, "is_active", False)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))

@@ -1,0 +1,93 @@
+"""`manage.py adk_run`: send one message to an agent and write its answer, for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from contextlib import suppress
+from functools import partial
+from math import inf
+from typing import Any
+
+from sessions_app.contrib.terminal.conversation import Conversation
+from sessions_app.contrib.terminal.script import ScriptEnd, run_message
+from sessions_app.contrib.terminal.session_command import SessionCommand
+from sessions_app.contrib.terminal.session_news import NewEvent
+from sessions_app.history.public_event import without_app_state
+from sessions_app.models import InvocationStatus
+
+FAILED, WAITING, TIMED_OUT = 1, 3, 124
+"""Exit codes, besides 0 for an answer and 130 for an end by a signal."""
+STDIN = "-"
+
+
+class Command(SessionCommand):
+    """Writes the answer to stdout and everything else to stderr."""
+
+    help = (
+        "Send one message to an agent; wait for the answer, and for those to its jobs. Exit codes: 0 answered, "
+        "1 failed or refused, 3 waits for an approval or another answer, 124 timed out, 130 stopped by a signal."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the message, the form of the output and the limit."""
+        super().add_arguments(parser)
+        parser.add_argument("text", help="the message; - reads it from the standard input")
+        parser.add_argument("--json", action="store_true", help="write each event as a line of JSON instead")
+        parser.add_argument("--timeout", type=_seconds, help="seconds after which the answer is stopped")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Send the message and wait."""
+        if options["text"] == STDIN:
+            options["text"] = sys.stdin.buffer.read().decode("utf-8", "replace")
+        self.talk(options, partial(self._run, options))
+
+    async def _run(self, options: dict[str, Any], conversation: Conversation) -> int:
+        try:
+            ending = await run_message(
+                conversation,
+                options["text"],
+                on_event=self._write_event if options["json"] else _ignore,
+                seconds=options["timeout"],
+            )
+        except TimeoutError:
+            self.stderr.write(f"Stopped after {options['timeout']:g} seconds: {_place_of(conversation)}.")
+            return TIMED_OUT
+        return self._report(ending, conversation, writes_answer=not options["json"])
+
+    def _report(self, ending: ScriptEnd, conversation: Conversation, *, writes_answer: bool) -> int:
+        if writes_answer and ending.answer:
+            self.stdout.write(ending.answer)
+        if ending.status == InvocationStatus.COMPLETED:
+            return 0
+        if ending.status == InvocationStatus.WAITING:
+            self.stderr.write(f"Waiting for an answer: {_place_of(conversation)}.")
+            return WAITING
+        self.stderr.write(f"{ending.error or ending.status} ({_place_of(conversation)})")
+        return FAILED
+
+    async def _write_event(self, news: NewEvent) -> None:
+        body = without_app_state(json.loads(news.body))
+        self.stdout.write(json.dumps(body, ensure_ascii=False))
+        self.stdout.flush()
+
+
+def _seconds(text: str) -> float:
+    """Return a time limit in seconds.
+
+    Raises:
+        ArgumentTypeError: the text is no finite number above 0.
+    """
+    with suppress(ValueError):
+        if 0 < (seconds := float(text)) < inf:
+            return seconds
+    raise ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+
+
+async def _ignore(news: NewEvent) -> None:
+    """Do nothing."""
+
+
+def _place_of(conversation: Conversation) -> str:
+    return f"session {conversation.session_id}"
