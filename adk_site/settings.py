@@ -129,9 +129,11 @@ INSTALLED_APPS = [
     "adk_site",
 ]
 MIDDLEWARE = [
+    "adk_site.compression.CompressPages",
     "sessions_app.asgi.problem_details.answer_with_problems",
     "django.middleware.security.SecurityMiddleware",
     "sessions_app.asgi.nul.refuse_nul",
+    *(["adk_site.compression.CompressStaticFiles"] if DEV else []),
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
