@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runtime import types
 from runtime.engine.seal import interrupted_event, seal_events, seal_waiting_calls
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
 from sessions_app.history.event_marks import (
     INTERRUPTED_CALL,
     STOPPED_CALL,
@@ -17,10 +18,14 @@ from sessions_app.history.event_marks import (
     scheduled_mark,
     stopped_by_staff_mark,
 )
-from sessions_app.invocations.message_event import answers_calls, build_message_event
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
 from sessions_app.store.sql.leases import Claim
+
+
+def answers_calls(message: Mapping[str, Any]) -> bool:
+    """True when the message of an invocation is a function response."""
+    return any("functionResponse" in part for part in message.get("parts", []))
 
 
 def marks_of(claim: Claim) -> dict[str, Any] | None:
@@ -107,8 +112,12 @@ def _mark_stopped_by_staff(event: Event) -> Event:
 
 
 def _message_event(claim: Claim) -> Event:
-    return build_message_event(
-        claim.invocation_id, claim.message, state_delta=claim.state_delta, marks=marks_of(claim)
+    return Event(
+        author="user",
+        invocation_id=claim.invocation_id,
+        content=types.Content.model_validate(claim.message),
+        actions=EventActions(state_delta=claim.state_delta),
+        custom_metadata=marks_of(claim),
     )
 
 

@@ -32,6 +32,7 @@ from sessions_app.invocations import used_up
 from sessions_app.invocations.answer_requests import sync_answer_requests
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.closing_events import (
+    answers_calls,
     closing_events,
     find_message_event,
     marks_of,
@@ -39,7 +40,6 @@ from sessions_app.invocations.closing_events import (
     without_failures,
 )
 from sessions_app.invocations.credentials import decrypt
-from sessions_app.invocations.message_event import answers_calls
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import InvocationUsage, model_calls
 from sessions_app.jobs.staging import created_job, staging, take_staged_jobs
@@ -99,7 +99,6 @@ class Execution:
             staged_jobs=take_staged_jobs,
             staged_errors=self._call_errors.take,
             preloaded=claim.preloaded,
-            message_event=claim.message_event,
             view=self._without_failures if self._may_resume else None,
             model_calls=self._model_call_log,
         )

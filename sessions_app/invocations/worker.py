@@ -20,7 +20,6 @@ from sessions_app.invocations import titles
 from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.lease_renewal import renew_leases
-from sessions_app.invocations.message_event import early_event
 from sessions_app.invocations.outcome import HANDED_OVER, STOPPED
 from sessions_app.invocations.running import RunningInvocation
 from sessions_app.invocations.used_up import spent_key
@@ -73,7 +72,6 @@ class InvocationWorker:
             session_id,
             **row,
             invocation_id=invocation_id,
-            event=early_event(invocation_id, row["message"], row.get("state_delta")),
             lease=None if self._is_closing else lease,
             rules=invocation_queue.AdmissionRules(policies or {}, _limits()),
         )

@@ -28,7 +28,6 @@ from sessions_app.store.model_calls import ModelCallLog
 from sessions_app.store.shared_state import merge_shared_state, shared_states
 from sessions_app.store.sql import appends, event_log
 from sessions_app.store.sql.call_errors import StagedError
-from sessions_app.store.sql.leases import CommittedMessage
 from sessions_app.store.sql.staged_job import StagedJob
 
 KEY_LENGTH = 255
@@ -58,8 +57,6 @@ class DjangoSessionService(BaseSessionService):
         staged_jobs: returns the jobs to create with an event.
         preloaded: the session's row and state, read just before; the first load does not read them again if the cached
             history reaches as far.
-        message_event: the event of the message, which the claim has committed. Sessions are loaded without it until
-            the first append, which is that of the same message: its event becomes the committed one.
         view: filters the events of a loaded session.
         model_calls: the model calls to store with the events that answer them.
         act: the act that each appended event is the result of.
@@ -74,7 +71,6 @@ class DjangoSessionService(BaseSessionService):
         on_commit: Callable[[CommittedEvent], None] | None = None,
         staged_jobs: StagedJobs | None = None,
         preloaded: event_log.Loaded | None = None,
-        message_event: CommittedMessage | None = None,
         view: Callable[[list[Event]], list[Event]] | None = None,
         act: Act | None = None,
         expected: Mapping[str, str] | None = None,
@@ -85,7 +81,6 @@ class DjangoSessionService(BaseSessionService):
         self._on_commit = on_commit
         self._staged_jobs = staged_jobs
         self._preloaded = preloaded
-        self._message_event = message_event
         self._view = view
         self._act = act
         self._expected = expected
@@ -138,9 +133,6 @@ class DjangoSessionService(BaseSessionService):
             return None
         loaded, history = result
         events = history.events[: loaded.last_seq - history.skipped]
-        if self._message_event:  # A summary may follow it, which the model must read.
-            place = self._message_event.seq - 1 - history.skipped
-            del events[place : place + 1]
         if not whole and not history.is_plain:
             events = without_superseded(events)
         session = _session(name, loaded, self._view(events) if self._view else events)
@@ -202,9 +194,6 @@ class DjangoSessionService(BaseSessionService):
         await in_thread(_delete, app_name, _pk_or_none(user_id), session_id)
 
     async def _store(self, session: Session, event: Event) -> None:
-        if self._message_event:
-            self._take_over(self._message_event, session, event)
-            return
         body = event_to_json(event)
         append = appends.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
@@ -225,25 +214,16 @@ class DjangoSessionService(BaseSessionService):
         if self._model_calls and append.model_call:
             self._model_calls.remember_texts(append.model_call)
         await self._catch_up(session, committed)
-        of_session, seq = committed.session_id, committed.seq
-        self._note(session, CommittedEvent(of_session, session.app_name, seq, event, body, append.jobs))
-
-    def _take_over(self, message: CommittedMessage, session: Session, event: Event) -> None:
-        """Make the event of a message the one that the claim has committed."""
-        self._message_event = None
-        stored = event_from_json(message.body)
-        event.id, event.timestamp = stored.id, stored.timestamp
-        of_session, seq = message.session_id, message.seq
-        self._note(session, CommittedEvent(of_session, session.app_name, seq, event, message.body, ()))
-
-    def _note(self, session: Session, committed: CommittedEvent) -> None:
-        """Cache and announce a committed event."""
         name = (session.app_name, session.user_id, session.id)
         # The cache reads a copy from the body: later changes of the writer's event object are not in the log.
-        cache.extend(name, committed.session_id, committed.seq - 1, [committed.body])
-        session.last_seq = max(session.last_seq, committed.seq)
+        cache.extend(name, committed.session_id, committed.seq - 1, [body])
+        session.last_seq = committed.seq
         if self._on_commit:
-            self._on_commit(committed)
+            self._on_commit(
+                CommittedEvent(
+                    committed.session_id, session.app_name, committed.seq, event, body, append.jobs
+                )
+            )
 
     async def _catch_up(self, session: Session, committed: appends.Committed) -> None:
         """Add the events that other writers appended between the load of the session and the new event."""

@@ -192,9 +192,9 @@ def _spans(session: Session, invocation: Invocation | None, entries: Sequence[Tr
     jobs = ToolJob.objects.filter(session=session, call_id__in=calls).values_list("call_id", flat=True)
     times: dict[str, float] = {}
     if invocation is not None and invocation.started_at is not None:
-        # A retried invocation has a later start; the events of its first attempt are older. So may be the message.
+        # A retried invocation has a later start; the events of its first attempt are older.
         started_at = invocation.started_at.timestamp()
-        if all(started_at <= entry.at for entry in entries if entry.author != "user"):
+        if not entries or started_at <= entries[0].at:
             times = {"queued_at": invocation.created_at.timestamp(), "started_at": started_at}
     last = entries[-1].seq if entries else 0
     return derive_spans(entries, answers=answers_of_person(session.pk, last, calls), jobs=set(jobs), **times)

@@ -23,7 +23,7 @@ from sessions_app.store.sql.concurrency_limits import (
     key_has_spent,
 )
 from sessions_app.store.sql.event_log import Loaded
-from sessions_app.store.sql.leases import Claim, CommittedMessage
+from sessions_app.store.sql.leases import Claim
 
 REFUSED = "refused"
 """Status of a message that the app's queue policy rejected; no invocation was added."""
@@ -57,21 +57,6 @@ class AdmissionRules:
     def limits_of(self, client_id: str) -> ConcurrencyLimits:
         """Return the limits that apply to the message with this client id."""
         return self.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else self.limits
-
-
-@dataclass(frozen=True)
-class MessageEvent:
-    """The event of a message that is committed in the statement that begins its invocation.
-
-    Attributes:
-        body: the event's JSON.
-        timestamp: seconds since the epoch.
-        apps: names of the apps for which this is done.
-    """
-
-    body: str
-    timestamp: float
-    apps: Sequence[str]
 
 
 class NewInvocation(TypedDict, total=False):
@@ -117,7 +102,6 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     credentials: str = "",
     title: str = "",
     state_delta: Mapping[str, Any] | None = None,
-    event: MessageEvent | None = None,
     lease: Lease | None = None,
     rules: AdmissionRules = AdmissionRules(),
 ) -> Queued | None:
@@ -125,7 +109,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
 
     Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
     such session, or has deleted it. `credentials` are those of the message, encrypted, which itself has none. `title`
-    becomes the title of a session without one. `event` is committed when the caller gets the claim.
+    becomes the title of a session without one.
     """
     params = {
         "session": session_id,
@@ -138,7 +122,7 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
         "credentials": credentials,
         "title": title,
         "state_delta": Json(dict(state_delta or {})),
-        **_claim_parameters(by, lease, rules, event),
+        **_claim_parameters(by, lease, rules),
     }
     enqueue_once = partial(fetch_one_counted, _ENQUEUE, params, rules.limits_of(client_id))
     # A statement that has waited for another one with the same client id does not see the row of that one.
@@ -148,34 +132,23 @@ async def enqueue(  # noqa: PLR0913 - the values of the row
     stored_id, status, is_repeated, interrupts, lease_token, *claimed = row
     if lease_token is None:
         return Queued(stored_id, status, None, is_repeated, interrupts)
-    excess, has_event, app_name, session_key, *state = claimed
-    before = _preloaded(session_id, *state)
+    excess, app_name, session_key, *state = claimed
     claim = Claim(
         session_id, app_name, user_id, session_key, stored_id, client_id, message, lease_token,
         credentials=credentials, excess=excess, state_delta=dict(state_delta or {}),
-        actor_kind=by.kind, actor_name=by.name, actor_id=by.key, preloaded=before,
-        message_event=_committed(before, event) if event and has_event else None,
+        actor_kind=by.kind, actor_name=by.name, actor_id=by.key, preloaded=_preloaded(session_id, *state),
     )  # fmt: skip
     return Queued(stored_id, status, claim)
 
 
-def _claim_parameters(
-    by: Actor, lease: Lease | None, rules: AdmissionRules, event: MessageEvent | None
-) -> dict[str, Any]:
-    """Return the parameters that decide on a claim, and those of what is committed with it."""
+def _claim_parameters(by: Actor, lease: Lease | None, rules: AdmissionRules) -> dict[str, Any]:
+    """Return the parameters that decide on a claim."""
     return {
         "key": by.key if by.kind == ActorKind.KEY else None,
         "policies": Jsonb(dict(rules.policies)),
         "owner": lease.owner if lease else "",
         "ttl": lease.seconds if lease else 0.0,
-        "event": event.body if event else None,
-        "at": event.timestamp if event else None,
-        "event_apps": Jsonb(list(event.apps) if event else []),
     }
-
-
-def _committed(before: Loaded, event: MessageEvent) -> CommittedMessage:
-    return CommittedMessage(before.session_id, before.last_seq + 1, event.body)
 
 
 def _preloaded(
@@ -201,8 +174,7 @@ WITH s AS (
     SELECT coalesce(%(policies)s ->> s.app_name, %(policies)s ->> '', 'enqueue') AS policy,
         s.lease_owner = '' AND NOT EXISTS (
             SELECT FROM sessions_app_invocation WHERE session_id = s.id AND status = 'queued'
-        ) AS is_free,
-        CASE WHEN %(event_apps)s ? s.app_name THEN %(event)s::jsonb END AS event
+        ) AS is_free
     FROM s
 ), decided AS (
     SELECT CASE
@@ -225,7 +197,7 @@ WITH s AS (
     FROM s, decided
     WHERE decided.status IN ('running', 'queued')
     ON CONFLICT (session_id, client_id) DO NOTHING
-    RETURNING invocation_id, status, CASE WHEN status = 'running' THEN (SELECT event FROM rules) END AS event
+    RETURNING invocation_id, status
 ), changed AS (
     UPDATE sessions_app_session t
     SET title = CASE WHEN t.title = '' THEN left(%(title)s, 200) ELSE t.title END,
@@ -235,21 +207,15 @@ WITH s AS (
         lease_owner = CASE WHEN added.status = 'running' THEN %(owner)s ELSE t.lease_owner END,
         lease_expires_at = CASE
             WHEN added.status = 'running' THEN now() + make_interval(secs => %(ttl)s) ELSE t.lease_expires_at
-        END,
-        last_seq = last_seq + (event IS NOT NULL)::int,
-        last_event_at = CASE WHEN event IS NULL THEN last_event_at ELSE to_timestamp(%(at)s::float8) END,
-        log_hash = coalesce(adk_chain(log_hash, t.id, last_seq + 1, event), log_hash)
+        END
     FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '' OR t.archived_at IS NOT NULL)
-    RETURNING t.id, t.lease_token, t.last_seq, t.log_hash, added.event
-), stored AS (
-    INSERT INTO sessions_app_event (session_id, seq, body, hash)
-    SELECT id, last_seq, event, log_hash FROM changed WHERE event IS NOT NULL
+    RETURNING t.lease_token
 )
 SELECT coalesce(added.invocation_id, existing.invocation_id, ''),
     coalesce(added.status, existing.status, decided.status),
     existing.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
     CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
-    coalesce(nullif({EXCESS_OF_DAY}, ''), {EXCESS}), EXISTS (SELECT FROM changed WHERE event IS NOT NULL),
+    coalesce(nullif({EXCESS_OF_DAY}, ''), {EXCESS}),
     s.app_name, s.key, s.last_seq, extract(epoch FROM s.last_event_at)::float8,
     s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
 FROM s JOIN rules ON true JOIN decided ON true LEFT JOIN added ON true

@@ -27,15 +27,6 @@ BATCH_SIZE = 100
 
 
 @dataclass(frozen=True)
-class CommittedMessage:
-    """The event of a message that is committed together with the claim, and its JSON."""
-
-    session_id: UUID
-    seq: int
-    body: str
-
-
-@dataclass(frozen=True)
 class Claim:
     """The right to run an invocation, held under a lease.
 
@@ -50,7 +41,6 @@ class Claim:
         actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
         state_delta: changes of the state that are committed with the message.
         preloaded: the session's row and state just before the claim, when the claiming statement returned them.
-        message_event: the message's event, when the claiming statement committed it.
     """
 
     session_id: UUID
@@ -71,7 +61,6 @@ class Claim:
     actor_id: str = ""
     state_delta: dict[str, Any] = field(default_factory=dict)
     preloaded: Loaded | None = None
-    message_event: CommittedMessage | None = None
 
 
 async def claim_next(

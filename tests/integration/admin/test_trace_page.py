@@ -82,17 +82,6 @@ def test_13_the_waterfall_shows_agent_model_and_tool_with_their_events(
     assert "style=" not in html and "<script" not in html.split("<main")[1]
 
 
-def test_the_trace_of_a_message_that_is_stored_with_its_invocation_begins_with_its_wait(
-    auditor: Client, asked: Session
-) -> None:
-    """Its event has the time of the web process, just before the statement that stores both."""
-    began = datetime.fromtimestamp(START + 2.6, UTC)
-    Invocation.objects.filter(session=asked).update(created_at=began, started_at=began)
-    rows = rows_of(read(auditor, trace_of(asked)))
-    assert rows[0].startswith("waits for its turn") and rows[0].endswith("0 ms")
-    assert [row.split()[0] for row in rows[1:]] == ["agent", "model", "tool", "model"]
-
-
 def test_14_the_totals_are_the_sums_over_the_events(auditor: Client, asked: Session, settings: Any) -> None:
     settings.ADK = {**settings.ADK, "prices": {"gemini": {"input": 100, "cached_input": 50, "output": 1000}}}
     head = " ".join(read(auditor, trace_of(asked)).split())
