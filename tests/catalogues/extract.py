@@ -23,8 +23,8 @@ SCRIPTS = "sessions_app/static/sessions_app/chat"
 TEMPLATES = ("*.html", "chat/*.html", "registration/*.html")
 WITHOUT_ADMIN = re.compile(r"sessions_app/(admin|management|migrations)/|adk_site/(admin|dev|embedded|demo)")
 ERRORS_FOR_PEOPLE = re.compile(
-    r"sessions_app/(chat|invocations|session_list)/"
-    r"|sessions_app/(use_cases/(answers|files|jobs|messages|sessions)|ownership|sharing|feedback|client_ids)\.py"
+    r"sessions_app/(chat|invocations|sessions)/"
+    r"|sessions_app/(use_cases/(answers|files|jobs|messages|sessions)|base/client_ids)\.py"
     r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
 )
 """Modules whose errors reach people; those of other modules are for developers, the log or the model."""
