@@ -1,4 +1,4 @@
-"""Sentences for a person or an API key that has used up the tokens or the cost of a day."""
+"""Errors for messages and invocations that exceed a limit of the site."""
 
 from __future__ import annotations
 
@@ -8,25 +8,44 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext_noop
 
+from runtime.errors import AdkError
 from sessions_app.conf import conf
-from sessions_app.errors import LimitExceededError
+from sessions_app.errors import ConflictError, LimitExceededError
+from sessions_app.store.sql.concurrency_limits import Limit
 
+USER = gettext_noop(
+    "As many of your messages as may be answered at once are being answered already. "
+    "Wait until one of them is complete, then send this again."
+)
+APP = gettext_noop(
+    "As many people as can be answered at once are being answered already. Send this again in a moment."
+)
 TOKENS = gettext_noop("You have used today's {0} tokens. Try again after midnight ({1}).")
 COST = gettext_noop("You have used today's {0} of cost. Try again after midnight ({1}).")
 KEY = gettext_noop("The API key has used its tokens of today. Try again after midnight ({0}).")
 
 
-def sentence(excess: str) -> str:
-    """Return the sentence for the limit of a day that a claim exceeds: "tokens", "cost" or "key"."""
-    if excess == "key":
-        return KEY.format(settings.TIME_ZONE)
-    if excess == "tokens":
-        return TOKENS.format(conf().tokens_per_person, settings.TIME_ZONE)
-    return COST.format(f"{conf().cost_per_person:g}", settings.TIME_ZONE)
+def error_of(limit: Limit) -> AdkError:
+    """Return the error for a message that exceeds a limit."""
+    if limit == Limit.POLICY:
+        return ConflictError(
+            "Your last message is still being answered. Wait until it is complete, or stop it."
+        )
+    if limit == Limit.QUEUE:
+        return LimitExceededError(
+            f"{conf().queued_messages_per_person} of your messages are waiting to be answered. "
+            "Wait until one of them is answered, then send this again."
+        )
+    if limit == Limit.KEY:
+        return LimitExceededError(KEY.format(settings.TIME_ZONE), retry_seconds=_seconds_to_midnight())
+    if limit == Limit.TOKENS:
+        return LimitExceededError(TOKENS.format(conf().tokens_per_person, settings.TIME_ZONE))
+    if limit == Limit.COST:
+        return LimitExceededError(COST.format(f"{conf().cost_per_person:g}", settings.TIME_ZONE))
+    return LimitExceededError(USER if limit == Limit.USER else APP)
 
 
-def spent_key() -> LimitExceededError:
-    """Return the error for a request with an API key that has used up its tokens, with the time until midnight."""
+def _seconds_to_midnight() -> float:
     now = timezone.localtime(timezone=timezone.get_default_timezone())
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-    return LimitExceededError(sentence("key"), retry_seconds=midnight.timestamp() - now.timestamp())
+    return midnight.timestamp() - now.timestamp()

@@ -28,7 +28,6 @@ from sessions_app.agent_apps.toolset_use import using
 from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotResumableError
-from sessions_app.invocations import used_up
 from sessions_app.invocations.answer_requests import sync_answer_requests
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.closing_events import (
@@ -40,6 +39,7 @@ from sessions_app.invocations.closing_events import (
     without_failures,
 )
 from sessions_app.invocations.credentials import decrypt
+from sessions_app.invocations.exceeded_limits import error_of
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import InvocationUsage, model_calls
 from sessions_app.jobs.staging import created_job, staging, take_staged_jobs
@@ -63,17 +63,6 @@ from sessions_app.store.sql.leases import Claim
 from sessions_app.store.sql.usage import Used
 
 logger = logging.getLogger(__name__)
-CONCURRENCY_MESSAGES = {
-    "person": gettext_noop(
-        "As many of your messages as may be answered at once are being answered already. "
-        "Wait until one of them is complete, then send this again."
-    ),
-    "app": gettext_noop(
-        "As many people as can be answered at once are being answered already. Send this again in a moment."
-    ),
-}
-"""Messages for the person, by the limit on concurrent invocations that a claim exceeds."""
-
 LATE_SECONDS = 0.01
 """Lateness of the event loop above which an execution pauses after each partial event."""
 MAX_PAUSE_SECONDS = 0.1
@@ -128,10 +117,8 @@ class Execution:
         """
         if self.claim.attempts > 1:
             count_take_over()
-        if self.claim.excess:
-            raise LimitExceededError(
-                CONCURRENCY_MESSAGES.get(self.claim.excess) or used_up.sentence(self.claim.excess)
-            )
+        if self.claim.exceeds:
+            raise error_of(self.claim.exceeds)
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:

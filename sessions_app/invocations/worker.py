@@ -7,28 +7,28 @@ import logging
 import os
 import socket
 from collections.abc import Coroutine, Mapping
-from typing import Any, Unpack
+from typing import Any
 from uuid import UUID, uuid4
 
-from runtime.context import new_invocation_id
 from runtime.tools.tool_threads import set_tool_threads
-from sessions_app.base.actors import SITE, Actor
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
 from sessions_app.history.telemetry.span_export import export_spans
 from sessions_app.invocations import titles
 from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
+from sessions_app.invocations.exceeded_limits import error_of
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.lease_renewal import renew_leases
 from sessions_app.invocations.outcome import HANDED_OVER, STOPPED
 from sessions_app.invocations.running import RunningInvocation
-from sessions_app.invocations.used_up import spent_key
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
 from sessions_app.process.loop_local import LoopLocal
 from sessions_app.process.threads import create_task
+from sessions_app.sessions.ownership import NO_SESSION
 from sessions_app.store.sql import concurrency_limits, invocation_queue, leases
+from sessions_app.store.sql.invocation_queue import NewInvocation, Queued
 from sessions_app.store.sql.leases import Claim
 
 logger = logging.getLogger(__name__)
@@ -50,55 +50,53 @@ class InvocationWorker:
 
     async def start(
         self,
-        session_id: UUID,
+        new: NewInvocation,
         *,
         policies: Mapping[str, str] | None = None,
-        **row: Unpack[invocation_queue.NewInvocation],
-    ) -> invocation_queue.Queued | None:
+    ) -> Queued:
         """Queue an invocation, and run it here immediately when the session is idle.
-
-        Returns None when the user has no such session.
 
         Args:
             policies: queue policies by app name, with the key "" for all other apps. By default the invocation is
                 queued.
-            row: values of the invocation's row.
 
         Raises:
-            LimitExceededError: the actor is an API key that has used up its tokens of the day.
+            NotFoundError: the user has no such session.
+            ConflictError: another invocation is active, and the queue policy is `reject`.
+            LimitExceededError: too many messages of the user wait for their turn, or the actor is an API key that has
+                used up its tokens of the day.
         """
-        lease, invocation_id = invocation_queue.Lease(self.owner, conf().lease_seconds), new_invocation_id()
-        queued = await invocation_queue.enqueue(
-            session_id,
-            **row,
-            invocation_id=invocation_id,
-            lease=None if self._is_closing else lease,
-            rules=invocation_queue.AdmissionRules(policies or {}, _limits()),
-        )
-        if queued is None or queued.status in (invocation_queue.REFUSED, invocation_queue.FULL):
-            return queued
-        if queued.status == invocation_queue.SPENT:
-            raise spent_key()
+        lease = None
+        if not self._is_closing:
+            lease = invocation_queue.Lease(self.owner, conf().lease_seconds)
+        rules = invocation_queue.AdmissionRules(policies or {}, _limits())
+        queued = await invocation_queue.enqueue(new, lease=lease, rules=rules)
+        if queued is None:
+            raise NotFoundError(NO_SESSION)
+        if queued.refused_by:
+            raise error_of(queued.refused_by)
         if queued.claim is not None:
             self._create_task(queued.claim)
             return queued
-        self._live.hub.publish_notice(
-            session_id, invocation_notice(queued.invocation_id, row["client_id"], queued.status)
-        )
+        notice = invocation_notice(queued.invocation_id, new.client_id, queued.status)
+        self._live.hub.publish_notice(new.session_id, notice)
         if queued.interrupts:
-            await self._interrupt_older(session_id, queued.invocation_id, row.get("by", SITE))
+            await self._interrupt_older(new)
         if queued.status == InvocationStatus.QUEUED:
-            await self.start_next(session_id)
+            await self.start_next(new.session_id)
         return queued
 
-    async def _interrupt_older(self, session_id: UUID, invocation_id: str, by: Actor) -> None:
+    async def _interrupt_older(self, new: NewInvocation) -> None:
         """Cancel the invocations that a newer message interrupts."""
-        for older in await invocation_queue.interrupt_older(session_id, invocation_id=invocation_id, by=by):
+        interrupted = await invocation_queue.interrupt_older(
+            new.session_id, invocation_id=new.invocation_id, by=new.by
+        )
+        for older in interrupted:
             if older.status == InvocationStatus.RUNNING:
                 await self.cancel(older.invocation_id)
             else:
                 notice = invocation_notice(older.invocation_id, older.client_id, older.status)
-                self._live.hub.publish_notice(session_id, notice)
+                self._live.hub.publish_notice(new.session_id, notice)
 
     async def start_next(self, session_id: UUID) -> asyncio.Task[Any] | None:
         """Claim and run the session's oldest queued invocation. Returns its task, None when nothing was claimed."""

@@ -8,13 +8,12 @@ from uuid import UUID
 from django.db.models.functions import Now
 
 from runtime import types
-from runtime.context import new_invocation_id
 from sessions_app.base import actors, client_ids
 from sessions_app.base.codec import content_to_json
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.process import threads
 from sessions_app.process.celery_dispatch import offer_session
-from sessions_app.store.sql import invocation_queue
+from sessions_app.store.sql.invocation_queue import NewInvocation, enqueue
 
 
 def queue_response(job_id: UUID) -> None:
@@ -26,16 +25,14 @@ def queue_response(job_id: UUID) -> None:
     job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
     if job is None or not job.is_ended:
         return
-    queued = threads.run(
-        invocation_queue.enqueue(
-            job.session_id,
-            user_id=job.session.user_id,
-            invocation_id=new_invocation_id(),
-            client_id=client_ids.of_job(job.id),
-            message=content_to_json(_function_response(job)),
-            by=actors.job(job.pk, job.tool_name),
-        )
+    new = NewInvocation(
+        job.session_id,
+        user_id=job.session.user_id,
+        client_id=client_ids.of_job(job.id),
+        message=content_to_json(_function_response(job)),
+        by=actors.job(job.pk, job.tool_name),
     )
+    queued = threads.run(enqueue(new))
     if queued is None:
         return
     ToolJob.objects.filter(pk=job_id).update(delivered_at=Now())

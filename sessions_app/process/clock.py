@@ -9,6 +9,6 @@ from sessions_app.process.pool import fetch_all
 
 async def database_now() -> datetime:
     """Return the database's time."""
-    ((now,),) = await fetch_all("SELECT now()", {})
-    moment: datetime = now
-    return moment
+    [row] = await fetch_all("SELECT now()", {})
+    now: datetime = row["now"]
+    return now

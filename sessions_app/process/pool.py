@@ -12,7 +12,7 @@ import psycopg
 from django.db import InterfaceError, connections
 from django.db import OperationalError as DjangoOperationalError
 from psycopg import AsyncConnection
-from psycopg.rows import TupleRow
+from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from sessions_app.conf import conf
@@ -32,7 +32,9 @@ WAIT_SECONDS = 10.0
 RECONNECT_SECONDS = 4.0
 """Time for which the pool tries to reconnect in the background. After it each statement tries to connect itself."""
 
-Pool = AsyncConnectionPool[AsyncConnection[TupleRow]]
+Row = DictRow
+"""A row by the names of its columns. A class whose fields have these names is made of it by `Class(**row)`."""
+Pool = AsyncConnectionPool[AsyncConnection[Row]]
 
 
 async def get_pool() -> Pool:
@@ -65,13 +67,13 @@ def short(statement: str) -> str:
     return " ".join(statement.split())
 
 
-async def fetch_one(query: str, params: dict[str, Any] | tuple[Any, ...]) -> TupleRow | None:
+async def fetch_one(query: str, params: dict[str, Any] | tuple[Any, ...]) -> Row | None:
     """Run one statement and return its first row."""
     async with _connection() as connection:
         return await (await connection.execute(query, params)).fetchone()
 
 
-async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[str, Any]) -> TupleRow | None:
+async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[str, Any]) -> Row | None:
     """Take locks until the end of the transaction, run one statement and return its first row, in one round trip.
 
     When the statement returns no row, everything is rolled back.
@@ -90,7 +92,7 @@ async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[s
     return row
 
 
-async def fetch_each(statements: Sequence[tuple[str, dict[str, Any]]]) -> list[TupleRow | None]:
+async def fetch_each(statements: Sequence[tuple[str, dict[str, Any]]]) -> list[Row | None]:
     """Run statements in one transaction and one round trip, and return the first row of each."""
     async with _connection() as connection:
         async with connection.pipeline(), connection.transaction():
@@ -98,14 +100,14 @@ async def fetch_each(statements: Sequence[tuple[str, dict[str, Any]]]) -> list[T
         return [await cursor.fetchone() for cursor in cursors]
 
 
-async def fetch_all(query: str, params: dict[str, Any]) -> list[TupleRow]:
+async def fetch_all(query: str, params: dict[str, Any]) -> list[Row]:
     """Run one statement and return its rows."""
     async with _connection() as connection:
         return await (await connection.execute(query, params)).fetchall()
 
 
 @asynccontextmanager
-async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
+async def _connection() -> AsyncIterator[AsyncConnection[Row]]:
     pool, line = await get_pool(), _lines.get()
     await line.enter()
     try:
@@ -123,7 +125,7 @@ async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
         line.free.release()
 
 
-async def _take(pool: Pool) -> AsyncConnection[TupleRow]:
+async def _take(pool: Pool) -> AsyncConnection[Row]:
     """Take a connection. Raises a cancellation of the caller that comes together with the connection.
 
     The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: the person's request to stop
@@ -168,7 +170,12 @@ class _Line:
 async def _open() -> Pool:
     prepare_after = 1 if conf().prepared_statements else None
     pool: Pool = AsyncConnectionPool(
-        kwargs={**_connection_parameters(), "autocommit": True, "prepare_threshold": prepare_after},
+        kwargs={
+            **_connection_parameters(),
+            "autocommit": True,
+            "prepare_threshold": prepare_after,
+            "row_factory": dict_row,
+        },
         min_size=0,  # With a first connection on its way, the first statement would open a second one.
         max_size=conf().pool_size,
         check=None,

@@ -9,7 +9,6 @@ from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, Now
 from django.utils.translation import gettext_noop
 
-from runtime.context import new_invocation_id
 from sessions_app.base import actors, client_ids
 from sessions_app.base.codec import content_to_json, storable
 from sessions_app.history.event_marks import wake_up
@@ -22,7 +21,7 @@ from sessions_app.process.celery_dispatch import offer_session
 from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.process.sweeping import OverdueRows, Repair
 from sessions_app.scheduling.cancel import cancel_task
-from sessions_app.store.sql import invocation_queue
+from sessions_app.store.sql.invocation_queue import NewInvocation, enqueue
 
 logger = logging.getLogger(__name__)
 
@@ -55,16 +54,14 @@ def _fire(task: ScheduledTask) -> None:
         return
     following = task.time_after(_found_at(task))
     run_number = task.runs + 1
-    queued = threads.run(
-        invocation_queue.enqueue(
-            task.session_id,
-            user_id=task.session.user_id,
-            invocation_id=new_invocation_id(),
-            client_id=client_ids.of_schedule(task.pk, run_number),
-            message=content_to_json(wake_up(task.task)),
-            by=actors.schedule(task.pk, task.agent_name),
-        )
+    new = NewInvocation(
+        task.session_id,
+        user_id=task.session.user_id,
+        client_id=client_ids.of_schedule(task.pk, run_number),
+        message=content_to_json(wake_up(task.task)),
+        by=actors.schedule(task.pk, task.agent_name),
     )
+    queued = threads.run(enqueue(new))
     if queued is None:
         return
     if _unchanged(task).update(runs=run_number, last_run_at=Now(), next_at=following):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from runtime import types
 from sessions_app.base import actors, client_ids
 from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
-from sessions_app.errors import ConflictError, LimitExceededError, NotFoundError
+from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.message_text import validated_text
 from sessions_app.invocations.retry import failed_invocation, invocation_of_retry, must_restart, queue_again
@@ -23,9 +22,9 @@ from sessions_app.live.process import live
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions import feedback
 from sessions_app.sessions.list import changes
-from sessions_app.sessions.ownership import NO_SESSION, User, own_session
+from sessions_app.sessions.ownership import User, own_session
 from sessions_app.store import uploads
-from sessions_app.store.sql import invocation_queue
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from sessions_app.store.uploads import FileName
 
 
@@ -61,7 +60,7 @@ async def send_message(
         session = await own_session(user, session_id)
         delta = await validated_delta(session, state_delta)
         parts += [reference.as_part() for reference in await in_thread(uploads.references_to, session, files)]
-    queued = await worker().start(
+    new = NewInvocation(
         session_id,
         user_id=user.pk,
         client_id=client_id,
@@ -69,30 +68,8 @@ async def send_message(
         by=actors.person(user),
         title=changes.title_from(text or files[0][0]),
         state_delta=delta,
-        policies=conf().by_app("queue_policy"),
     )
-    return _require_queued(queued)
-
-
-def _require_queued(queued: invocation_queue.Queued | None) -> tuple[str, str]:
-    """Return the id and the status of the queued invocation.
-
-    Raises:
-        NotFoundError: the user has no such session.
-        ConflictError: the queue policy has refused the message.
-        LimitExceededError: too many messages of the user wait for their turn.
-    """
-    if queued is None:
-        raise NotFoundError(NO_SESSION)
-    if queued.status == invocation_queue.REFUSED:
-        raise ConflictError(
-            "Your last message is still being answered. Wait until it is complete, or stop it."
-        )
-    if queued.status == invocation_queue.FULL:
-        raise LimitExceededError(
-            f"{conf().queued_messages_per_person} of your messages are waiting to be answered. "
-            "Wait until one of them is answered, then send this again."
-        )
+    queued = await worker().start(new, policies=conf().by_app("queue_policy"))
     return queued.invocation_id, queued.status
 
 
@@ -174,10 +151,16 @@ async def retry(
         return queued.invocation_id, queued.status
     failed = await failed_invocation(session, invocation_id)
     if await must_restart(session, failed):
-        again = client_ids.of_retry(invocation_id)
-        by, message = actors.person(user), failed.message
-        start = partial(worker().start, session_id, user_id=user.pk, client_id=again, message=message, by=by)
-        return _require_queued(await start(state_delta=failed.state_delta))
+        again = NewInvocation(
+            session_id,
+            user_id=user.pk,
+            client_id=client_ids.of_retry(invocation_id),
+            message=failed.message,
+            by=actors.person(user),
+            state_delta=failed.state_delta,
+        )
+        sent = await worker().start(again)
+        return sent.invocation_id, sent.status
     row = await queue_again(session, invocation_id, actors.person(user), retry_id)
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
     live().hub.publish_notice(session_id, notice)

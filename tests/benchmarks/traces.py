@@ -71,14 +71,13 @@ async def _turn_ms(person: User, session: Session, model: ScriptedModel, number:
 
 async def _bytes_line(session: Session) -> str:
     query = """
-        SELECT count(*), avg(pg_column_size(model_call)), avg(pg_column_size(body)),
+        SELECT count(*) AS steps, avg(pg_column_size(model_call)) AS record, avg(pg_column_size(body)) AS body,
             (SELECT sum(pg_column_size(t.*)) FROM sessions_app_sessiontext s
-             JOIN sessions_app_requesttext t ON t.id = s.text_id WHERE s.session_id = %(id)s)
+             JOIN sessions_app_requesttext t ON t.id = s.text_id WHERE s.session_id = %(id)s) AS texts
         FROM sessions_app_event WHERE session_id = %(id)s AND model_call IS NOT NULL"""
     row = await fetch_one(query, {"id": session.pk})
     assert row is not None
-    steps, record, body, texts = row
     return (
-        f"bytes stored for each of {steps} model requests: {record:.0f} beside the answer's event of {body:.0f}; "
-        f"once for all sessions {texts} for instruction, tools and configuration"
-    )
+        "bytes stored for each of {steps} model requests: {record:.0f} beside the answer's event of {body:.0f}; "
+        "once for all sessions {texts} for instruction, tools and configuration"
+    ).format(**row)

@@ -27,5 +27,5 @@ async def held(statement: str, seconds: float = 10) -> AsyncIterator[AsyncConnec
 async def blocked(count: int) -> None:
     """Wait until `count` statements are waiting for a lock."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    while (await fetch_all(waiting, {}))[0][0] < count:
+    while (await fetch_all(waiting, {}))[0]["count"] < count:
         await asyncio.sleep(0.01)

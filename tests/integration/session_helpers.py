@@ -17,6 +17,7 @@ from sessions_app import models
 from sessions_app.shutdown import shut_down
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.sql import invocation_queue, leases
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from sessions_app.store.sql.leases import Claim
 from tests.fakes import text_content
 
@@ -81,7 +82,13 @@ async def enqueue_message(session: Session, client_id: str = "m1", invocation_id
     """Queue an invocation in the session; return the session's primary key."""
     pk = (await session_row(session)).pk
     await invocation_queue.enqueue(
-        pk, user_id=int(session.user_id), invocation_id=invocation_id, client_id=client_id, message=MESSAGE
+        NewInvocation(
+            pk,
+            user_id=int(session.user_id),
+            invocation_id=invocation_id,
+            client_id=client_id,
+            message=MESSAGE,
+        )
     )
     return pk
 

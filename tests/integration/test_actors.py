@@ -31,6 +31,7 @@ from sessions_app.models import Event, Invocation, ScheduledTask, Session, Sessi
 from sessions_app.process import threads
 from sessions_app.routing import websocket_urlpatterns
 from sessions_app.scheduling.tools import cancel_scheduled_task, schedule_task
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import page_of, read, text_of
 from tests.integration.job_helpers import run_queue, run_task
@@ -288,5 +289,9 @@ def test_an_odd_address_loses_no_message(
         by = actors.person(person)
     message = types.UserContent("hi").model_dump(exclude_none=True)
     model.turns = ["hello"]
-    do(lambda: worker().start(session.pk, user_id=person.pk, client_id="m", message=message, by=by))
+    do(
+        lambda: worker().start(
+            NewInvocation(session.pk, user_id=person.pk, client_id="m", message=message, by=by)
+        )
+    )
     assert asked(session) == [("person", "ada", "fe80::1" if address.startswith("fe80") else None)]

@@ -21,6 +21,7 @@ from sessions_app.base.codec import content_to_json
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -129,7 +130,9 @@ async def test_a_call_with_the_longest_id_can_be_answered(person: User, model: S
     session = await use_cases.create_session(person, "files")
     content = types.Content(role="user", parts=[types.Part(text="yes")])
     queued = await worker().start(
-        session.pk, user_id=person.pk, client_id=of_answer(longest), message=content_to_json(content)
+        NewInvocation(
+            session.pk, user_id=person.pk, client_id=of_answer(longest), message=content_to_json(content)
+        )
     )
     await worker().wait_until_idle()
     assert queued is not None

@@ -79,8 +79,8 @@ async def create_sessions(person: User, count: int) -> list[Session]:
 
 async def transactions() -> int:
     """Return the number of transactions that have written the events."""
-    [row] = await fetch_all("SELECT count(DISTINCT xmin::text) FROM sessions_app_event", {})
-    return int(row[0])
+    [row] = await fetch_all("SELECT count(DISTINCT xmin::text) AS transactions FROM sessions_app_event", {})
+    return int(row["transactions"])
 
 
 async def values_in_order() -> list[str]:

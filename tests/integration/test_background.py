@@ -18,6 +18,7 @@ from sessions_app.base.codec import content_to_json
 from sessions_app.invocations.background import _runs, run_in_background
 from sessions_app.models import Invocation
 from sessions_app.store.sql import invocation_queue
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, say
 from tests.integration.served_agents import wait_for_requests
 
@@ -41,11 +42,13 @@ async def queue_session(person: User) -> UUID:
     """Return a session with a queued invocation."""
     session = await use_cases.create_session(person, "patient")
     await invocation_queue.enqueue(
-        session.pk,
-        user_id=person.pk,
-        invocation_id=new_invocation_id(),
-        client_id=uuid4().hex,
-        message=content_to_json(say("hi")),
+        NewInvocation(
+            session.pk,
+            user_id=person.pk,
+            invocation_id=new_invocation_id(),
+            client_id=uuid4().hex,
+            message=content_to_json(say("hi")),
+        )
     )
     return session.pk
 

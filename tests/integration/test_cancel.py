@@ -36,6 +36,7 @@ from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import SignIns
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.store.sql import leases
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call, say, text_content
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -108,7 +109,9 @@ async def begin(
     """Send a message that the worker answers, and wait for `until`. Return session, invocation id and task."""
     session = await use_cases.create_session(person, "stories")
     message = content_to_json(say("a story"))
-    queued = await on.start(session.pk, user_id=person.pk, client_id="m1", message=message, title="")
+    queued = await on.start(
+        NewInvocation(session.pk, user_id=person.pk, client_id="m1", message=message, title="")
+    )
     assert queued is not None
     task = on._running[queued.invocation_id].task
     if until is not None:

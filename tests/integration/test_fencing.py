@@ -23,6 +23,7 @@ from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, Session
 from sessions_app.process.pool import close_pool
 from sessions_app.store.sql import invocation_queue
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.integration.rival import EVENTS
 
 ROUNDS = 1_000
@@ -99,11 +100,13 @@ def play(session: Session, rivals: list[Rival]) -> None:
     with asyncio.Runner() as loop:
         for number in range(ROUNDS):
             queueing = invocation_queue.enqueue(
-                session.pk,
-                user_id=session.user_id,
-                invocation_id=f"e-{number}",
-                client_id=f"m{number}",
-                message={},
+                NewInvocation(
+                    session.pk,
+                    user_id=session.user_id,
+                    invocation_id=f"e-{number}",
+                    client_id=f"m{number}",
+                    message={},
+                )
             )
             loop.run(queueing)
             for rival in rivals:

@@ -12,7 +12,7 @@ from sessions_app.base import actors
 from sessions_app.errors import StaleLeaseError
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.sql import invocation_queue, leases
-from sessions_app.store.sql.invocation_queue import Queued
+from sessions_app.store.sql.invocation_queue import NewInvocation, Queued
 from sessions_app.store.sql.leases import Claim
 from tests.integration.locks import held
 from tests.integration.session_helpers import (
@@ -118,11 +118,13 @@ class TestClaims:
         pk = (await session_row(session)).pk
         answers = [
             await invocation_queue.enqueue(
-                pk, user_id=person.pk, invocation_id=f"e-{number}", client_id="m1", message=MESSAGE
+                NewInvocation(
+                    pk, user_id=person.pk, invocation_id=f"e-{number}", client_id="m1", message=MESSAGE
+                )
             )
             for number in range(3)
         ]
-        first, repeated = Queued("e-0", "queued", None), Queued("e-0", "queued", None, True)
+        first, repeated = Queued("e-0", "queued"), Queued("e-0", "queued", is_repeated=True)
         assert answers == [first, repeated, repeated]
         assert await models.Invocation.objects.filter(session_id=pk).acount() == 1
 
@@ -130,12 +132,14 @@ class TestClaims:
         session = await create_session(person)
         stranger = await get_user_model().objects.acreate_user("eve")
         queued = await invocation_queue.enqueue(
-            (await session_row(session)).pk,
-            user_id=stranger.pk,
-            invocation_id="e-1",
-            client_id="m1",
-            message=MESSAGE,
-            title="mine now",
+            NewInvocation(
+                (await session_row(session)).pk,
+                user_id=stranger.pk,
+                invocation_id="e-1",
+                client_id="m1",
+                message=MESSAGE,
+                title="mine now",
+            )
         )
         assert queued is None
         assert not await models.Invocation.objects.aexists()
@@ -155,12 +159,14 @@ class TestClaims:
             ]
         ):
             await invocation_queue.enqueue(
-                pk,
-                user_id=person.pk,
-                invocation_id=f"e-{number}",
-                client_id=f"m{number}",
-                message=MESSAGE,
-                by=by,
+                NewInvocation(
+                    pk,
+                    user_id=person.pk,
+                    invocation_id=f"e-{number}",
+                    client_id=f"m{number}",
+                    message=MESSAGE,
+                    by=by,
+                )
             )
             assert ((await session_row(session)).archived_at is not None) == is_archived
 

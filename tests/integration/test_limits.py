@@ -17,6 +17,7 @@ from sessions_app.agent_apps import registry
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -102,7 +103,7 @@ async def test_the_interrupt_policy_keeps_queued_answers(
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "message 1")
     answer = {"role": "user", "parts": [{"text": "a job's result"}]}
-    await worker().start(session.pk, user_id=person.pk, client_id="job:1", message=answer)
+    await worker().start(NewInvocation(session.pk, user_id=person.pk, client_id="job:1", message=answer))
     await use_cases.send_message(person, session.pk, "m2", "message 2")
     await worker().wait_until_idle()
     assert await statuses(session) == ["cancelled", "completed", "completed"]

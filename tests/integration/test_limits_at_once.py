@@ -24,6 +24,7 @@ from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.store.sql import invocation_queue, leases
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, say, text_content
 from tests.integration.locks import blocked, held
 from tests.integration.served_agents import wait_for_requests
@@ -108,11 +109,13 @@ async def queue_only(person: User, app: str, client_id: str) -> Session:
     """Return a session with a queued invocation that no process was told of."""
     session = await use_cases.create_session(person, app)
     await invocation_queue.enqueue(
-        session.pk,
-        user_id=person.pk,
-        invocation_id=new_invocation_id(),
-        client_id=client_id,
-        message=content_to_json(say("hello")),
+        NewInvocation(
+            session.pk,
+            user_id=person.pk,
+            invocation_id=new_invocation_id(),
+            client_id=client_id,
+            message=content_to_json(say("hello")),
+        )
     )
     return session
 
@@ -215,7 +218,9 @@ async def test_answers_and_scheduled_tasks_are_exempt_from_the_limit(
     await worker().run_queue(queued.pk)
     assert await statuses(queued) == ["completed"]
     at_once = await use_cases.create_session(person, "words")
-    await worker().start(at_once.pk, user_id=person.pk, client_id=kind, message=content_to_json(say("hello")))
+    await worker().start(
+        NewInvocation(at_once.pk, user_id=person.pk, client_id=kind, message=content_to_json(say("hello")))
+    )
     await wait_until_settled(at_once)
     assert await statuses(at_once) == ["completed"]
 

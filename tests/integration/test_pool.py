@@ -34,7 +34,7 @@ async def prepared_statements() -> int:
             cursor = await connection.execute("SELECT count(*) FROM pg_prepared_statements", {})
             row = await cursor.fetchone()
     assert row is not None
-    return int(row[0])
+    return int(row["count"])
 
 
 async def test_a_connection_keeps_prepared_statements() -> None:
@@ -76,7 +76,7 @@ async def test_a_statement_waits_for_a_connection_no_longer_than_the_limit(
     with pytest.raises(PoolTimeout, match="no connection was free"):
         await fetch_one("SELECT 1", {})
     await holder
-    assert await fetch_one("SELECT 1", {}) == (1,)
+    assert await fetch_one("SELECT 1 AS one", {}) == {"one": 1}
 
 
 async def test_a_cancellation_that_comes_with_a_connection_is_not_lost(

@@ -27,6 +27,7 @@ from sessions_app.jobs.response import queue_response
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.sql import invocation_queue, leases, session_lease
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, go_back, load_note, remember, write
 from tests.integration.served_agents import serve
@@ -92,7 +93,7 @@ async def test_a_rewind_is_refused_while_an_invocation_runs_or_is_queued(
     first = await ask(person, session, model, "one")
     message = {"role": "user", "parts": [{"text": "two"}]}
     await invocation_queue.enqueue(
-        session.id, user_id=person.pk, invocation_id="e-2", client_id="two", message=message
+        NewInvocation(session.id, user_id=person.pk, invocation_id="e-2", client_id="two", message=message)
     )
     with pytest.raises(ConflictError, match="Stop it first"):
         await go_back(person, session.id, first)

@@ -41,6 +41,7 @@ from sessions_app.scheduling import (
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.history_cache import cache
 from sessions_app.store.sql import invocation_queue
+from sessions_app.store.sql.invocation_queue import NewInvocation, enqueue
 from sessions_app.tasks import sweep
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import last_responses
@@ -133,13 +134,12 @@ def test_two_parallel_sweeps_fire_a_task_once(
     task = schedule(person, model, every="10 minutes")
     make_due(task)
     both_have_loaded = threading.Barrier(2)
-    enqueue = invocation_queue.enqueue
 
-    def enqueue_together(session_id: UUID, **values: Any) -> Coroutine[Any, Any, Any]:
+    def enqueue_together(new: NewInvocation) -> Coroutine[Any, Any, Any]:
         both_have_loaded.wait(timeout=30)
-        return enqueue(session_id, **values)
+        return enqueue(new)
 
-    monkeypatch.setattr(invocation_queue, "enqueue", enqueue_together)
+    monkeypatch.setattr(firing, "enqueue", enqueue_together)
 
     def sweep_once() -> None:
         fire_due_tasks()
@@ -160,15 +160,14 @@ def test_the_next_sweep_completes_a_sweep_that_crashed(
 ) -> None:
     task = schedule(person, model, every="10 minutes")
     make_due(task)
-    enqueue = invocation_queue.enqueue
 
-    async def crash(*args: Any, **values: Any) -> None:
+    async def crash(new: NewInvocation) -> None:
         if place == "after the enqueue":
-            await enqueue(*args, **values)
+            await enqueue(new)
         raise OperationalError("the database is restarting")
 
     with monkeypatch.context() as crashing:
-        crashing.setattr(invocation_queue, "enqueue", crash)
+        crashing.setattr(firing, "enqueue", crash)
         fire_due_tasks()
     assert len(run_client_ids(task)) == (place == "after the enqueue")
     run_invocations(task.session_id, model, "Done.")

@@ -35,9 +35,10 @@ _known: dict[str, tuple[Any, ApiKey]] = {}  # By digest, with the versions of th
 async def key_in_force(key: str) -> ApiKey | None:
     """Return the row of a key, with its person, and note that it is used; None for a key that is not in force."""
     digest = digest_of(key)
-    versions = await fetch_one(_versions_statement(), (digest,))
-    if versions is None:
+    found = await fetch_one(_versions_statement(), (digest,))
+    if found is None:
         return None
+    versions = tuple(found.values())
     known_versions, row = _known.get(digest, (None, None))
     if row is None or known_versions != versions or _must_be_noted(row):
         row = await _read_once(digest, versions)
@@ -92,9 +93,9 @@ def _read(digest: str) -> ApiKey | None:
 def _versions_statement() -> str:
     """Return the statement for a digest: the ids of the transactions that wrote the rows of the key and its person."""
     person = get_user_model()._meta.get_field("is_active").model
-    versions = [
-        RawSQL(f'"{model._meta.db_table}".xmin::text', (), TextField())  # noqa: S611 - no value of a request
+    versions = {
+        model.__name__: RawSQL(f'"{model._meta.db_table}".xmin::text', (), TextField())  # noqa: S611 - no value of a request
         for model in (ApiKey, person)
-    ]
-    statement, _ = ApiKey.objects.active().filter(digest="").values_list(*versions).query.sql_with_params()
+    }
+    statement, _ = ApiKey.objects.active().filter(digest="").values(**versions).query.sql_with_params()
     return statement

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from sessions_app.base.statuses import JobStatus, sql_list
 from sessions_app.conf import conf
-from sessions_app.process.pool import fetch_one, get_pool, waiting_statements
+from sessions_app.process.pool import fetch_all, get_pool, waiting_statements
 from sessions_app.process.process_metrics import IS_AVAILABLE, drop_dead_processes
 
 if IS_AVAILABLE:
@@ -24,14 +24,14 @@ MISSING = "Metrics need the package prometheus-client: pip install -r requiremen
 PERMISSION = "sessions_app.view_invocation"
 _QUERY = f"""
 SELECT
-    (SELECT count(*) FROM sessions_app_invocation WHERE status = 'queued'),
+    (SELECT count(*) FROM sessions_app_invocation WHERE status = 'queued') AS queued,
     (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8
-     FROM sessions_app_invocation WHERE status = 'queued'),
-    (SELECT count(*) FROM sessions_app_invocation WHERE status = 'running'),
+     FROM sessions_app_invocation WHERE status = 'queued') AS age,
+    (SELECT count(*) FROM sessions_app_invocation WHERE status = 'running') AS running,
     (SELECT coalesce(jsonb_object_agg(status, jobs), '{{}}') FROM (
         SELECT status, count(*) AS jobs FROM sessions_app_tooljob
         WHERE delivered_at IS NULL AND status IN {sql_list(JobStatus.open())} GROUP BY status
-    ) open)"""  # noqa: S608
+    ) open) AS jobs"""  # noqa: S608
 
 
 @require_safe
@@ -64,15 +64,14 @@ async def _may_read(request: HttpRequest) -> bool:
 
 
 async def _of_database() -> CollectorRegistry:
-    row = await fetch_one(_QUERY, {})
-    queued, age, running, jobs = row or (0, 0.0, 0, {})
+    [row] = await fetch_all(_QUERY, {})
     registry = CollectorRegistry()
-    _gauge(registry, "adk_queued_invocations", "Invocations that wait for their turn", queued)
-    _gauge(registry, "adk_queue_age_seconds", "Age of the oldest of them", age)
-    _gauge(registry, "adk_running_invocations", "Invocations that run", running)
+    _gauge(registry, "adk_queued_invocations", "Invocations that wait for their turn", row["queued"])
+    _gauge(registry, "adk_queue_age_seconds", "Age of the oldest of them", row["age"])
+    _gauge(registry, "adk_running_invocations", "Invocations that run", row["running"])
     by_status = Gauge("adk_jobs", "Open jobs", ["status"], registry=registry)
     for status in JobStatus.open():
-        by_status.labels(status.value).set(jobs.get(status, 0))
+        by_status.labels(status.value).set(row["jobs"].get(status, 0))
     pool = {**(await get_pool()).get_stats(), "requests_waiting": waiting_statements()}
     for name in ("pool_size", "pool_available", "requests_waiting"):
         _gauge(registry, f"adk_database_{name}", f"{name} of this process's pool", pool.get(name, 0))

@@ -28,6 +28,7 @@ from sessions_app.models.answer_request import permission_to_answer
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import encrypt
 from sessions_app.sessions.ownership import User
+from sessions_app.store.sql.invocation_queue import NewInvocation
 
 RESPONSE = "response"
 """Field of the answer in requests, which errors name."""
@@ -154,7 +155,7 @@ async def queue_answer(
         content, credentials = extract_credentials(content, call.events)
     except InvalidAnswerError as error:
         raise InvalidInputError(str(error), field=RESPONSE) from None
-    queued = await worker().start(
+    new = NewInvocation(
         session.pk,
         user_id=session.user_id,
         client_id=client_ids.of_answer(call.id),
@@ -164,8 +165,7 @@ async def queue_answer(
         credentials=encrypt(credentials),
         state_delta=state_delta,
     )
-    if queued is None:
-        raise NotFoundError("There is no such conversation here.")
+    queued = await worker().start(new)
     if queued.is_repeated:
         raise await in_thread(answered_already, session, call.id)
     await in_thread(session.answer_requests.filter(call_id=call.id).delete)

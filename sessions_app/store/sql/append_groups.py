@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from psycopg.rows import TupleRow
 
 from sessions_app.process.loop_local import LoopLocal
-from sessions_app.process.pool import fetch_each, fetch_one
+from sessions_app.process.pool import Row, fetch_each, fetch_one
 
 MAX_MEMBERS = 32
 MAX_LOCK_SECONDS = 0.8
@@ -35,12 +34,12 @@ class _Member:
     group: asyncio.Future[_Group] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-_Group = asyncio.Task[dict[_Member, TupleRow | None]]
+_Group = asyncio.Task[dict[_Member, Row | None]]
 _lines: LoopLocal[dict[str, list[_Member]]] = LoopLocal(dict)
 """Members that wait for a group, by app. An app has an entry while one of its appends is executed."""
 
 
-async def fetch_in_turn(app_name: str, query: str, params: dict[str, Any]) -> TupleRow | None:
+async def fetch_in_turn(app_name: str, query: str, params: dict[str, Any]) -> Row | None:
     """Run a statement that changes the app's state, and return its first row.
 
     None means that nothing is written: the statement has returned no row, or its group was rolled back. The caller then
@@ -81,7 +80,7 @@ def _begin_next(lines: dict[str, list[_Member]], app_name: str) -> None:
         member.group.set_result(group)
 
 
-async def _execute(members: list[_Member]) -> dict[_Member, TupleRow | None]:
+async def _execute(members: list[_Member]) -> dict[_Member, Row | None]:
     """Return the first row of each member's statement; no rows when the group was rolled back."""
     limit = ("SELECT set_config('lock_timeout', %(limit)s, true)", {"limit": f"{MAX_LOCK_SECONDS}s"})
     try:

@@ -85,7 +85,7 @@ async def append(event: Append) -> Committed | None:
         row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
     else:
         row = await fetch_one(statement(), params)
-    return Committed(*row) if row else None
+    return Committed(**row) if row else None
 
 
 def _parameters(event: Append) -> dict[str, Any]:

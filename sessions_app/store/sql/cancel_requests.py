@@ -52,7 +52,7 @@ async def request_cancel(
         "answers": [client_ids.ANSWER, client_ids.JOB],
     }
     row = await fetch_one(_REQUEST_CANCEL, params)
-    return CancelRequest(*row) if row else None
+    return CancelRequest(**row) if row else None
 
 
 # A queued answer does not end here: its call waits for a function response, which the process that claims it appends.
@@ -74,10 +74,10 @@ WITH locked AS {LOCKED_SESSION}, target AS (
         error_message = CASE WHEN target.ends_here THEN %(message)s ELSE i.error_message END,
         finished_at = CASE WHEN target.ends_here THEN now() END
     FROM target WHERE i.id = target.id
-    RETURNING i.client_id, i.status, i.error_message
+    RETURNING i.client_id, i.status, i.error_message AS error
 ), act AS ({insert_act("(SELECT locked.id FROM locked, target WHERE target.is_first)")}
 )
-SELECT client_id, status, error_message FROM updated
+SELECT client_id, status, error FROM updated
 UNION ALL
 SELECT client_id, status, error_message FROM sessions_app_invocation
 WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS (SELECT FROM updated)"""  # noqa: S608

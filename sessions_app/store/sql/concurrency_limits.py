@@ -1,19 +1,46 @@
 """Limits on invocations at once, on the queue, and on the use of a day.
 
-The statements that queue or claim an invocation check them.
+The statements that queue or claim an invocation check the limits and return the name of the one that is exceeded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
-from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
-from sessions_app.process.pool import fetch_one, fetch_one_under_locks
+from sessions_app.process.pool import Row, fetch_one, fetch_one_under_locks
+
+
+class Limit(StrEnum):
+    """Limit that keeps a message out of the queue (the first three), or an invocation from running (the others).
+
+    The values are the names in SQL.
+    """
+
+    POLICY = "policy"
+    """The app's queue policy `reject`: another invocation of the session is active."""
+    QUEUE = "queue"
+    """Messages of the user that wait for their turn."""
+    KEY = "key"
+    """Tokens of an API key in a day; checked again when the invocation begins."""
+    USER = "person"
+    """Invocations of the user at once."""
+    APP = "app"
+    """Invocations of the app at once."""
+    TOKENS = "tokens"
+    """Tokens of the user in a day."""
+    COST = "cost"
+    """Cost of the user in a day."""
+
+    @classmethod
+    def named(cls, name: str) -> Limit | None:
+        """Return the limit with this name in SQL, in which '' is no limit."""
+        return cls(name) if name else None
 
 
 @dataclass(frozen=True)
@@ -42,8 +69,8 @@ class ConcurrencyLimits:
 NO_LIMITS = ConcurrencyLimits()
 
 
-async def fetch_one_counted(query: str, params: dict[str, Any], limits: ConcurrencyLimits) -> TupleRow | None:
-    """Run a statement that contains `EXCESS` and `EXCESS_OF_DAY` and return its first row.
+async def fetch_one_counted(query: str, params: dict[str, Any], limits: ConcurrencyLimits) -> Row | None:
+    """Run a statement that contains `EXCEEDED_NOW` and `EXCEEDED_TODAY` and return its first row.
 
     Advisory locks let only one such statement count the same app or user at a time. Without limits no lock is taken.
     """
@@ -56,25 +83,30 @@ async def fetch_one_counted(query: str, params: dict[str, Any], limits: Concurre
         "most_cost": limits.cost,
         "time_zone": settings.TIME_ZONE,
     }
-    app_lock = [_LOCK_APP] if any(limits.of_app.values()) else []
-    locks = [*app_lock, *([_LOCK_PERSON] if limits.of_person else [])]
-    return await fetch_one_under_locks(locks, query, params) if locks else await fetch_one(query, params)
+    locks = []
+    if any(limits.of_app.values()):
+        locks.append(_LOCK_APP)
+    if limits.of_person:
+        locks.append(_LOCK_USER)
+    if locks:
+        return await fetch_one_under_locks(locks, query, params)
+    return await fetch_one(query, params)
 
 
-EXCESS = "adk_excess(s.id, %(of_person)s::int, %(of_app)s)"
-"""SQL expression: the limit that an invocation of the session `s` exceeds if it begins now: 'person', 'app' or ''."""
+EXCEEDED_NOW = "adk_excess(s.id, %(of_person)s::int, %(of_app)s)"
+"""SQL expression: `Limit.USER`, `Limit.APP` or '' for an invocation of the session `s` that begins now."""
 
 TODAY = "(now() AT TIME ZONE %(time_zone)s::text)::date"
 """SQL expression: today's date in the site's time zone."""
 
-EXCESS_OF_DAY = f"""
+EXCEEDED_TODAY = f"""
 coalesce((
     SELECT CASE
         WHEN %(most_tokens)s::bigint BETWEEN 1 AND u.tokens THEN 'tokens'
         WHEN %(most_cost)s::float8 > 0 AND u.cost >= %(most_cost)s::float8 THEN 'cost'
     END FROM sessions_app_personusage u WHERE u.user_id = s.user_id AND u.day = {TODAY}
 ), '')"""  # noqa: S608
-"""SQL expression: the limit of a day that the user of the session `s` has used up: 'tokens', 'cost' or ''."""
+"""SQL expression: `Limit.TOKENS`, `Limit.COST` or '' for the user of the session `s`."""
 
 
 def key_has_spent(key: str) -> str:
@@ -90,6 +122,6 @@ _LOCK_APP = """
 SELECT pg_advisory_xact_lock(hashtextextended('adk:app:' || app_name, 0))
 FROM sessions_app_session WHERE id = %(session)s"""
 
-_LOCK_PERSON = """
+_LOCK_USER = """
 SELECT pg_advisory_xact_lock(hashtextextended('adk:person:' || user_id, 0))
 FROM sessions_app_session WHERE id = %(session)s"""

@@ -11,7 +11,7 @@ from uuid import UUID
 from runtime.events.summaries import SUMMARY_NOTE_KEY
 from runtime.sessions.deltas import ScopedState
 from sessions_app.base.statuses import JobStatus, sql_list
-from sessions_app.process.pool import fetch_all, fetch_one
+from sessions_app.process.pool import Row, fetch_all, fetch_one
 
 SessionKey = tuple[str, Any, str]
 """Name of the app, primary key of the user, session key."""
@@ -34,6 +34,18 @@ class Loaded:
     state: ScopedState
     skipped: int
     events: list[str]
+
+    @classmethod
+    def from_row(cls, row: Row) -> Loaded:
+        """Return the session of a row that has the columns of `_LOAD_AFTER`, among others."""
+        return cls(
+            session_id=row["session_id"],
+            last_seq=row["last_seq"],
+            last_event_at=row["last_event_at"],
+            state=ScopedState(app=row["app_state"], user=row["user_state"], session=row["session_state"]),
+            skipped=row["skipped"],
+            events=row["events"],
+        )
 
     @property
     def count(self) -> int:
@@ -64,12 +76,10 @@ async def load(
     row = await fetch_one(_LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD_AFTER, params)
     if row is None:
         return None
-    session_id, last_seq, last_event_at, session_state, user_state, app_state, skipped, events = row
     if since is not None:
         # All events are in one page. Timestamps need not grow with `seq`: other events may lie between the events.
-        skipped = last_seq - len(events)
-    scoped = ScopedState(app=app_state, user=user_state, session=session_state)
-    return Loaded(session_id, last_seq, last_event_at, scoped, skipped, events)
+        row["skipped"] = row["last_seq"] - len(row["events"])
+    return Loaded.from_row(row)
 
 
 async def pages(loaded: Loaded) -> AsyncGenerator[list[str]]:
@@ -99,14 +109,15 @@ def _load_statement(skipped: str) -> str:
         skipped: SQL expression of the number of events to skip.
     """
     return f"""
-SELECT s.id, s.last_seq, extract(epoch FROM s.last_event_at)::float8, s.state,
-    coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}'), skipped.seq,
+SELECT s.id AS session_id, s.last_seq, extract(epoch FROM s.last_event_at)::float8 AS last_event_at,
+    s.state AS session_state, coalesce(u.state, '{{}}') AS user_state, coalesce(a.state, '{{}}') AS app_state,
+    skipped.seq AS skipped,
     ARRAY(
         SELECT e.body::text FROM sessions_app_event e
         WHERE e.session_id = s.id AND e.seq > skipped.seq
             AND (%(since)s::float8 IS NULL OR (e.body ->> 'timestamp')::float8 >= %(since)s::float8)
         ORDER BY e.seq LIMIT %(page)s::bigint
-    )
+    ) AS events
 FROM sessions_app_session s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
@@ -137,10 +148,10 @@ _LOAD_WITHOUT_SUMMED_UP = _load_statement(_SKIPPED_BY_SUMMARY)
 async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[int, str]]:
     """Return up to `limit` events after a `seq`, as (seq, JSON)."""
     query = """
-        SELECT seq, body::text FROM sessions_app_event
+        SELECT seq, body::text AS body FROM sessions_app_event
         WHERE session_id = %(session)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s"""
     rows = await fetch_all(query, {"session": session_id, "after": after, "limit": limit})
-    return [(seq, body) for seq, body in rows]
+    return [(row["seq"], row["body"]) for row in rows]
 
 
 NO_IDS: frozenset[str] = frozenset()
@@ -170,7 +181,7 @@ async def session_status(session_id: UUID, user_id: Any) -> SessionStatus | None
     """Return the status of a session; None when the user has no such session, or has deleted it."""
     query = f"{_SESSION_STATUS} WHERE s.id = %(session)s AND s.user_id = %(user)s AND s.deleted_at IS NULL"
     row = await fetch_one(query, {"session": session_id, "user": user_id})
-    return _session_status(*row[1:]) if row else None
+    return _session_status(row) if row else None
 
 
 async def session_statuses(session_ids: Sequence[UUID]) -> dict[UUID, SessionStatus]:
@@ -178,42 +189,48 @@ async def session_statuses(session_ids: Sequence[UUID]) -> dict[UUID, SessionSta
     rows = await fetch_all(
         f"{_SESSION_STATUS} WHERE s.id = ANY(%(ids)s) AND s.deleted_at IS NULL", {"ids": list(session_ids)}
     )
-    return {row[0]: _session_status(*row[1:]) for row in rows}
+    return {row["id"]: _session_status(row) for row in rows}
 
 
 async def owners(session_ids: Iterable[UUID]) -> list[str]:
     """Return the users, by their primary keys, to whom the sessions belong."""
-    query = "SELECT DISTINCT user_id::text FROM sessions_app_session WHERE id = ANY(%(ids)s)"
-    return [user_id for (user_id,) in await fetch_all(query, {"ids": list(session_ids)})]
+    query = "SELECT DISTINCT user_id::text AS user_id FROM sessions_app_session WHERE id = ANY(%(ids)s)"
+    return [row["user_id"] for row in await fetch_all(query, {"ids": list(session_ids)})]
 
 
-def _session_status(
-    app_name: str,
-    last_seq: int,
-    lease_token: int,
-    running: str | None,
-    queued: list[str],
-    jobs: list[str],
-    waiting: list[str],
-) -> SessionStatus:
-    first = (running, "running") if running else (queued[0], "queued") if queued else None
-    active = frozenset(([running] if running else []) + queued + jobs) or NO_IDS
-    return SessionStatus(app_name, last_seq, lease_token, first, active, frozenset(waiting) or NO_IDS)
+def _session_status(row: Row) -> SessionStatus:
+    running: list[str] = row["running"]
+    queued: list[str] = row["queued"]
+    invocation = None
+    if running:
+        invocation = running[0], "running"
+    elif queued:
+        invocation = queued[0], "queued"
+    return SessionStatus(
+        app_name=row["app_name"],
+        last_seq=row["last_seq"],
+        lease_token=row["lease_token"],
+        invocation=invocation,
+        active=frozenset(running + queued + row["active_jobs"]) or NO_IDS,
+        waiting=frozenset(row["waiting_jobs"]) or NO_IDS,
+    )
 
 
 # Two subqueries: running and queued invocations each have a partial index; a session may have thousands of ended ones.
 _SESSION_STATUS = f"""
 SELECT s.id, s.app_name, s.last_seq, s.lease_token,
-    (SELECT i.invocation_id FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'running'),
+    ARRAY(
+        SELECT i.invocation_id FROM sessions_app_invocation i WHERE i.session_id = s.id AND i.status = 'running'
+    ) AS running,
     ARRAY(
         SELECT i.invocation_id FROM sessions_app_invocation i
         WHERE i.session_id = s.id AND i.status = 'queued' ORDER BY i.id
-    ),
+    ) AS queued,
     ARRAY(
         SELECT j.id::text FROM sessions_app_tooljob j
         WHERE j.session_id = s.id AND j.status IN {sql_list(JobStatus.active())}
-    ),
+    ) AS active_jobs,
     ARRAY(
         SELECT j.id::text FROM sessions_app_tooljob j WHERE j.session_id = s.id AND j.status = 'waiting'
-    )
+    ) AS waiting_jobs
 FROM sessions_app_session s"""  # noqa: S608

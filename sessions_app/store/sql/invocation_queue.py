@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Required, TypedDict
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Json, Jsonb
 
-from runtime.sessions.deltas import ScopedState
+from runtime.context import new_invocation_id
 from sessions_app.base.actors import SITE, Actor, ActorKind
 from sessions_app.base.client_ids import MUST_NOT_BE_LOST
-from sessions_app.process.pool import fetch_all, short
+from sessions_app.process.pool import Row, fetch_all, short
 from sessions_app.store.sql.concurrency_limits import (
-    EXCESS,
-    EXCESS_OF_DAY,
+    EXCEEDED_NOW,
+    EXCEEDED_TODAY,
     NO_LIMITS,
     ConcurrencyLimits,
+    Limit,
     fetch_one_counted,
     key_has_spent,
 )
 from sessions_app.store.sql.event_log import Loaded
 from sessions_app.store.sql.leases import Claim
-
-REFUSED = "refused"
-"""Status of a message that the app's queue policy rejected; no invocation was added."""
-FULL = "full"
-"""Status of a message whose user has as many waiting messages as are allowed; no invocation was added."""
-SPENT = "spent"
-"""Status of a message with an API key that has used up its tokens of the day; no invocation was added."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +53,44 @@ class AdmissionRules:
         return self.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else self.limits
 
 
-class NewInvocation(TypedDict, total=False):
-    """Values of the row of an invocation to queue, as `enqueue` takes them."""
+@dataclass(frozen=True)
+class NewInvocation:
+    """An invocation to queue.
 
-    user_id: Required[Any]
-    client_id: Required[str]
-    message: Required[dict[str, Any]]
-    by: Actor
-    reason: str
-    credentials: str
-    title: str
-    state_delta: Mapping[str, Any] | None
+    Attributes:
+        message: the message as JSON, without credentials.
+        credentials: the credentials of the message, encrypted.
+        title: becomes the title of a session without one.
+        state_delta: changes of the state that are committed with the message.
+    """
+
+    session_id: UUID
+    _: KW_ONLY
+    user_id: Any
+    client_id: str
+    message: dict[str, Any]
+    invocation_id: str = field(default_factory=new_invocation_id)
+    by: Actor = SITE
+    reason: str = ""
+    credentials: str = field(default="", repr=False)
+    title: str = ""
+    state_delta: Mapping[str, Any] | None = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the statement that inserts the row."""
+        return {
+            "session": self.session_id,
+            "user": self.user_id,
+            "client": self.client_id,
+            "message": Json(self.message),
+            "invocation": self.invocation_id,
+            **self.by.columns(),
+            "key": self.by.key if self.by.kind == ActorKind.KEY else None,
+            "reason": self.reason,
+            "credentials": self.credentials,
+            "title": self.title,
+            "state_delta": Json(dict(self.state_delta or {})),
+        }
 
 
 @dataclass(frozen=True)
@@ -77,91 +98,69 @@ class Queued:
     """Result of `enqueue`.
 
     Attributes:
-        status: the invocation's status, `REFUSED`, `FULL` or `SPENT`.
+        status: status of the invocation; empty when the message was refused.
         claim: the caller's claim when the invocation runs immediately.
         is_repeated: True when an invocation with the client id existed; id and status are of that invocation.
         interrupts: True when the queue policy cancels the invocations before this one: see `interrupt_older`.
+        refused_by: the limit that kept the message out of the queue; no invocation was added.
     """
 
     invocation_id: str
     status: str
-    claim: Claim | None
+    claim: Claim | None = None
     is_repeated: bool = False
     interrupts: bool = False
+    refused_by: Limit | None = None
 
 
-async def enqueue(  # noqa: PLR0913 - the values of the row
-    session_id: UUID,
-    *,
-    user_id: Any,
-    invocation_id: str,
-    client_id: str,
-    message: dict[str, Any],
-    by: Actor = SITE,
-    reason: str = "",
-    credentials: str = "",
-    title: str = "",
-    state_delta: Mapping[str, Any] | None = None,
-    lease: Lease | None = None,
-    rules: AdmissionRules = AdmissionRules(),
+async def enqueue(
+    new: NewInvocation, *, lease: Lease | None = None, rules: AdmissionRules = AdmissionRules()
 ) -> Queued | None:
     """Add an invocation. With a `lease`, claim it immediately when the session has no other active invocation.
 
     Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
-    such session, or has deleted it. `credentials` are those of the message, encrypted, which itself has none. `title`
-    becomes the title of a session without one.
+    such session, or has deleted it.
     """
     params = {
-        "session": session_id,
-        "user": user_id,
-        "invocation": invocation_id,
-        "client": client_id,
-        "message": Json(message),
-        "reason": reason,
-        **by.columns(),
-        "credentials": credentials,
-        "title": title,
-        "state_delta": Json(dict(state_delta or {})),
-        **_claim_parameters(by, lease, rules),
-    }
-    enqueue_once = partial(fetch_one_counted, _ENQUEUE, params, rules.limits_of(client_id))
-    # A statement that has waited for another one with the same client id does not see the row of that one.
-    row = await enqueue_once() or await enqueue_once()
-    if row is None:
-        return None
-    stored_id, status, is_repeated, interrupts, lease_token, *claimed = row
-    if lease_token is None:
-        return Queued(stored_id, status, None, is_repeated, interrupts)
-    excess, app_name, session_key, *state = claimed
-    claim = Claim(
-        session_id, app_name, user_id, session_key, stored_id, client_id, message, lease_token,
-        credentials=credentials, excess=excess, state_delta=dict(state_delta or {}),
-        actor_kind=by.kind, actor_name=by.name, actor_id=by.key, preloaded=_preloaded(session_id, *state),
-    )  # fmt: skip
-    return Queued(stored_id, status, claim)
-
-
-def _claim_parameters(by: Actor, lease: Lease | None, rules: AdmissionRules) -> dict[str, Any]:
-    """Return the parameters that decide on a claim."""
-    return {
-        "key": by.key if by.kind == ActorKind.KEY else None,
+        **new.parameters(),
         "policies": Jsonb(dict(rules.policies)),
         "owner": lease.owner if lease else "",
         "ttl": lease.seconds if lease else 0.0,
     }
+    enqueue_once = partial(fetch_one_counted, _ENQUEUE, params, rules.limits_of(new.client_id))
+    # A statement that has waited for another one with the same client id does not see the row of that one.
+    row = await enqueue_once() or await enqueue_once()
+    if row is None:
+        return None
+    return Queued(
+        invocation_id=row["invocation_id"],
+        status=row["status"],
+        claim=_claim(new, row) if row["lease_token"] is not None else None,
+        is_repeated=row["is_repeated"],
+        interrupts=row["interrupts"],
+        refused_by=Limit.named(row["refused_by"]),
+    )
 
 
-def _preloaded(
-    session_id: UUID,
-    last_seq: int,
-    last_event_at: float,
-    of_session: dict[str, Any],
-    of_user: dict[str, Any],
-    of_app: dict[str, Any],
-) -> Loaded:
-    """Return the session as it was just before the claim, without its events."""
-    state = ScopedState(app=of_app, user=of_user, session=of_session)
-    return Loaded(session_id, last_seq, last_event_at, state, last_seq, [])
+def _claim(new: NewInvocation, row: Row) -> Claim:
+    """Return the claim of the new invocation, with the session as it was just before, without its events."""
+    return Claim(
+        session_id=new.session_id,
+        app_name=row["app_name"],
+        user_id=new.user_id,
+        session_key=row["session_key"],
+        invocation_id=new.invocation_id,
+        client_id=new.client_id,
+        message=new.message,
+        lease_token=row["lease_token"],
+        credentials=new.credentials,
+        exceeds=Limit.named(row["exceeds"]),
+        actor_kind=new.by.kind,
+        actor_name=new.by.name,
+        actor_id=new.by.key,
+        state_delta=dict(new.state_delta or {}),
+        preloaded=Loaded.from_row(row),
+    )
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends.
@@ -178,12 +177,13 @@ WITH s AS (
     FROM s
 ), decided AS (
     SELECT CASE
-        WHEN %(key)s::uuid IS NOT NULL AND {key_has_spent("%(key)s::uuid")} THEN 'spent'
-        WHEN rules.is_free THEN CASE WHEN %(owner)s <> '' THEN 'running' ELSE 'queued' END
-        WHEN rules.policy = 'reject' THEN 'refused'
-        WHEN %(most_queued)s::int > 0 AND adk_queue_is_full(s.id, %(most_queued)s::int) THEN 'full'
-        ELSE 'queued'
-    END AS status
+        WHEN %(key)s::uuid IS NOT NULL AND {key_has_spent("%(key)s::uuid")} THEN 'key'
+        WHEN rules.is_free THEN ''
+        WHEN rules.policy = 'reject' THEN 'policy'
+        WHEN %(most_queued)s::int > 0 AND adk_queue_is_full(s.id, %(most_queued)s::int) THEN 'queue'
+        ELSE ''
+    END AS refused_by,
+    CASE WHEN rules.is_free AND %(owner)s <> '' THEN 'running' ELSE 'queued' END AS status
     FROM s, rules
 ), added AS (
     INSERT INTO sessions_app_invocation
@@ -195,7 +195,7 @@ WITH s AS (
         (decided.status = 'running')::int,
         CASE WHEN decided.status = 'running' THEN statement_timestamp() END
     FROM s, decided
-    WHERE decided.status IN ('running', 'queued')
+    WHERE decided.refused_by = ''
     ON CONFLICT (session_id, client_id) DO NOTHING
     RETURNING invocation_id, status
 ), changed AS (
@@ -211,18 +211,21 @@ WITH s AS (
     FROM added WHERE t.id = %(session)s AND (added.status = 'running' OR t.title = '' OR t.archived_at IS NOT NULL)
     RETURNING t.lease_token
 )
-SELECT coalesce(added.invocation_id, existing.invocation_id, ''),
-    coalesce(added.status, existing.status, decided.status),
-    existing.id IS NOT NULL, added.status = 'queued' AND rules.policy = 'interrupt',
-    CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END,
-    coalesce(nullif({EXCESS_OF_DAY}, ''), {EXCESS}),
-    s.app_name, s.key, s.last_seq, extract(epoch FROM s.last_event_at)::float8,
-    s.state, coalesce(u.state, '{{}}'), coalesce(a.state, '{{}}')
+SELECT coalesce(added.invocation_id, existing.invocation_id, '') AS invocation_id,
+    coalesce(added.status, existing.status, '') AS status,
+    CASE WHEN existing.id IS NULL THEN decided.refused_by ELSE '' END AS refused_by,
+    existing.id IS NOT NULL AS is_repeated, added.status = 'queued' AND rules.policy = 'interrupt' AS interrupts,
+    CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END AS lease_token,
+    coalesce(nullif({EXCEEDED_TODAY}, ''), {EXCEEDED_NOW}) AS exceeds,
+    s.app_name, s.key AS session_key, s.id AS session_id, s.last_seq,
+    extract(epoch FROM s.last_event_at)::float8 AS last_event_at, s.state AS session_state,
+    coalesce(u.state, '{{}}') AS user_state, coalesce(a.state, '{{}}') AS app_state,
+    s.last_seq AS skipped, '{{}}'::text[] AS events
 FROM s JOIN rules ON true JOIN decided ON true LEFT JOIN added ON true
 LEFT JOIN sessions_app_invocation existing ON existing.session_id = s.id AND existing.client_id = %(client)s
 LEFT JOIN sessions_app_userstate u ON u.app_name = s.app_name AND u.user_id = s.user_id
 LEFT JOIN sessions_app_appstate a ON a.app_name = s.app_name
-WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR decided.status IN ('refused', 'full', 'spent')""")  # noqa: S608
+WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR decided.refused_by <> ''""")  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -249,7 +252,7 @@ async def interrupt_older(session_id: UUID, *, invocation_id: str, by: Actor) ->
         "by_name": by.name,
         "kept": list(MUST_NOT_BE_LOST),
     }
-    return [Interrupted(*row) for row in await fetch_all(_INTERRUPT_OLDER, params)]
+    return [Interrupted(**row) for row in await fetch_all(_INTERRUPT_OLDER, params)]
 
 
 _INTERRUPT_OLDER = """

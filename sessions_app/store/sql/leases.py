@@ -11,12 +11,13 @@ from django.conf import settings
 
 from sessions_app.base.actors import ActorKind
 from sessions_app.base.client_ids import MUST_NOT_BE_LOST
-from sessions_app.process.pool import fetch_all, fetch_one
+from sessions_app.process.pool import Row, fetch_all, fetch_one
 from sessions_app.store.sql.concurrency_limits import (
-    EXCESS,
-    EXCESS_OF_DAY,
+    EXCEEDED_NOW,
+    EXCEEDED_TODAY,
     NO_LIMITS,
     ConcurrencyLimits,
+    Limit,
     fetch_one_counted,
     key_has_spent,
 )
@@ -36,8 +37,7 @@ class Claim:
         is_retried: True when the invocation had failed and the person asked for a retry.
         is_cancelled: True when a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
-        excess: the limit that the invocation exceeds: "person", "app" (invocations at once), "tokens", "cost" (of a
-            day), "key" (tokens of an API key in a day) or "".
+        exceeds: the limit that the invocation exceeds.
         actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
         state_delta: changes of the state that are committed with the message.
         preloaded: the session's row and state just before the claim, when the claiming statement returned them.
@@ -55,12 +55,17 @@ class Claim:
     is_retried: bool = False
     is_cancelled: bool = False
     credentials: str = field(default="", repr=False)
-    excess: str = ""
+    exceeds: Limit | None = None
     actor_kind: str = ""
     actor_name: str = ""
     actor_id: str = ""
     state_delta: dict[str, Any] = field(default_factory=dict)
     preloaded: Loaded | None = None
+
+    @classmethod
+    def from_row(cls, row: Row) -> Claim:
+        """Return the claim of a row of `_CLAIM`."""
+        return cls(**{**row, "exceeds": Limit.named(row["exceeds"])})
 
 
 async def claim_next(
@@ -68,13 +73,13 @@ async def claim_next(
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
 
-    An invocation that exceeds a limit is claimed, too: `Claim.excess` names the limit. No limit applies to an
+    An invocation that exceeds a limit is claimed, too: `Claim.exceeds` names the limit. No limit applies to an
     invocation that has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
     """
     exempt = list(MUST_NOT_BE_LOST)
     params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
     row = await fetch_one_counted(_CLAIM, params, limits)
-    return Claim(*row) if row else None
+    return Claim.from_row(row) if row else None
 
 
 # Lock order: session row first, then the invocation, which cannot be cancelled until the statement ends.
@@ -94,16 +99,17 @@ WITH free AS (
 UPDATE sessions_app_invocation i
 SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
 FROM s, next WHERE i.id = next.id
-RETURNING s.id, s.app_name, s.user_id, s.key, i.invocation_id, i.client_id, i.message, s.lease_token, i.attempts,
-    i.error_code <> '', i.cancel_requested_at IS NOT NULL, i.credentials,
+RETURNING s.id AS session_id, s.app_name, s.user_id, s.key AS session_key, i.invocation_id, i.client_id, i.message,
+    s.lease_token, i.attempts, i.error_code <> '' AS is_retried, i.cancel_requested_at IS NOT NULL AS is_cancelled,
+    i.credentials, i.actor_kind, i.actor_name, i.actor_id, i.state_delta,
     CASE
         WHEN i.attempts > 1 THEN ''
         ELSE coalesce(
-            nullif({EXCESS_OF_DAY}, ''),
+            nullif({EXCEEDED_TODAY}, ''),
             CASE WHEN i.actor_kind = 'key' AND {key_has_spent("i.actor_id::uuid")} THEN 'key' END,
-            CASE WHEN i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCESS} END
+            CASE WHEN i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCEEDED_NOW} END
         )
-    END, i.actor_kind, i.actor_name, i.actor_id, i.state_delta"""  # noqa: S608
+    END AS exceeds"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -123,16 +129,19 @@ async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float
     """Extend this owner's leases, and report cancel requests whose channel message was lost."""
     params = {"ids": list(session_ids), "owner": owner, "ttl": lease_seconds}
     rows = await fetch_all(_RENEW, params)
-    return Renewed(frozenset(row[0] for row in rows), tuple(row[1] for row in rows if row[1]))
+    return Renewed(
+        held=frozenset(row["session_id"] for row in rows),
+        cancelled=tuple(row["cancelled"] for row in rows if row["cancelled"]),
+    )
 
 
 _RENEW = """
 UPDATE sessions_app_session s SET lease_expires_at = now() + make_interval(secs => %(ttl)s)
 WHERE s.id = ANY(%(ids)s) AND s.lease_owner = %(owner)s
-RETURNING s.id, (
+RETURNING s.id AS session_id, (
     SELECT i.invocation_id FROM sessions_app_invocation i
     WHERE i.session_id = s.id AND i.status = 'running' AND i.cancel_requested_at IS NOT NULL
-)"""
+) AS cancelled"""
 
 
 async def finish(
@@ -164,7 +173,7 @@ async def finish(
         row = await fetch_one(_FINISH_OF_KEY, {**params, "key": claim.actor_id})
     else:
         row = await fetch_one(_FINISH, params)
-    return Finished(*row) if row else None
+    return Finished(**row) if row else None
 
 
 @dataclass(frozen=True)
@@ -201,7 +210,7 @@ SET status = CASE WHEN %(status)s = 'waiting' AND i.cancel_requested_at IS NOT N
     error_code = %(code)s, error_message = %(message)s, error_detail = %(detail)s,
     finished_at = now(), credentials = ''
 FROM lease WHERE i.session_id = lease.id AND i.invocation_id = %(invocation)s
-RETURNING i.status, i.status = 'queued' OR adk_has_queued(i.session_id)"""  # noqa: S608
+RETURNING i.status, i.status = 'queued' OR adk_has_queued(i.session_id) AS more_is_queued"""  # noqa: S608
 
 
 _FINISH = _finish_query()
@@ -242,7 +251,7 @@ async def take_back_expired() -> list[UUID]:
 
     The fencing token grows: an owner that was only slow can no longer write.
     """
-    return [row[0] for row in await fetch_all(_TAKE_BACK, {"limit": BATCH_SIZE})]
+    return [row["id"] for row in await fetch_all(_TAKE_BACK, {"limit": BATCH_SIZE})]
 
 
 _TAKE_BACK = f"""
@@ -273,7 +282,7 @@ async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]
             AND i.created_at < now() - make_interval(secs => %(age)s)
         LIMIT %(limit)s"""
     params = {"age": older_than_seconds, "limit": BATCH_SIZE}
-    return [row[0] for row in await fetch_all(query, params)]
+    return [row["session_id"] for row in await fetch_all(query, params)]
 
 
 async def complete_waiting(session_id: UUID, still_waiting: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int 
         )
         RETURNING lease_token"""  # noqa: S608
     row = await fetch_one(query, {"session": session_id, "owner": owner, "ttl": lease_seconds})
-    return row[0] if row else None
+    return row["lease_token"] if row else None
 
 
 async def release(session_id: UUID, lease_token: int) -> bool:
@@ -32,6 +32,6 @@ async def release(session_id: UUID, lease_token: int) -> bool:
     query = """
         UPDATE sessions_app_session s SET lease_owner = '', lease_expires_at = NULL
         WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''
-        RETURNING adk_has_queued(s.id)"""
+        RETURNING adk_has_queued(s.id) AS more_is_queued"""
     row = await fetch_one(query, {"session": session_id, "token": lease_token})
-    return bool(row and row[0])
+    return row is not None and bool(row["more_is_queued"])

@@ -14,4 +14,4 @@ async def find_session(key: SessionKey) -> tuple[UUID, int] | None:
         SELECT id, last_seq FROM sessions_app_session
         WHERE app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND deleted_at IS NULL"""
     row = await fetch_one(query, dict(zip(("app", "user", "key"), key, strict=True)))
-    return (row[0], row[1]) if row else None
+    return (row["id"], row["last_seq"]) if row else None

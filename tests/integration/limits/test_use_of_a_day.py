@@ -22,6 +22,7 @@ from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, PersonUsage
+from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 from tests.integration.limits.words_app import ask, using
 from tests.integration.locks import blocked, held
@@ -116,7 +117,7 @@ async def test_results_of_jobs_scheduled_tasks_and_answers_are_limited_too_and_k
     await ask(person)
     session = await use_cases.create_session(person, "words")
     message = {"role": "user", "parts": [{"text": "a result"}]}
-    await worker().start(session.pk, user_id=person.pk, client_id=client_id, message=message)
+    await worker().start(NewInvocation(session.pk, user_id=person.pk, client_id=client_id, message=message))
     await worker().wait_until_idle()
     row = await Invocation.objects.aget(session=session)
     assert (row.status, row.error_message) == ("failed", TOKENS)
@@ -162,7 +163,9 @@ async def test_concurrent_ends_of_two_processes_are_all_counted(person: User, mo
     message = {"role": "user", "parts": [{"text": "hello"}]}
     await asyncio.gather(
         *(
-            processes[number % 2].start(session.pk, user_id=person.pk, client_id="m1", message=message)
+            processes[number % 2].start(
+                NewInvocation(session.pk, user_id=person.pk, client_id="m1", message=message)
+            )
             for number, session in enumerate(sessions)
         )
     )
@@ -194,7 +197,7 @@ async def test_messages_that_wait_are_limited_over_all_sessions_of_a_person(
     third = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, third.pk, "m1", "this one does not wait")
     result: dict[str, Any] = {"role": "user", "parts": [{"text": "a result"}]}
-    await worker().start(first.pk, user_id=person.pk, client_id="job:1", message=result)
+    await worker().start(NewInvocation(first.pk, user_id=person.pk, client_id="job:1", message=result))
     assert await waiting(person) == 4
     end.set()
     await worker().wait_until_idle()
