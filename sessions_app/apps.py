@@ -5,7 +5,11 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.core.checks import register
+from django.core.management import CommandError
 from django.core.signals import setting_changed
+from django.db import connections
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models.signals import pre_migrate
 from pydantic import ValidationError
 
 from runtime.models.rate_limit import set_model_rates
@@ -18,6 +22,9 @@ from sessions_app.agent_apps.checks.settings import check_settings
 from sessions_app.agent_apps.registry import forget_registry
 from sessions_app.conf import conf
 from sessions_app.limits.model_rates import find_model_rate
+
+LAST_UNSQUASHED = "29e8ddad"
+"""The last commit that has the migrations which `0001_initial` replaces."""
 
 
 class SessionsAppConfig(AppConfig):
@@ -36,6 +43,7 @@ class SessionsAppConfig(AppConfig):
         register(check_settings, "agents")
         register(check_project)
         setting_changed.connect(_follow_setting)
+        pre_migrate.connect(_refuse_old_database, sender=self)
         _allow_mcp_servers()
         set_database_session_service(_new_session_service)
         set_model_rates(find_model_rate)
@@ -63,3 +71,21 @@ def _allow_mcp_servers() -> None:
     except ValidationError:  # `check_settings` reports it
         allowed = ()
     set_allowed_mcp_servers(allowed)
+
+
+def _refuse_old_database(using: str, **kwargs: Any) -> None:
+    """Stop `migrate` on a database that has only some of the migrations that `0001_initial` replaces.
+
+    Django would remove `0001_initial` from its plan without a word.
+
+    Raises:
+        CommandError: the message tells how to go on.
+    """
+    applied = MigrationRecorder(connections[using]).applied_migrations()
+    initial = import_module("sessions_app.migrations.0001_initial").Migration
+    missing = [name for app, name in initial.replaces if (app, name) not in applied]
+    if missing and ("sessions_app", "0001_initial") in applied:
+        raise CommandError(
+            f"The database lacks the migration '{missing[0]}' of sessions_app, which this version has no more. "
+            f"Run `manage.py migrate` with the code of commit {LAST_UNSQUASHED} first, then with this version."
+        )

@@ -11,7 +11,7 @@ from pathlib import Path
 import django
 from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connections
 
 from adk_site.dev.accounts import PERSON, STAFF, ensure_accounts
@@ -39,7 +39,7 @@ def run_site(data: Path) -> None:
             _run(data, address_from_environment())
     except KeyboardInterrupt:
         print("Stopped.")
-    except (StackError, ImproperlyConfigured) as error:
+    except (StackError, ImproperlyConfigured, CommandError) as error:
         sys.exit(f"{error}")
 
 

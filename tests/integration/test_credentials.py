@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -263,29 +261,6 @@ async def test_a_new_key_decrypts_what_the_one_before_it_encrypted(
     await lease(session, "")
     await worker().run_queue(session.pk)
     assert weather.keys == [SECRET]
-
-
-async def test_credentials_that_older_versions_stored_are_redacted_by_the_migration(
-    person: User, weather: Weather, leaks: Callable[[], Awaitable[list[str]]]
-) -> None:
-    session, _ = await ask_for_weather(person)
-    response = {"id": "c1", "name": REQUEST_CREDENTIAL, "response": {"apiKey": SECRET}}
-    message = {"role": "user", "parts": [{"text": "here"}, {"functionResponse": response}]}
-    await Invocation.objects.acreate(
-        session=session, invocation_id="e-1", client_id="answer:c1", message=message, status="completed"
-    )
-    redact = import_module("sessions_app.migrations.0013_credentials").REDACT
-    await in_thread(_execute, redact)
-    parts = (await Invocation.objects.aget(invocation_id="e-1")).message["parts"]
-    assert parts[0] == {"text": "here"}
-    assert parts[1]["functionResponse"]["id"] == "c1"
-    assert SECRET not in json.dumps(parts)
-    assert await leaks() == []
-
-
-def _execute(sql: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
 
 
 async def _wait(event: asyncio.Event) -> None:

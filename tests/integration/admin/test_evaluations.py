@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.utils import timezone
@@ -16,7 +14,6 @@ from sessions_app.models import EvaluatedCase, Evaluation, Remit, Session, Staff
 from tests.integration.admin.audit_rows import HOSTILE, list_url, page_of, read, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
-migration = import_module("sessions_app.migrations.0043_evaluations")
 METRIC = "response_match_score"
 
 
@@ -197,12 +194,3 @@ def test_the_number_of_queries_does_not_grow_with_the_cases(
     second = make_evaluation(*[(f"case-{number}", "failed", 0.1) for number in range(40)], previous=first)
     with django_assert_max_num_queries(16):
         read(staff, page_url(second))
-
-
-def test_groups_that_see_figures_see_evaluations() -> None:
-    for codename in ("view_dayfigure", "view_event"):
-        group = Group.objects.create(name=codename)
-        group.permissions.add(Permission.objects.get(codename=codename))
-    migration.open_evaluations(apps, None)
-    groups = Group.objects.filter(permissions__codename="view_evaluation")
-    assert [group.name for group in groups] == ["view_dayfigure"]
