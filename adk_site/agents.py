@@ -20,7 +20,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.context import ReadonlyContext
 from runtime.models import LLMRegistry
-from runtime.tools import FunctionTool, ToolContext
+from runtime.tools import FunctionTool, ToolContext, get_user_choice
 from sessions_app.jobs import confirm, job_tool, progress, save_artifact
 from sessions_app.scheduling import (
     cancel_scheduled_task,
@@ -223,7 +223,7 @@ help_desk = LlmAgent(
     global_instruction="Answer in one or two short, friendly sentences. The person is called {user:name?}.",
     instruction=reception,
     tools=[
-        *(remember_name, show_profile, open_ticket, close_ticket, write_report),
+        *(remember_name, show_profile, open_ticket, close_ticket, write_report, get_user_choice),
         *(schedule_task, list_scheduled_tasks, cancel_scheduled_task),
     ],
     sub_agents=[orders, technical],

@@ -8,7 +8,7 @@ from io import BytesIO
 
 from PIL import Image, ImageDraw, ImageFont
 
-from adk_site.demo.statistics import GroupStatistics
+from adk_site.demo.report import GroupStatistics
 
 WIDTH, ROW, TOP, BOTTOM = 990, 44, 60, 80
 TOTALS, MEDIANS = (150, 510), (570, 940)  # the panels, from left to right

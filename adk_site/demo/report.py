@@ -16,10 +16,8 @@ from io import StringIO
 from statistics import median, quantiles
 
 from adk_site.demo.orders import SEED, YEAR, Grouping, Order, Topic
-from adk_site.demo.statistics import GroupStatistics
 
 Progress = Callable[[float, float, str], None]
-Table = dict[str, GroupStatistics]
 
 DRAWS = 1_000
 DRAWS_AT_A_TIME = 50
@@ -27,6 +25,25 @@ COUNTED: dict[Topic, tuple[str, ...]] = {
     "sales": ("delivered", "shipped", "packed"),
     "returns": ("returned",),
 }
+
+
+@dataclass(frozen=True)
+class GroupStatistics:
+    """Statistics of one group's order values, in euros.
+
+    Attributes:
+        low: the lower end of the median's 95 % interval.
+        high: the upper end of the median's 95 % interval.
+    """
+
+    orders: int
+    total: float
+    median: float
+    low: float
+    high: float
+
+
+Table = dict[str, GroupStatistics]
 
 
 @dataclass(frozen=True)

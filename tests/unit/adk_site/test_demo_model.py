@@ -1,71 +1,50 @@
-"""Contract: the demo model answers requests of any agent by rules, with at most one call for each message."""
+"""Contract: the demo model calls what a message of its script asks for, and nothing for any other message."""
 
-from collections.abc import Callable
-from typing import Any, Literal
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from adk_site.agents import help_desk, order_status, refund_order, write_invoice, write_report
-from adk_site.demo.model import DemoModel
+from adk_site.agents import help_desk, orders, starters, technical
+from adk_site.demo.model import EXAMPLES, REPORT_CHOICES, DemoModel
 from runtime import types
+from runtime.agents import LlmAgent
 from runtime.events.quotation import HEADING, quote
 from runtime.models import LlmRequest, LlmResponse
-from runtime.tools import FunctionTool, LongRunningFunctionTool
+from runtime.tools import BaseTool, FunctionTool, LongRunningFunctionTool
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
 from sessions_app.history.event_marks import wake_up
-from sessions_app.scheduling import cancel_scheduled_task, schedule_task
+from sessions_app.rendering import render_markdown
 from tests.fakes import say, text_content
 
-
-def get_weather(city: str, unit: Literal["celsius", "kelvin"] = "celsius") -> None:
-    """Tell the weather of a city.
-
-    Args:
-        city: The city.
-    """
+Calls = list[tuple[str | None, dict[str, Any] | None]]
 
 
 def roll_dice(count: int, sides: int = 6) -> None:
-    """Roll dice.
-
-    Args:
-        count: The number of dice to roll.
-        sides: The number of sides of each.
-    """
-
-
-def remember_name(name: str) -> None:
-    """Remember what the person is called.
-
-    Args:
-        name: The person's name.
-    """
-
-
-def send_note(message: str, urgent: bool = False, tags: list[str] | None = None) -> None:
-    """Send a note to a colleague.
-
-    Args:
-        message: The text of the note.
-        urgent: True when the note cannot wait.
-        tags: Search words.
-    """
+    """Roll dice."""
 
 
 def draw_map(city: str) -> None:
     """Draw a map, which takes hours."""
 
 
-FUNCTIONS = (get_weather, roll_dice, remember_name, send_note)
-
-
 def make_request(
-    *contents: types.Content | str, functions: tuple[Callable[..., Any], ...] = FUNCTIONS
+    *contents: types.Content | str, tools: Sequence[Any] = (), agents: Sequence[str] = ()
 ) -> LlmRequest:
-    """Return the request of an agent with these functions; strings are messages of the person."""
+    """Return the request of an agent with tools, and with agents to transfer to; strings are messages of the user."""
     request = LlmRequest(contents=[say(item) if isinstance(item, str) else item for item in contents])
-    request.append_tools([FunctionTool(function) for function in functions])
+    request.append_tools([tool if isinstance(tool, BaseTool) else FunctionTool(tool) for tool in tools])
+    if agents:
+        request.append_tools([TransferToAgentTool(list(agents))])
     return request
+
+
+def request_of(agent: LlmAgent, *contents: types.Content | str) -> LlmRequest:
+    """Return the request of one of the demo agents."""
+    others = [other.name for other in (help_desk, orders, technical) if other is not agent]
+    return make_request(*contents, tools=agent.tools, agents=others)
 
 
 def response_content(name: str, response: dict[str, Any]) -> types.Content:
@@ -80,160 +59,210 @@ async def answer(request: LlmRequest, stream: bool = False) -> list[LlmResponse]
     return [response async for response in DemoModel(delay=0).generate_content_async(request, stream)]
 
 
-def part_of(response: LlmResponse) -> types.Part:
-    assert response.content is not None and response.content.parts is not None
-    return response.content.parts[0]
+async def parts_of(request: LlmRequest) -> list[types.Part]:
+    content = (await answer(request))[-1].content
+    assert content is not None and content.parts
+    return content.parts
 
 
 async def text_of(request: LlmRequest) -> str:
-    return part_of((await answer(request))[-1]).text or ""
+    return "".join(part.text or "" for part in await parts_of(request))
 
 
-async def call_of(request: LlmRequest) -> tuple[str | None, dict[str, Any] | None]:
-    call = part_of((await answer(request))[-1]).function_call
-    assert call is not None, "the model called no function"
-    return call.name, call.args
+async def calls_of(request: LlmRequest) -> Calls:
+    calls = [part.function_call for part in await parts_of(request) if part.function_call]
+    return [(call.name, call.args) for call in calls]
 
 
 @pytest.mark.parametrize(
-    ("words", "name", "args"),
+    ("agent", "words", "calls"),
     [
-        ("what's the weather in London?", "get_weather", {"city": "London"}),
-        ("weather for Rome, in kelvin", "get_weather", {"city": "Rome", "unit": "kelvin"}),
-        ('the weather of "New York" please', "get_weather", {"city": "New York"}),
-        ("roll 2 dice", "roll_dice", {"count": 2}),
-        ("please roll 3 dice with 20 sides", "roll_dice", {"count": 3, "sides": 20}),
-        ("my name is Ada", "remember_name", {"name": "Ada"}),
-        ("hi, my name is ada lovelace and I am new", "remember_name", {"name": "ada lovelace"}),
+        (orders, "Where is order 1001?", [("order_status", {"order_number": 1001})]),
+        (orders, "check the status of order 1003", [("order_status", {"order_number": 1003})]),
+        (orders, "1042", [("order_status", {"order_number": 1042})]),
         (
-            "send a note: the door is open",
-            "send_note",
-            {"message": "the door is open"},
+            orders,
+            "Compare orders 1001 and 1002",
+            [("order_status", {"order_number": 1001}), ("order_status", {"order_number": 1002})],
         ),
-        ("send an urgent note", "send_note", {"message": "send an urgent note", "urgent": True}),
-        ("send a note: ink, paper", "send_note", {"message": "ink, paper", "tags": ["ink", "paper"]}),
-        ("send a note: roll the dice", "send_note", {"message": "roll the dice"}),
+        (orders, "Please refund order 1042!", [("refund_order", {"order_number": 1042})]),
+        (orders, "refund it", [("refund_order", {})]),
+        (orders, "write the invoice of order 1042", [("write_invoice", {"order_number": 1042})]),
+        (technical, "My wifi is slow.", [("find_guide", {"problem": "My wifi is slow"})]),
+        (technical, "I can\u2019t sign in", [("find_guide", {"problem": "I can't sign in"})]),
+        (help_desk, "my name is Ada", [("remember_name", {"name": "Ada"})]),
+        (help_desk, "Call me Ada", [("remember_name", {"name": "Ada"})]),
+        (help_desk, "Who am I?", [("show_profile", {})]),
+        (help_desk, "open a ticket: no light", [("open_ticket", {"problem": "no light"})]),
+        (help_desk, "close the ticket", [("close_ticket", {})]),
+        (help_desk, "Write a report on last year's sales", [("write_report", {"topic": "sales"})]),
+        (
+            help_desk,
+            "write me a precise report on Returns by month",
+            [("write_report", {"precise": True, "topic": "returns", "group_by": "month"})],
+        ),
+        (
+            help_desk,
+            "Write a report on sales in 2 hours",
+            [("write_report", {"topic": "sales", "run_at": "in 2 hours"})],
+        ),
+        (help_desk, "Write a report", [("get_user_choice", {"options": REPORT_CHOICES})]),
+        (
+            help_desk,
+            "In one minute, check the status of order 1003",
+            [("schedule_task", {"task": "check the status of order 1003", "run_at": "in 1 minute"})],
+        ),
+        (
+            help_desk,
+            "every minute look at order 1003",
+            [("schedule_task", {"task": "look at order 1003", "every": "1 minute"})],
+        ),
+        (
+            help_desk,
+            "Every weekday at 17:30, look up order 1003",
+            [("schedule_task", {"task": "look up order 1003", "every": "30 17 * * 1-5"})],
+        ),
+        (
+            help_desk,
+            "Remind me every day at 9 to open the shop",
+            [("schedule_task", {"task": "Remind me to open the shop", "every": "0 9 * * *"})],
+        ),
+        (help_desk, "Where is order 1001?", [("transfer_to_agent", {"agent_name": "orders"})]),
+        (help_desk, "Compare orders 1001 and 1002", [("transfer_to_agent", {"agent_name": "orders"})]),
+        (help_desk, "My printer does not print", [("transfer_to_agent", {"agent_name": "technical"})]),
+        (orders, "Write a report", [("transfer_to_agent", {"agent_name": "help_desk"})]),
+        (technical, "Remind me in 10 minutes to eat", [("transfer_to_agent", {"agent_name": "help_desk"})]),
     ],
 )
-async def test_picks_the_tool_that_fits_the_words_and_fills_its_arguments(
-    words: str, name: str, args: dict[str, Any]
+async def test_a_sentence_of_the_script_calls_its_tool_or_goes_to_the_agent_that_has_it(
+    agent: LlmAgent, words: str, calls: Calls
 ) -> None:
-    assert await call_of(make_request(words)) == (name, args)
+    assert await calls_of(request_of(agent, words)) == calls
 
 
-async def test_asks_for_a_required_argument_that_the_words_leave_open() -> None:
-    assert (
-        await text_of(make_request("roll the dice"))
-        == "For that I need the number of dice to roll. Please tell me."
-    )
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Can you refund order 1042?",
+        "Refund order 1042?",
+        "How do I refund order 1042?",
+        "Was order 1042 refunded",
+        "Never refund order 1042",
+        "Tell me about last year's sales and refund nothing",
+        "What is a report on sales?",
+        "Write a poem on last year's sales",
+        "Should I open a ticket: yes or no?",
+        "Cancel my order",
+        "Cancel the report",
+        "What will the shop do every day at 9?",
+        "Where is order 1001 in 10 minutes?",
+        "Every day at 9 I drink tea",
+        "Did you remind me in 10 minutes to eat",
+        "call me back later",
+        "The report said: open a ticket: no light",
+        "x" * 100_000,
+        "please " * 10_000,
+        "!" * 100_000,
+        "order 1 and " * 10_000,
+        "",
+    ],
+)
+async def test_nothing_is_done_for_a_question_or_a_message_outside_of_the_script(words: str) -> None:
+    for agent in (help_desk, orders, technical):
+        assert await calls_of(request_of(agent, words)) == []
+        assert "Nothing was done" in await text_of(request_of(agent, words))
 
 
-async def test_takes_the_next_short_message_as_the_answer_to_its_question() -> None:
-    question = text_content("For that I need the number of dice to roll. Please tell me.")
-    assert await call_of(make_request("roll the dice", question, "4")) == ("roll_dice", {"count": 4})
+async def test_a_report_is_no_refund_of_the_order_before() -> None:
+    answered = text_content("Order 1001 is delivered.")
+    request = request_of(orders, "Where is order 1001?", answered, "Write a report on last year's sales")
+    assert await calls_of(request) == [("transfer_to_agent", {"agent_name": "help_desk"})]
 
 
-async def test_the_texts_of_files_are_no_words_of_the_person() -> None:
-    message = types.Content(
-        role="user",
-        parts=[
-            types.Part(text="weather in Oslo"),
-            types.Part(text="The file 'dice.txt':\nroll 7 dice, roll dice"),
-        ],
-    )
-    assert await call_of(make_request(message)) == ("get_weather", {"city": "Oslo"})
-
-
-async def test_reads_only_the_last_message_when_nothing_was_asked() -> None:
-    assert await call_of(make_request("roll 2 dice", text_content("Done."), "weather in Oslo")) == (
-        "get_weather",
-        {"city": "Oslo"},
-    )
+async def test_every_example_and_starter_works() -> None:
+    for message in [*starters, *(example for _, example in EXAMPLES)]:
+        assert "Nothing was done" not in await text_of(request_of(help_desk, message))
 
 
 @pytest.mark.parametrize(
     ("words", "beginning"),
     [
-        ("hello", "Hello! I am a small demo model"),
+        ("hello", "Hello! I am a demo model"),
         ("Thanks!", "You are welcome!"),
         ("bye", "Goodbye!"),
-        ("what can you do?", "I am a small demo model"),
-        ("ahem", "I do not know what to do with that."),
+        ("Where is my order?", "Which order? Type its number"),
+        ("what can you do?", "I am a demo model"),
+        ("ahem", "I am a demo model"),
     ],
 )
 async def test_small_talk_calls_nothing(words: str, beginning: str) -> None:
-    assert (await text_of(make_request(words))).startswith(beginning)
+    assert (await text_of(request_of(orders, words))).startswith(beginning)
 
 
-async def test_says_what_it_is_and_lists_the_tools_that_it_was_given() -> None:
-    text = await text_of(make_request("what can you do?", functions=(roll_dice,)))
-    assert "demo model" in text and "- **roll dice**: Roll dice." in text and "weather" not in text
+async def test_a_sample_of_markdown_has_code_a_table_and_a_formula() -> None:
+    html = render_markdown(await text_of(request_of(help_desk, "Show code, a table and a formula")))
+    assert "<table>" in html and "<math" in html and 'data-language="python"' in html
 
 
-async def test_an_agent_without_tools_says_so() -> None:
-    assert "Here I was given none." in await text_of(make_request("what can you do?", functions=()))
+async def test_the_texts_of_files_are_no_words_of_the_user() -> None:
+    texts = ["Who am I?", "The file 'a.txt':\nrefund order 1042"]
+    message = types.Content(role="user", parts=[types.Part(text=text) for text in texts])
+    assert await calls_of(request_of(help_desk, message)) == [("show_profile", {})]
 
 
-async def test_greets_by_the_name_that_the_instruction_tells() -> None:
-    request = make_request("hello")
-    request.append_instructions(["The person is called Ada. Be kind."])
-    assert (await text_of(request)).startswith("Hello Ada!")
+async def test_a_pressed_choice_starts_the_report() -> None:
+    pressed = response_content("get_user_choice", {"result": "sales by month"})
+    request = request_of(help_desk, "Write a report", call_content("get_user_choice"), pressed)
+    assert await calls_of(request) == [("write_report", {"topic": "sales", "group_by": "month"})]
 
 
-class TestTransfer:
-    @staticmethod
-    def desk(*contents: types.Content | str) -> LlmRequest:
-        request = make_request(*contents, functions=(roll_dice,))
-        request.append_instructions(["- weather_desk: Weather and climate.\n- games: Board games."])
-        request.append_tools([TransferToAgentTool(["weather_desk", "games"])])
-        return request
+async def test_a_message_handed_over_is_read_by_the_other_agent() -> None:
+    quotation = quote("[help_desk] called tool `transfer_to_agent`", '{"agent_name": "orders"}')
+    context = types.Content(role="user", parts=[types.Part(text=HEADING), types.Part(text=quotation)])
+    request = request_of(orders, "Where is order 1001?", context)
+    assert await calls_of(request) == [("order_status", {"order_number": 1001})]
 
-    async def test_goes_to_the_agent_whose_description_fits(self) -> None:
-        assert await call_of(self.desk("how is the climate?")) == (
-            "transfer_to_agent",
-            {"agent_name": "weather_desk"},
-        )
 
-    async def test_a_tool_that_matches_better_than_an_agent_is_called_instead(self) -> None:
-        assert await call_of(self.desk("roll 2 dice in a board game")) == ("roll_dice", {"count": 2})
+class TestOtherAgents:
+    """Agents that the script does not know."""
 
-    async def test_an_agent_is_preferred_to_a_tool_that_lacks_an_argument(self) -> None:
-        request = make_request(
-            "Write a report on sales", functions=(order_status, refund_order, write_invoice)
-        )
-        request.append_instructions([f"- help_desk: {help_desk.description}"])
-        request.append_tools([TransferToAgentTool(["help_desk"])])
-        assert await call_of(request) == ("transfer_to_agent", {"agent_name": "help_desk"})
+    async def test_a_tool_is_called_by_its_name(self) -> None:
+        request = make_request("roll_dice count=2 sides=20", tools=[roll_dice])
+        assert await calls_of(request) == [("roll_dice", {"count": 2, "sides": 20})]
 
-    async def test_hands_a_message_over_once(self) -> None:
-        context = types.Content(
-            role="user",
-            parts=[
-                types.Part(text=HEADING),
-                types.Part(text=quote("[games] called tool `transfer_to_agent`", '{"agent_name": "x"}')),
-            ],
-        )
-        assert (await text_of(self.desk("how is the climate?", context))).startswith(
-            "I am a small demo model"
-        )
+    @pytest.mark.parametrize(
+        "words", ["roll_dice 2", "roll dice", "please roll_dice count=2 now", "roll_die"]
+    )
+    async def test_anything_else_calls_nothing_and_shows_what_can_be_typed(self, words: str) -> None:
+        text = await text_of(make_request(words, tools=[roll_dice]))
+        assert "- `roll_dice count=… sides=…`" in text and "refund" not in text.lower()
+
+    async def test_an_agent_without_tools_answers(self) -> None:
+        assert "demo model" in await text_of(make_request("Where is order 1001?"))
+
+    async def test_an_agent_of_the_same_name_without_the_tool_does_not_hand_over(self) -> None:
+        request = make_request("Where is order 1001?", tools=[roll_dice], agents=["help_desk"])
+        assert await calls_of(request) == []
+
+    async def test_an_empty_request_is_answered_too(self) -> None:
+        assert await text_of(LlmRequest())
 
 
 @pytest.mark.parametrize(
     ("response", "text"),
     [
-        ({"result": 7}, "**roll dice**: 7."),
+        ({"result": 7}, "Here is what I got from **roll dice**:\n\n- Result: 7"),
         ({"result": None}, "**roll dice** is done."),
         ({"error": "The dice are lost."}, "**roll dice** did not work: The dice are lost."),
         ({"message": "You rolled a seven."}, "You rolled a seven."),
         (
             {"status": "succeeded", "summary": "Seven.", "files": ["a.txt", "b.txt"]},
-            "Seven.\n\n- Files: a.txt, b.txt",
+            "Seven.\n\n- Files: \n  1. a.txt\n  2. b.txt",
         ),
         (
             {"first_die": 3, "lucky": True, "of": {"sides": 6}},
-            "Here is what I got from **roll dice**:\n\n- First die: 3\n- Lucky: yes\n- Of: sides 6",
+            "Here is what I got from **roll dice**:\n\n- First die: 3\n- Lucky: True\n- Of: sides 6",
         ),
-        ({"status": "cancelled", "error": ""}, "**roll dice** was cancelled."),
     ],
 )
 async def test_tells_a_result_as_people_read_it_and_calls_nothing_more(
@@ -245,11 +274,11 @@ async def test_tells_a_result_as_people_read_it_and_calls_nothing_more(
 
 async def test_says_that_a_long_running_call_has_started_and_later_tells_its_result() -> None:
     request = make_request(
-        "draw a map of Rome",
+        "draw_map city=Rome",
         call_content("draw_map"),
         response_content("draw_map", {"status": "queued", "job": 1}),
+        tools=[LongRunningFunctionTool(draw_map)],
     )
-    request.append_tools([LongRunningFunctionTool(draw_map)])
     assert (await text_of(request)).startswith("I have started **draw map**.")
     result = {"status": "succeeded", "summary": "All roads are there."}
     request.contents[-1] = response_content("draw_map", result)
@@ -257,68 +286,29 @@ async def test_says_that_a_long_running_call_has_started_and_later_tells_its_res
 
 
 async def test_the_streamed_words_add_up_to_the_final_response() -> None:
-    *partials, final = await answer(make_request("what can you do?"), stream=True)
+    *partials, final = await answer(request_of(help_desk, "what can you do?"), stream=True)
     assert len(partials) > 10 and all(response.partial for response in partials)
-    assert "".join(part_of(response).text or "" for response in partials) == part_of(final).text
+    words = [
+        part.text or "" for response in partials if response.content for part in response.content.parts or []
+    ]
+    assert "".join(words) == await text_of(request_of(help_desk, "what can you do?"))
     assert not final.partial and final.finish_reason is types.FinishReason.STOP
 
 
 async def test_a_call_comes_in_one_piece() -> None:
-    assert len(await answer(make_request("roll 2 dice"), stream=True)) == 1
+    assert len(await answer(request_of(help_desk, "Who am I?"), stream=True)) == 1
 
 
 async def test_reports_words_as_usage() -> None:
-    usage = (await answer(make_request("Thanks a lot!")))[-1].usage_metadata
+    usage = (await answer(request_of(help_desk, "Thanks a lot!")))[-1].usage_metadata
     assert usage is not None
     assert (usage.prompt_token_count, usage.candidates_token_count, usage.total_token_count) == (3, 3, 6)
 
 
-async def test_an_empty_request_is_answered_too() -> None:
-    assert await text_of(LlmRequest())
-
-
-class TestTimes:
-    """Words with a time go to a tool that takes a start time; the other words are its task."""
-
-    @staticmethod
-    def desk(words: str) -> LlmRequest:
-        request = make_request(words, functions=(roll_dice,))
-        request.append_tools([write_report, FunctionTool(schedule_task), FunctionTool(cancel_scheduled_task)])
-        request.append_instructions(["- orders: Orders and their status, refunds, payments."])
-        request.append_tools([TransferToAgentTool(["orders"])])
-        return request
-
-    @pytest.mark.parametrize(
-        ("words", "args"),
-        [
-            (
-                "In one minute, check the status of order 1003",
-                {"task": "check the status of order 1003", "run_at": "in 1 minutes"},
-            ),
-            ("every minute look at order 1003", {"task": "look at order 1003", "every": "1 minutes"}),
-            (
-                "Remind me every day at 9 to open the shop",
-                {"task": "Remind me to open the shop", "every": "0 9 * * *"},
-            ),
-            ("every monday at 9 roll 2 dice", {"task": "roll 2 dice", "every": "0 9 * * 1"}),
-            (
-                "every weekday at 17:30, roll 2 dice, five times",
-                {"task": "roll 2 dice", "every": "30 17 * * 1-5", "most_runs": 5},
-            ),
-        ],
+async def test_a_due_task_is_done_like_a_message() -> None:
+    due = request_of(help_desk, wake_up("check the status of order 1003"))
+    assert await calls_of(due) == [("transfer_to_agent", {"agent_name": "orders"})]
+    assert (
+        await text_of(request_of(help_desk, wake_up("Remind me to breathe")))
+        == "It is time: Remind me to breathe"
     )
-    async def test_a_sentence_with_a_time_is_scheduled(self, words: str, args: dict[str, Any]) -> None:
-        assert await call_of(self.desk(words)) == ("schedule_task", args)
-
-    async def test_a_delayable_tool_is_called_with_its_start_time(self) -> None:
-        assert await call_of(self.desk("Write a report on sales in 2 hours")) == (
-            "write_report",
-            {"topic": "sales", "run_at": "in 2 hours"},
-        )
-
-    async def test_a_due_task_is_done_like_a_message(self) -> None:
-        request = self.desk("")
-        request.contents = [wake_up("check the status of order 1003")]
-        assert await call_of(request) == ("transfer_to_agent", {"agent_name": "orders"})
-        request.contents = [wake_up("Remind me to breathe")]
-        assert await text_of(request) == "It is time: Remind me to breathe"

@@ -1,0 +1,250 @@
+"""The demo model: a script in place of a language model, for a site without an API key.
+
+A whole message must fit a pattern of `SCRIPT`, so a message that only mentions a refund calls nothing. The patterns of
+tools that change something are commands, never questions. An agent that has the tool calls it; an agent that can
+transfer to the tool's agent does so. All other messages are answered with examples. Results are answered with text, so
+the model never calls tools in a loop. Other tools are called by name, as in `price item=lamp`: the model works for any
+agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from adk_site.demo import DEMO_MODEL
+from runtime import types
+from runtime.events.quotation import is_quotation
+from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from sessions_app.history.event_marks import IT_IS_TIME
+
+TRANSFER = "transfer_to_agent"
+_N = r"\d{1,9}"
+_LOOK_UP = r"(?:look (?:up|at)|compare|check(?: the status of)?|where (?:is|are)|(?:what's )?the status of)"
+_MINE = r"(?:printer|wi-?fi|internet|network|router|screen|monitor|password|account)"
+
+SCRIPT = {
+    "order_status": rf"(?:{_LOOK_UP} (?:my )?orders? )?(?P<order_number>{_N}(?:,? (?:and|with) (?:order )?{_N})*)\??",
+    "refund_order": rf"refund (?:order (?P<order_number>{_N})|it)",
+    "write_invoice": rf"write (?:me )?(?:the|an) invoice (?:of|for) order (?P<order_number>{_N})",
+    "find_guide": rf"(?P<problem>(?:my|the) {_MINE}\b.*|I (?:cannot|can't) sign in|I forgot my password)",
+    "write_report": r"write (?:me )?an? (?P<precise>precise )?report on (?:last year's )?(?P<topic>sales|returns)"
+    r"(?: by (?P<group_by>region|product|month))?",
+    "get_user_choice": r"write (?:me )?a report",
+    "open_ticket": r"open a ticket: (?P<problem>.+)",
+    "close_ticket": r"close (?:the|my) ticket",
+    "remember_name": r"(?:my name is|call me(?= (?-i:[A-Z]))) (?P<name>[^\W\d][\w'-]*(?: [^\W\d][\w'-]*)?)",
+    "show_profile": r"who am I\??|show (?:me )?my profile",
+    "list_scheduled_tasks": r"(?:list|show) (?:me )?my (?:reminders|scheduled tasks)",
+}
+"""Pattern of a whole message by the tool that it asks for. The named groups are arguments."""
+SPECIALISTS = {"orders": ("order_status", "refund_order", "write_invoice"), "technical": ("find_guide",)}
+"""Tools by agent; the help desk has the others."""
+EXAMPLES = [
+    ("orders", "Where is order 1001?"),
+    ("orders", "Compare orders 1001 and 1002"),
+    ("orders", "Refund order 1042"),
+    ("technical", "My printer does not print"),
+    ("help_desk", "Write a report"),
+    ("help_desk", "Write a report on last year's sales by month"),
+    ("help_desk", "Remind me in 10 minutes to call the supplier"),
+    ("help_desk", "Every day at 9, look up order 1003"),
+    ("help_desk", "Open a ticket: no light"),
+    ("", "Show code, a table and a formula"),
+]
+REPORT_CHOICES = ["sales by region", "sales by month", "returns by product"]
+SAMPLE = r"""
+| Years | Capital at 3 % |
+|------:|---------------:|
+| 0 | 1,000.00 EUR |
+| 10 | 1,343.92 EUR |
+
+$$K_n = K_0 \left(1 + \frac{p}{100}\right)^n$$
+
+```python
+def grow(capital: float, percent: float, years: int) -> float:
+    return capital * (1 + percent / 100) ** years
+```
+""".strip()
+ABOUT_ME = "I am a demo model and answer by a script. Nothing was done now. You can type, for example:\n"
+SMALL_TALK = {
+    r"hello|hi|hey|good (?:morning|evening)": "Hello! I am a demo model with a small script. Ask me what I can do.",
+    r"(?:many )?(?:thanks?|thank you)(?: a lot| very much)?": "You are welcome!",
+    r"(?:good)?bye": "Goodbye!",
+    rf"{_LOOK_UP} (?:my|the|an) order\??": "Which order? Type its number, such as 1042.",
+    r"show (?:me )?(?:code|a table|a formula|markdown)\b.*": SAMPLE,
+}
+_UNIT = r"(?:(?P<count>\d{1,4}|an?|one) )?(?P<unit>(?:second|minute|hour|day|week)s?)"
+_DAILY = r"every (?P<day>day|weekday) at (?P<hour>\d\d?)(?::(?P<minute>\d\d))?"
+_WHEN = re.compile(rf",? ?\b(?:(?P<word>in|every) {_UNIT}\b(?! at\b)|{_DAILY}\b),?", re.IGNORECASE)
+
+
+class DemoModel(BaseLlm):
+    """Model that answers by a script, and says so.
+
+    Attributes:
+        delay: Seconds between two words of a streamed answer.
+    """
+
+    model: str = DEMO_MODEL
+    delay: float = 0.03
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return [DEMO_MODEL]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """Answer the request. Never yields an error response. The reported usage counts words."""
+        parts = _Script(llm_request).answer()
+        text = "".join(part.text or "" for part in parts)
+        if stream:
+            for word in re.findall(r"\s*\S+", text):
+                await asyncio.sleep(self.delay)
+                yield LlmResponse(content=types.ModelContent([types.Part(text=word)]), partial=True)
+        asked = [part.text or "" for content in llm_request.contents for part in content.parts or []]
+        usage = types.GenerateContentResponseUsageMetadata(
+            prompt_token_count=len(" ".join(asked).split()), candidates_token_count=len(text.split())
+        )
+        usage.total_token_count = len(" ".join([*asked, text]).split())
+        yield LlmResponse(
+            content=types.ModelContent(parts),
+            finish_reason=types.FinishReason.STOP,
+            usage_metadata=usage,
+            model_version=DEMO_MODEL,
+        )
+
+
+class _Script:
+    """The script, as the agent of one request can play it."""
+
+    def __init__(self, request: LlmRequest) -> None:
+        self.contents = request.contents
+        self.long_running = {name for name, tool in request.tools_dict.items() if tool.is_long_running}
+        self.tools: dict[str, list[str]] = {}  # parameters by tool
+        self.agents: list[str] = []
+        for tool in request.config.tools or []:
+            for function in getattr(tool, "function_declarations", None) or []:
+                properties = (function.parameters and function.parameters.properties) or {}
+                self.tools[function.name] = list(properties)
+                if function.name == TRANSFER:
+                    self.agents = properties["agent_name"].enum or []
+
+    def answer(self) -> list[types.Part]:
+        """Return the parts of the answer: calls, a transfer, or a text."""
+        last = self.contents[-1].parts or [] if self.contents else []
+        responses = [part.function_response for part in last if part.function_response]
+        if responses:
+            choice = (responses[0].response or {}).get("result")
+            if choice in REPORT_CHOICES:
+                return self._play(f"write a report on {choice}")
+            return [types.Part(text="\n\n".join(self._describe(response) for response in responses))]
+        message, is_due = self._last_message()
+        calls = self._call_typed(message) or self._schedule(message) or self._play(message)
+        return calls or [types.Part(text=f"It is time: {message}" if is_due else self._talk(message))]
+
+    def _last_message(self) -> tuple[str, bool]:
+        """Return the words of the last message, and True when they are a scheduled task that is due."""
+        for content in reversed(self.contents):
+            texts = [part.text for part in content.parts or [] if part.text]
+            if content.role == "user" and texts and not is_quotation(content):
+                is_due = texts[0] == IT_IS_TIME
+                # Later texts are those of attached files.
+                message = " ".join(texts[int(is_due)].replace("\u2019", "'").split())
+                return re.sub("^please,? |,? please$", "", message.rstrip(".!"), flags=re.IGNORECASE), is_due
+        return "", False
+
+    def _call_typed(self, message: str) -> list[types.Part]:
+        """Return the call of a message such as `price item=lamp`; none for any other message."""
+        tool, _, rest = message.partition(" ")
+        pairs = re.findall(r"(\w+)=(\S+)", rest)
+        if tool not in self.tools or " ".join(f"{name}={value}" for name, value in pairs) != rest:
+            return []
+        args = {name: int(value) if re.fullmatch(_N, value) else value for name, value in pairs}
+        return self._call(tool, args)
+
+    def _schedule(self, message: str) -> list[types.Part]:
+        """Return the call that schedules a command; none without a time, or when the command is not in the script."""
+        found = _WHEN.search(message)
+        if not found or message.endswith("?"):
+            return []
+        task = (message[: found.start()] + message[found.end() :]).strip()
+        if found["day"]:
+            days = "1-5" if found["day"].lower() == "weekday" else "*"
+            start = {"every": f"{found['minute'] or 0} {found['hour']} * * {days}"}
+        else:
+            count = found["count"] if (found["count"] or "").isdecimal() else 1
+            span = f"{count} {found['unit'].lower()}"
+            start = {"run_at": f"in {span}"} if found["word"].lower() == "in" else {"every": span}
+        calls = self._play(task)
+        call = calls[0].function_call if calls else None
+        if call and call.name == "write_report" and "run_at" in start:
+            return self._call("write_report", {**(call.args or {}), **start})
+        if calls or re.match(r"remind me\b", task, re.IGNORECASE):
+            return self._call("schedule_task", {"task": task, **start})
+        return []
+
+    def _play(self, message: str) -> list[types.Part]:
+        """Return the calls that the message asks for; none for a message that is not in the script."""
+        for tool, pattern in SCRIPT.items():
+            match = re.fullmatch(pattern, message, re.IGNORECASE)
+            if match:
+                args: dict[str, Any] = {name: value for name, value in match.groupdict().items() if value}
+                if tool == "get_user_choice":
+                    args = {"options": REPORT_CHOICES}
+                if tool == "write_report":
+                    args = {name: name == "precise" or value.lower() for name, value in args.items()}
+                orders = re.findall(_N, args.pop("order_number", ""))
+                return self._call(tool, *[{"order_number": int(order)} for order in orders] or [args])
+        return []
+
+    def _call(self, tool: str, *calls: dict[str, Any]) -> list[types.Part]:
+        """Return calls of the tool, or the transfer to its agent; none when this agent can do neither."""
+        if tool in self.tools:
+            return [types.Part.from_function_call(name=tool, args=args) for args in calls]
+        if _agent_of(tool) in self.agents:
+            return [types.Part.from_function_call(name=TRANSFER, args={"agent_name": _agent_of(tool)})]
+        return []
+
+    def _talk(self, message: str) -> str:
+        """Return the answer to a message that calls nothing: small talk, or what can be typed here."""
+        for pattern, text in SMALL_TALK.items():
+            if re.fullmatch(pattern, message, re.IGNORECASE):
+                return text
+        here = {"", *self.agents, *(_agent_of(tool) for tool in SCRIPT if tool in self.tools)}
+        examples = [example for agent, example in EXAMPLES if agent in here]
+        for tool, names in self.tools.items():
+            if tool not in SCRIPT and tool not in (TRANSFER, "schedule_task"):
+                examples.append(f"`{' '.join([tool, *(f'{name}=…' for name in names)])}`")
+        return "\n- ".join([ABOUT_ME, *examples])
+
+    def _describe(self, response: types.FunctionResponse) -> str:
+        """Return the result of a call as Markdown."""
+        result = dict(response.response or {})
+        tool = f"**{(response.name or '').replace('_', ' ')}**"
+        if result.get("error"):
+            return f"{tool} did not work: {result['error']}"
+        if response.name in self.long_running and result.get("status") in ("queued", "pending"):
+            return f"I have started {tool}. I will tell you here when it is done."
+        prose = [str(result.pop(key)) for key in ("summary", "message") if result.get(key)]
+        lines = []
+        for key, value in result.items():
+            if value not in (None, "succeeded"):
+                lines.append(f"- {key.replace('_', ' ').capitalize()}: {_text(value)}")
+        introduction = f"Here is what I got from {tool}:" if lines else f"{tool} is done."
+        return "\n\n".join([*(prose or [introduction]), "\n".join(lines)]).strip()
+
+
+def _agent_of(tool: str) -> str:
+    return next((agent for agent, tools in SPECIALISTS.items() if tool in tools), "help_desk")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_text(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "".join(f"\n  {number}. {_text(item)}" for number, item in enumerate(value, 1))
+    return str(value)
