@@ -13,9 +13,8 @@ from daphne.cli import CommandLineInterface  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
-from adk_site.body_limit import limit_bodies  # noqa: E402
-from adk_site.masked_access_log import mask_access_log  # noqa: E402
-from adk_site.small_sockets import keep_sockets_small  # noqa: E402
+from adk_site.daphne.access_log import mask_access_log  # noqa: E402
+from adk_site.daphne.body_limit import limit_bodies  # noqa: E402
 from adk_site.web_database import limit_database_use  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
 
@@ -27,5 +26,4 @@ if __name__ == "__main__":
         sys.exit(f"{error}")
     limit_bodies()
     mask_access_log()
-    keep_sockets_small()
     CommandLineInterface.entrypoint()

@@ -6,8 +6,7 @@ from django.urls import path
 from sessions_app.api.adk.runs import ADK_STREAMS
 from sessions_app.api.stream_server import ApiStream
 from sessions_app.api.streams import API_STREAMS
-from sessions_app.asgi.backpressure import with_backpressure
-from sessions_app.asgi.daphne_shutdown import shut_down_before_reactor
+from sessions_app.asgi.daphne import shut_down_before_reactor, with_backpressure
 from sessions_app.asgi.event_streams import with_event_streams
 from sessions_app.asgi.origin import from_own_pages
 from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send

@@ -1,1 +1,1 @@
-"""Wrappers of the ASGI applications, middleware against NUL, and what Daphne lacks: backpressure, shutdown."""
+"""Wrappers of the ASGI applications, middleware, and what Daphne lacks of ASGI."""

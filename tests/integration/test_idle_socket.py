@@ -55,6 +55,6 @@ async def test_an_idle_socket_holds_one_task_few_frames_and_no_connection_object
     assert wrappers_of_loop() == wrappers
     modules = modules_of_frames(second.socket.future)
     assert "consumers" in modules
-    assert not modules & {"backpressure", "origin"}
+    assert not modules & {"daphne", "origin"}
     await first.leave()
     await second.leave()

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import daphne.server
 import pytest
 
-from sessions_app.asgi.backpressure import FRAGMENT_CHARACTERS, with_backpressure
+from sessions_app.asgi.daphne import FRAGMENT_CHARACTERS, with_backpressure
 
 
 async def send_to(connection: list[Any], message: Any) -> None:

@@ -1,4 +1,7 @@
-"""Access log of Daphne without words and secrets that stand in addresses: Daphne writes it past Python's logging."""
+"""Access log of Daphne without the words and secrets in addresses.
+
+Daphne writes the log to a file itself, so no filter of Python's logging could mask a key in it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def mask_access_log() -> None:
 
 
 class MaskedAccessLog(access.AccessLogGenerator):  # type: ignore[misc]  # Daphne has no type hints
-    """Daphne's access log. A query may hold what somebody searches for, or a key in the wrong place."""
+    """Daphne's access log without queries, which may hold a search or a misplaced key."""
 
     def write_entry(self, host: str, date: Any, request: str, **values: Any) -> None:
         """Write the line of a request: its method and its address."""

@@ -1,6 +1,7 @@
-"""Refusals before the application: Daphne's own errors as problem details, and a limit on the size of bodies.
+"""Refusals before the application: a limit on the size of bodies, and Daphne's own errors as problem details.
 
-Daphne stores the whole body of a request before it calls the application, so no view can refuse a body in time.
+Daphne stores the whole body of a request before it calls the application, so no view can refuse a body in time: one
+large upload would fill the disk or the memory of the process.
 """
 
 from __future__ import annotations
@@ -25,11 +26,10 @@ def limit_bodies() -> None:
 class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne has no type hints
     """Daphne's request, refused before its end if it is too large; the rest of its body is dropped unread."""
 
-    channel: Any
     _is_refused = False
 
     def gotLength(self, length: int | None) -> None:
-        """Note the length that the header tells; None for a body in chunks."""
+        """Note the length in the header; None for a body in chunks."""
         is_too_large = length is not None and length > _largest_body()
         super().gotLength(0 if is_too_large else length)
         if is_too_large:
@@ -46,15 +46,13 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
         """Handle the request, whose body has ended."""
         if self._is_refused:
             return self.handle_reply({"type": "http.response.body"})
-        processing = super().process()
-        if self.transport is None:  # A websocket has taken the connection over.
-            self.channel = None  # The channel holds the request: both would wait for the garbage collector.
-        return processing
+        return super().process()
 
     def _refuse(self) -> None:
         self._is_refused = True
-        # Set here, because Twisted sets both only at the end of the body.
-        self.clientproto, self.uri = b"HTTP/1.1", self.channel._path
+        # Twisted sets both only at the end of the body.
+        self.clientproto = b"HTTP/1.1"
+        self.uri = self.channel._path
         sentence = f"The request is too large. A file may have {filesizeformat(conf().upload_bytes)}."
         if self._is_of_program():
             content_type, body = CONTENT_TYPE, problem(413, sentence, "too_large").content

@@ -1,12 +1,17 @@
-"""Backpressure under Daphne: `send` of a websocket or of an event stream waits for a slow reader.
+"""Two parts of ASGI that Daphne lacks: `send` waits for a slow reader, and the application learns of the shutdown.
 
-ASGI lets a server's `send` wait until the reader catches up. Daphne's does not: it hands each message to Twisted,
-which buffers without limit. Daphne also applies its limit for incoming websocket messages to outgoing ones.
+Without backpressure Daphne hands each message to Twisted, which buffers without limit: one browser that does not read
+would fill the memory of the process. Daphne also applies its limit for incoming websocket messages to outgoing ones.
+Without the lifespan protocol the process would stop with its leases held: its invocations would wait until they expire.
+
+This is the only module of the package that uses internals of Daphne, autobahn and Twisted. Under another server it
+changes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable
 from functools import partial
 from typing import Any
@@ -19,6 +24,8 @@ from asgiref.typing import (
     ASGISendEvent,
     Scope,
 )
+
+from sessions_app.shutdown import shut_down
 
 FRAGMENT_CHARACTERS = 65_536
 """Characters of a websocket message that are sent without waiting for room in between."""
@@ -123,3 +130,15 @@ def _send_to_stream(protocol: Any, send: ASGISendCallable) -> ASGISendCallable:
         await send(message)
 
     return send_with_room
+
+
+def shut_down_before_reactor() -> None:
+    """Register `shut_down` to run before Daphne's reactor stops; do nothing under another server or in tests."""
+    if "twisted.internet.reactor" not in sys.modules:
+        return
+    from twisted.internet import defer, interfaces, reactor
+
+    def start_shutdown() -> defer.Deferred[None]:
+        return defer.Deferred.fromFuture(asyncio.ensure_future(shut_down()))
+
+    interfaces.IReactorCore(reactor).addSystemEventTrigger("before", "shutdown", start_shutdown)  # type: ignore[arg-type]  # zope interfaces have no self
