@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime import _platform, types
-from runtime._pydantic_models import construct, copy_with
+from runtime._pydantic_models import construct
 from runtime.context import InvocationContext, new_invocation_id
 from runtime.errors import ModelError
 from runtime.events.event import Event
@@ -111,7 +111,7 @@ def with_role(content: types.Content | None, role: str) -> types.Content | None:
     """Return the content with this role if it has none; models refuse contents without a role (contract E8)."""
     if content is None or content.role:
         return content
-    return copy_with(content, role=role)
+    return content.model_copy(update={"role": role})
 
 
 def calls_in(response: LlmResponse) -> list[types.FunctionCall]:
@@ -128,8 +128,8 @@ def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
         _with_call_id(part, next(remaining_ids)) if part.function_call else part
         for part in _parts(response.content)
     ]
-    content = response.content and copy_with(response.content, parts=parts)
-    return copy_with(response, content=content)
+    content = response.content and response.content.model_copy(update={"parts": parts})
+    return response.model_copy(update={"content": content})
 
 
 def is_long_running(call: types.FunctionCall, tools: Mapping[str, DeclaredTool]) -> bool:
@@ -182,8 +182,8 @@ def _with_metadata(ctx: InvocationContext, event: Event) -> Event:
 
 
 def _with_call_id(part: types.Part, call_id: str) -> types.Part:
-    call = part.function_call and copy_with(part.function_call, id=call_id)
-    return copy_with(part, function_call=call)
+    call = part.function_call and part.function_call.model_copy(update={"id": call_id})
+    return part.model_copy(update={"function_call": call})
 
 
 def _parts(content: types.Content | None) -> list[types.Part]:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime import types
-from runtime._copies import deep_copy
-from runtime._pydantic_models import copy_of, copy_with
+from runtime._pydantic_models import deep_copy
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache, ContentsPrefix
@@ -180,7 +179,7 @@ def to_content(content: types.Content) -> types.Content:
 
     Its parts are copies whose values are shared: a tool that edits a request changes no event.
     """
-    return copy_with(content, parts=[_without_generated_id(part) for part in content.parts or ()])
+    return content.model_copy(update={"parts": [_without_generated_id(part) for part in content.parts or ()]})
 
 
 async def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
@@ -208,9 +207,9 @@ def _is_framework_part(part: types.Part) -> bool:
 def _without_generated_id(part: types.Part) -> types.Part:
     call_or_response = part.function_call or part.function_response
     if call_or_response is None or not (call_or_response.id or "").startswith(CALL_ID_PREFIX):
-        return copy_of(part)
+        return part.model_copy()
     name = "function_call" if part.function_call else "function_response"
-    return copy_with(part, **{name: copy_with(call_or_response, id=None)})
+    return part.model_copy(update={name: call_or_response.model_copy(update={"id": None})})
 
 
 def _ends_with_calls(events: Sequence[Event]) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from runtime import _platform, types
-from runtime._pydantic_models import copy_with
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
 from runtime.engine.build_events import (
@@ -168,7 +167,7 @@ def _build_event(
     if response.partial and draft.partial and is_text:
         # Fast path: a long response has hundreds of partial events that differ only in text and timestamp.
         content = with_role(response.content, "model")
-        return copy_with(draft.partial, content=content, timestamp=_platform.now())
+        return draft.partial.model_copy(update={"content": content, "timestamp": _platform.now()})
     actions = draft.context.actions
     event = model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
     draft.partial = event if is_text else None

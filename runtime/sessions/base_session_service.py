@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from runtime._copies import deep_copy
+from runtime._pydantic_models import deep_copy
 from runtime.events.event import Event
 from runtime.sessions.deltas import as_json, without_temp
 from runtime.sessions.session import Session, update_time

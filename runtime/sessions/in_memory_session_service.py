@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from runtime import _platform
-from runtime._copies import deep_copy
+from runtime._pydantic_models import deep_copy
 from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.events.summaries import without_superseded

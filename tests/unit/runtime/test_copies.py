@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from runtime import types
-from runtime._copies import deep_copy
+from runtime._pydantic_models import deep_copy
 from runtime.events import Event, EventActions
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel
 
 from runtime import types
-from runtime._pydantic_models import construct, copy_with
+from runtime._pydantic_models import construct
 from runtime.events import Event, EventActions
 
 CONTENT = types.Content(role="model", parts=[types.Part(text="hi")])
@@ -23,13 +23,6 @@ VALUES: list[tuple[type[BaseModel], dict[str, Any]]] = [
     (types.Tool, {"function_declarations": []}),
     (types.GenerateContentConfig, {}),
 ]
-
-
-class Open(BaseModel):
-    """Model with fields of any name and a private attribute."""
-
-    model_config = ConfigDict(extra="allow")
-    _noted: list[int] = PrivateAttr(default_factory=list)
 
 
 def assert_same(made: BaseModel, expected: BaseModel) -> None:
@@ -62,19 +55,3 @@ def test_two_objects_share_no_default() -> None:
     one, other = construct(EventActions), construct(EventActions)
     one.state_delta["a"] = 1
     assert other.state_delta == {}
-
-
-@pytest.mark.parametrize("changes", [{}, {"author": "user", "branch": "a.b"}])
-def test_a_copy_has_the_changes_only(changes: dict[str, Any]) -> None:
-    event = Event(author="agent", content=CONTENT)
-    assert_same(copy_with(event, **changes), event.model_copy(update=changes))
-    assert event.author == "agent" and "branch" not in event.model_fields_set
-
-
-def test_a_copy_has_further_fields_and_private_attributes_of_its_own() -> None:
-    model = Open.model_validate({"found": 1})
-    model._noted.append(1)
-    copied = copy_with(model)
-    assert_same(copied, model.model_copy())
-    copied.lost, copied._noted = 2, []  # type: ignore[attr-defined]
-    assert model.__pydantic_extra__ == {"found": 1} and model._noted == [1]
