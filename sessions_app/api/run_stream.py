@@ -11,10 +11,9 @@ from uuid import UUID
 
 from sessions_app.history.invocation_events import last_event_of
 from sessions_app.jobs.listing import open_and_recent_jobs
-from sessions_app.live.frames import InvocationFrame, Notice
 from sessions_app.live.hub import Encoder
 from sessions_app.live.known_work import KnownWork
-from sessions_app.live.notices import invocation_notice, job_notice
+from sessions_app.live.notices import InvocationNotice, Notice, invocation_notice, job_notice
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import StreamKey, TextChunk, text_from, utf16_length
 from sessions_app.models import Invocation
@@ -42,7 +41,7 @@ class StreamEncoder(Encoder, Protocol):
     def status_frame(self, session_status: event_log.SessionStatus) -> str:
         """Return the frame with the session's status, which begins a stream and follows a gap."""
 
-    def end_frame(self, reason: str, run: InvocationFrame | None) -> str:
+    def end_frame(self, reason: str, run: InvocationNotice | None) -> str:
         """Return the last frame of a stream.
 
         Args:
@@ -81,7 +80,7 @@ class RunStream:
         self._read_events: dict[str, None] = {}  # Ids of events read from PostgreSQL: their text is dropped.
         self._is_behind = True  # Frames were dropped, or rows must be read.
         self._must_greet = True
-        self._outcome: InvocationFrame | None = None  # The notice of the end of the run.
+        self._outcome: InvocationNotice | None = None  # The notice of the end of the run.
         self._known_work = KnownWork()
         self._has_ended = False
         self.reason = ""
@@ -155,7 +154,7 @@ class RunStream:
         """Queue a notice. After the notice of the run's end the stream reads the rest of the events."""
         self._known_work.note(notice)
         is_end = False
-        if isinstance(notice, InvocationFrame) and notice.id == self._run_id and not notice.is_active:
+        if isinstance(notice, InvocationNotice) and notice.id == self._run_id and not notice.is_active:
             self._outcome, is_end = notice, True
         if is_end or (frame and (self._is_behind or not self._post(frame))):
             self._must_greet = True
@@ -215,9 +214,9 @@ class RunStream:
                 _remember(self._read_events, values.get("id", ""), None)
                 yield self.encoder.stored_event_frame(seq, body, values)
         self._is_behind = False
-        for chunk in self._hub.texts(self._session_id):
-            if unseen := self._unseen(chunk):
-                self.on_text(unseen, self.encoder.text_frame(unseen, None))
+        for text in tuple(self._hub.growing_texts(self._session_id).values()):
+            if unseen := self._unseen(text.whole()):
+                self.on_text(unseen, self.encoder.text_frame(text, unseen))
 
     def _unseen(self, chunk: TextChunk) -> TextChunk | None:
         """Return the part of a whole text that the program does not have; None when it has all."""
@@ -225,7 +224,7 @@ class RunStream:
         text = text_from(chunk.text, offset)
         return TextChunk(chunk.stream, offset, text) if text else None
 
-    async def _find_end(self, session_status: event_log.SessionStatus) -> tuple[InvocationFrame | None, int]:
+    async def _find_end(self, session_status: event_log.SessionStatus) -> tuple[InvocationNotice | None, int]:
         """Return the status of the run if it has ended, and the `seq` up to which the program needs events."""
         if not self._run_id or self._run_id in session_status.active:
             return None, session_status.last_seq

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body
-from sessions_app.live.frames import InvocationFrame, Notice
-from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
+from sessions_app.live.notices import CallNotice, InvocationNotice, Notice
+from sessions_app.live.streamed_text import GrowingText, TextChunk
 from sessions_app.store.session_service import CommittedEvent
 from sessions_app.store.sql.event_log import SessionStatus
 
@@ -29,7 +29,6 @@ class SiteEncoder:
     """
 
     run_id: str = ""
-    shows_blocks: ClassVar[bool] = False
     heartbeat: ClassVar[str] = COMMENT
 
     def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str:
@@ -46,7 +45,7 @@ class SiteEncoder:
             return ""
         return f"event: event\nid: {seq}\ndata: {public_body(body)}\n\n"
 
-    def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
+    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
         stream = chunk.stream
         if self.run_id and stream.invocation_id != self.run_id:
             return ""
@@ -63,11 +62,11 @@ class SiteEncoder:
     def notice_frame(self, notice: Notice) -> str:
         if self.run_id and notice.id != self.run_id:
             return ""
-        if isinstance(notice, InvocationFrame):
+        if isinstance(notice, InvocationNotice):
             return sse(
                 "run", run_id=notice.id, client_id=notice.client_id, status=notice.status, error=notice.error
             )
-        fields = notice.plain_fields()
+        fields = vars(notice) if isinstance(notice, CallNotice) else notice.as_json()
         return sse(notice.type, **fields)
 
     def status_frame(self, session_status: SessionStatus) -> str:
@@ -77,7 +76,7 @@ class SiteEncoder:
         active = {"run_id": run[0], "status": run[1]} if run else None
         return sse("status", last_seq=session_status.last_seq, run=active)
 
-    def end_frame(self, reason: str, run: InvocationFrame | None) -> str:
+    def end_frame(self, reason: str, run: InvocationNotice | None) -> str:
         if run is None:
             return sse("end", reason=reason)
         return sse("end", reason=reason, run_id=run.id, status=run.status, error=run.error)

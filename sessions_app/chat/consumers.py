@@ -16,8 +16,8 @@ from sessions_app.chat.connection import Connection
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
 from sessions_app.chat.frame_limits import exceeded_limit
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
+from sessions_app.chat.server_frames import PongFrame
 from sessions_app.chat.viewer import log_failure
-from sessions_app.live.frames import PongFrame
 from sessions_app.process.pool import UNAVAILABLE
 
 

@@ -6,8 +6,8 @@ import json
 from weakref import WeakValueDictionary
 
 from sessions_app.base.codec import event_to_show
+from sessions_app.chat.server_frames import EventFrame
 from sessions_app.history.rewinds import rewound_from
-from sessions_app.live.frames import EventFrame
 from sessions_app.rendering.event_html import event_html
 from sessions_app.rendering.session_view import SessionView
 

@@ -24,7 +24,7 @@ from sessions_app.chat.protocol import (
     WithdrawAllowance,
 )
 from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
-from sessions_app.live.frames import InvocationFrame, ServerFrame
+from sessions_app.live.notices import InvocationNotice
 from sessions_app.rendering.questions import CHOICE_TOOL
 from sessions_app.sessions.ownership import User
 
@@ -40,7 +40,7 @@ async def begin_session(first: Message, user: User, session_id: UUID, app_name: 
 
 
 @singledispatch
-async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> ServerFrame | None:
+async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> InvocationNotice | None:
     """Call the use case of a frame; return the reply if there is one.
 
     A reply repeats what the hub of this process tells the viewers here. A tab whose viewer is in another process needs
@@ -53,14 +53,14 @@ async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> Serv
 
 
 @handle_frame.register
-async def _message(frame: Message, user: User, session_id: UUID) -> InvocationFrame:
+async def _message(frame: Message, user: User, session_id: UUID) -> InvocationNotice:
     files = [(file.name, file.version) for file in frame.files]
     if frame.replaces is None:
         admitted = await use_cases.send_message(user, session_id, frame.id, frame.text, files)
     else:
         admitted = await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces, files)
     invocation_id, status = admitted
-    return InvocationFrame(invocation_id, frame.id, status)
+    return InvocationNotice(invocation_id, frame.id, status)
 
 
 @handle_frame.register

@@ -16,11 +16,12 @@ from sessions_app.chat import protocol
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
 from sessions_app.chat.frame_limits import exceeded_limit
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
+from sessions_app.chat.server_frames import PongFrame, notice_frame
 from sessions_app.chat.viewer import log_failure
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, http_status
-from sessions_app.live.frames import PongFrame, ServerFrame
 from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.sessions.ownership import User, own_session_or_404
 
 BYTES_PER_CHARACTER = 4
@@ -41,7 +42,7 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
     # Read no further than the limit, whatever `Content-Length` says.
     body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
     if exceeded := exceeded_limit(body.decode(errors="replace"), person, network):
-        return _reply(protocol.error_frame(exceeded.error), http_status(exceeded.error))
+        return _reply(protocol.error_frame(exceeded.error).json(), http_status(exceeded.error))
     reply_to = None
     try:
         frame = protocol.parse(body)
@@ -49,12 +50,12 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
         with acting_from(client_address(request)):
             return await _handle(frame, person, session_id, new_app, network)
     except AdkError as error:
-        return _reply(protocol.error_frame(error, reply_to), http_status(error))
+        return _reply(protocol.error_frame(error, reply_to).json(), http_status(error))
     except UNAVAILABLE:
         return HttpResponse(status=HTTPStatus.SERVICE_UNAVAILABLE)
     except Exception as error:  # noqa: BLE001 - logged, and told to the browser
         reference = log_failure(session_id, error)
-        return _reply(protocol.failure_frame(reference, reply_to), HTTPStatus.INTERNAL_SERVER_ERROR)
+        return _reply(protocol.failure_frame(reference, reply_to).json(), HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 async def _handle(
@@ -64,12 +65,14 @@ async def _handle(
         case Hello():
             raise InvalidInputError("A hello frame opens a websocket. Open the event stream instead.")
         case Ping():
-            return _reply(PongFrame(), HTTPStatus.OK)
+            return _reply(PongFrame().json(), HTTPStatus.OK)
         case Message(replaces=None) if new_app:
             await begin_session(frame, person, session_id, new_app, network)
     reply = await handle_frame(frame, person, session_id)
-    return _reply(reply, HTTPStatus.OK) if reply else HttpResponse(status=HTTPStatus.NO_CONTENT)
+    if reply is None:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return _reply(notice_frame(reply, SITE_READER), HTTPStatus.OK)
 
 
-def _reply(frame: ServerFrame, status: int) -> HttpResponse:
-    return HttpResponse(frame.json(), status=status, content_type="application/json")
+def _reply(frame: str, status: int) -> HttpResponse:
+    return HttpResponse(frame, status=status, content_type="application/json")

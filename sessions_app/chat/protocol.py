@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import AdkError
 from sessions_app.base.codec import MAX_ID, MAX_INTEGER
+from sessions_app.chat.server_frames import ErrorFrame
 from sessions_app.errors import InvalidInputError, error_code
-from sessions_app.live.frames import ErrorFrame
 from sessions_app.rendering.sentences import in_language
 
 PRINTABLE = r"^[\x20-\x7e]*$"

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from uuid import UUID
 
 from sessions_app.chat.send_queue import SendQueue
+from sessions_app.chat.streamed_blocks import RenderedBlocks, blocks_so_far
 from sessions_app.live.hub import Hub
-from sessions_app.live.streamed_text import RenderedBlocks, StreamKey, TextChunk, utf16_length
+from sessions_app.live.streamed_text import StreamKey, TextChunk, utf16_length
 
 PIECE_CHARACTERS = 16_384
 """Characters of a text in one frame; JSON may need twelve for one of them."""
@@ -57,7 +58,7 @@ class TextSoFar:
                 continue
             chunk = text.piece(start, offset, PIECE_CHARACTERS)
             is_last = len(chunk.text) < PIECE_CHARACTERS
-            if not self._post(chunk, text.all_blocks() if is_last else None):
+            if not self._post(chunk, blocks_so_far(text) if is_last else None):
                 self._sent.clear()
             elif is_last:
                 del self._sent[stream]

@@ -11,17 +11,18 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sessions_app.chat import protocol
+from sessions_app.chat.browser_encoder import BrowserEncoder
 from sessions_app.chat.event_frames import event_frame
 from sessions_app.chat.send_queue import SendQueue
+from sessions_app.chat.server_frames import PartialFrame, ReadyFrame, SessionsFrame
+from sessions_app.chat.streamed_blocks import RenderedBlocks
 from sessions_app.chat.text_so_far import TextSoFar
 from sessions_app.conf import conf
 from sessions_app.jobs.listing import open_and_recent_jobs
-from sessions_app.live.browser_encoder import BrowserEncoder
-from sessions_app.live.frames import Notice, ReadyFrame, SessionsFrame
 from sessions_app.live.known_work import KnownWork
-from sessions_app.live.notices import job_notice, schedule_notice
+from sessions_app.live.notices import Notice, job_notice, schedule_notice
 from sessions_app.live.process import live
-from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
+from sessions_app.live.streamed_text import TextChunk
 from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.scheduling.listing import tasks_of_session
@@ -297,7 +298,7 @@ class Viewer:
             self._text_so_far = None  # An idle socket keeps none.
 
     def _post_text(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> bool:
-        return self._is_greeted and self.post(self.encoder.text_frame(chunk, blocks))
+        return self._is_greeted and self.post(PartialFrame.of_chunk(chunk, blocks).json())
 
     async def _catch_up(self) -> None:
         """Send the events between the last one sent and the log's position, no faster than the browser reads."""

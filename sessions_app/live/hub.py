@@ -16,8 +16,8 @@ from uuid import UUID
 
 from sessions_app.base.codec import storable
 from sessions_app.conf import conf
-from sessions_app.live.frames import InvocationFrame, Notice
-from sessions_app.live.streamed_text import GrowingText, RenderedBlocks, StreamKey, TextChunk
+from sessions_app.live.notices import InvocationNotice, Notice
+from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
 from sessions_app.store.session_service import CommittedEvent
 from sessions_app.store.sql.event_log import SessionStatus
 
@@ -29,15 +29,11 @@ SECONDS_PER_GROWING_SESSION = 0.001
 class Encoder(Protocol):
     """Makes the frames of watchers who read alike: one frame serves all watchers whose encoders are equal."""
 
-    @property
-    def shows_blocks(self) -> bool:
-        """True when the frames of text have the HTML of finished blocks."""
-
     def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str | None:
         """Return the frame of an event; None when it takes long to make, so that each watcher reads the event's row."""
 
-    def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
-        """Return the frame of a piece of a growing text."""
+    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
+        """Return the frame of the newest piece of a growing text."""
 
     def notice_frame(self, notice: Notice) -> str:
         """Return the frame of a notice."""
@@ -278,7 +274,7 @@ class Hub:
     def receive_notice(self, session_id: UUID, notice: Notice) -> None:
         """Show a notice to the watchers; the end of an invocation drops its streamed text."""
         self._note_existence(session_id)
-        if isinstance(notice, InvocationFrame) and not notice.is_active:
+        if isinstance(notice, InvocationNotice) and not notice.is_active:
             self.drop_text(session_id, notice.id)
         for encoder, watchers in self._watchers_by_encoder(session_id):
             frame = encoder.notice_frame(notice)
@@ -361,10 +357,8 @@ class Hub:
             text.cut()
 
     def _show_text(self, session_id: UUID, text: GrowingText, chunk: TextChunk) -> None:
-        groups = self._watchers_by_encoder(session_id)
-        blocks = text.take_blocks() if any(encoder.shows_blocks for encoder, _ in groups) else None
-        for encoder, watchers in groups:
-            frame = encoder.text_frame(chunk, blocks)
+        for encoder, watchers in self._watchers_by_encoder(session_id):
+            frame = encoder.text_frame(text, chunk)
             for watcher in watchers:
                 watcher.on_text(chunk, frame)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessions_app.base.statuses import JobStatus
-from sessions_app.live.frames import JobFrame, Notice
+from sessions_app.live.notices import JobNotice, Notice
 from sessions_app.store.sql.event_log import NO_IDS, SessionStatus
 
 
@@ -24,7 +24,7 @@ class KnownWork:
     def note(self, notice: Notice) -> None:
         """Change the known work by a notice, which the tab or program gets."""
         subject, self._has_noted = {str(notice.id)}, True
-        is_waiting = isinstance(notice, JobFrame) and notice.status == JobStatus.WAITING
+        is_waiting = isinstance(notice, JobNotice) and notice.status == JobStatus.WAITING
         self._active = self._active | subject if notice.is_active else self._active - subject
         self._waiting = self._waiting | subject if is_waiting else self._waiting - subject
 

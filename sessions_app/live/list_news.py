@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from sessions_app.base.statuses import JobStatus
-from sessions_app.live.frames import InvocationFrame, JobFrame, Notice
+from sessions_app.live.notices import InvocationNotice, JobNotice, Notice
 from sessions_app.store.sql.event_log import owners
 
 logger = logging.getLogger(__name__)
@@ -98,6 +98,6 @@ class ListNews:
 
 def _changes_list(notice: Notice) -> bool:
     """True for a notice of an invocation, and for that of a job unless the job runs."""
-    if isinstance(notice, JobFrame):
+    if isinstance(notice, JobNotice):
         return notice.status != JobStatus.RUNNING
-    return isinstance(notice, InvocationFrame)
+    return isinstance(notice, InvocationNotice)

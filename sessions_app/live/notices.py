@@ -1,55 +1,200 @@
-"""Notices of an invocation, a job, a scheduled task, and the end of a call."""
+"""Notices: changes of something other than the log, as plain data.
+
+The hub gives the notice itself to the readers of this process, and the relay carries `values_of` the notice to other
+processes. Each edge turns a notice into its own format: HTML for a browser, JSON for a program, a line for a terminal.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
 from runtime.run_config import CallEnd
-from sessions_app.live.columns import columns_of
-from sessions_app.live.frames import CallFrame, InvocationFrame, JobFrame, ScheduleFrame
+from sessions_app.base.statuses import InvocationStatus, JobStatus
+from sessions_app.history.response_state import state_of
 from sessions_app.models import ScheduledTask, ToolJob
-from sessions_app.rendering.response_state import state_of
-
-CARD_OF_JOB = (
-    *("id", "session_id", "call_id", "tool_name", "attempts", "progress_done", "progress_total"),
-    *("progress_message", "error", "artifacts", "question", "answers"),
-    *("run_at", "sent_at", "started_at", "finished_at"),
-)
-"""Columns of a job that its card shows."""
-CARD_OF_TASK = ("id", "task", "next_at", "every", "time_zone", "error", "cancelled_at")
-"""Columns of a scheduled task that its card shows."""
+from sessions_app.models.scheduled_task import recurrence_in_words
 
 
-def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> InvocationFrame:
+@dataclass(frozen=True)
+class InvocationNotice:
+    """The status of an invocation."""
+
+    type: ClassVar[str] = "invocation"
+
+    id: str
+    client_id: str
+    status: str
+    error: str | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """True while the invocation is queued or running."""
+        return self.status in InvocationStatus.active()
+
+    @property
+    def is_running(self) -> bool:
+        """True while the invocation streams text."""
+        return self.status == InvocationStatus.RUNNING
+
+
+@dataclass(frozen=True)
+class JobNotice:
+    """What people may see of a job. The fields have the names of the columns and properties of `ToolJob`."""
+
+    type: ClassVar[str] = "job"
+
+    id: str
+    session_id: str
+    call_id: str
+    tool_name: str
+    status: str
+    attempts: int
+    percent: int | None
+    progress_message: str
+    error: str
+    question: dict[str, Any] | None
+    answers: list[dict[str, Any]]
+    artifacts: dict[str, int]
+    is_delayed: bool
+    run_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def is_active(self) -> bool:
+        """True while the job is queued or running."""
+        return self.status in JobStatus.active()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields that programs and scripts read. An open question has its number, counted from 0."""
+        question = self.question and {**self.question, "number": len(self.answers)}
+        return {
+            "id": self.id,
+            "call_id": self.call_id,
+            "tool": self.tool_name,
+            "status": self.status,
+            "percent": self.percent,
+            "message": self.progress_message,
+            "error": self.error,
+            "question": question,
+            "artifacts": self.artifacts,
+        }
+
+
+@dataclass(frozen=True)
+class ScheduleNotice:
+    """What people may see of a scheduled task. The fields have the names of the columns of `ScheduledTask`."""
+
+    type: ClassVar[str] = "schedule"
+    is_active: ClassVar[bool] = False
+    """Scheduled tasks are not counted among the active invocations and jobs of a session."""
+
+    id: int
+    status: str
+    task: str
+    next_at: datetime | None
+    every: str
+    time_zone: str
+    error: str
+
+    @property
+    def how_often(self) -> str:
+        """The recurrence in the active language."""
+        return recurrence_in_words(self.every, self.time_zone)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields that programs and scripts read."""
+        next_at = self.next_at.isoformat() if self.next_at else None
+        return {"id": self.id, "status": self.status, "task": self.task, "next_at": next_at}
+
+
+@dataclass(frozen=True)
+class CallNotice:
+    """The end of a call, while other calls of its step still run. One event with all responses follows.
+
+    Attributes:
+        id: id of the call.
+        state: `ok`, `failed` or `declined`, as in the HTML of the event.
+    """
+
+    type: ClassVar[str] = "call"
+    is_active: ClassVar[bool] = False
+    """Calls are not counted among the active invocations and jobs of a session."""
+
+    id: str
+    state: str
+    seconds: float
+
+
+Notice = InvocationNotice | JobNotice | ScheduleNotice | CallNotice
+
+_TYPES: Mapping[str, type[Notice]] = {
+    notice.type: notice for notice in (InvocationNotice, JobNotice, ScheduleNotice, CallNotice)
+}
+_TIMES = ("run_at", "started_at", "finished_at", "next_at")
+
+
+def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> InvocationNotice:
     """Return the notice of an invocation's status."""
-    return InvocationFrame(invocation_id, client_id, status, error or None)
+    return InvocationNotice(invocation_id, client_id, status, error or None)
 
 
-def job_notice(job: ToolJob) -> JobFrame:
+def job_notice(job: ToolJob) -> JobNotice:
     """Return the notice of a job."""
-    return JobFrame(
+    return JobNotice(
         id=str(job.id),
+        session_id=str(job.session_id),
         call_id=job.call_id,
-        tool=job.tool_name,
+        tool_name=job.tool_name,
         status=str(job.status or "queued"),
+        attempts=job.attempts,
         percent=job.percent,
-        message=job.progress_message,
+        progress_message=job.progress_message,
         error=job.error,
-        question=job.question and {**job.question, "number": len(job.answers)},
+        question=job.question,
+        answers=job.answers,
         artifacts=job.artifacts,
-        columns={**columns_of(job, CARD_OF_JOB), "status": str(job.status or "queued")},
+        is_delayed=job.is_delayed,
+        run_at=job.run_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
     )
 
 
-def schedule_notice(task: ScheduledTask) -> ScheduleFrame:
+def schedule_notice(task: ScheduledTask) -> ScheduleNotice:
     """Return the notice of a scheduled task."""
-    return ScheduleFrame(
+    return ScheduleNotice(
         id=task.pk,
         status=task.status,
         task=task.task,
-        next_at=task.next_at.isoformat() if task.next_at else None,
-        columns=columns_of(task, CARD_OF_TASK),
+        next_at=task.next_at,
+        every=task.every,
+        time_zone=task.time_zone,
+        error=task.error,
     )
 
 
-def call_notice(end: CallEnd) -> CallFrame:
+def call_notice(end: CallEnd) -> CallNotice:
     """Return the notice of the end of a call."""
-    return CallFrame(end.call.id or "", state_of(end.response), round(end.seconds, 3))
+    return CallNotice(end.call.id or "", state_of(end.response), round(end.seconds, 3))
+
+
+def values_of(notice: Notice) -> dict[str, Any]:
+    """Return the type and the fields of a notice as values for the channel layer, with times as texts."""
+    fields = dict(vars(notice))
+    for name in _TIMES:
+        if fields.get(name) is not None:
+            fields[name] = fields[name].isoformat()
+    return {"kind": notice.type, "fields": fields}
+
+
+def notice_from(values: Mapping[str, Any]) -> Notice:
+    """Return the notice whose `values_of` these are."""
+    fields = dict(values["fields"])
+    for name in _TIMES:
+        if fields.get(name) is not None:
+            fields[name] = datetime.fromisoformat(fields[name])
+    return _TYPES[values["kind"]](**fields)

@@ -19,9 +19,8 @@ import logging
 from collections.abc import Iterable
 from uuid import UUID
 
-from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
-from sessions_app.live.notices import job_notice
+from sessions_app.live.notices import Notice, job_notice
 from sessions_app.live.process import live
 from sessions_app.models import ToolJob
 from sessions_app.process import threads

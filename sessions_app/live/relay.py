@@ -13,7 +13,6 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -21,8 +20,8 @@ from channels.layers import get_channel_layer
 
 from sessions_app.conf import conf
 from sessions_app.live.followers import Followers, person_topic, session_of, session_topic
-from sessions_app.live.frames import NOTICE_TYPES, Notice
 from sessions_app.live.hub import Hub
+from sessions_app.live.notices import Notice, notice_from, values_of
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.process.event_wait import wait_until_set
 
@@ -124,8 +123,7 @@ class Relay:
     def send_notice(self, session_id: UUID, notice: Notice) -> None:
         """Send a change of an invocation, a job or a scheduled task."""
         if self.is_followed(session_id):
-            values = {"kind": notice.type, "fields": asdict(notice)}
-            self._post_about(session_id, {"kind": "notice", "notice": values})
+            self._post_about(session_id, {"kind": "notice", "notice": values_of(notice)})
 
     def send_cancel(self, invocation_id: str) -> None:
         """Ask the process that runs the invocation to cancel it, without waiting for more news to send with it."""
@@ -321,8 +319,7 @@ class Relay:
             chunk = TextChunk(StreamKey(**news["stream"]), news["offset"], news["text"])
             self._hub.receive_text(session_id, chunk)
         elif kind == "notice":
-            values = news["notice"]
-            self._hub.receive_notice(session_id, NOTICE_TYPES[values["kind"]](**values["fields"]))
+            self._hub.receive_notice(session_id, notice_from(news["notice"]))
 
     def _note_follower(self, hub: Hub, process: str, news: dict[str, Any]) -> None:
         """Note what another process follows, and give it the text of the sessions that are new to it."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sessions_app.rendering.finished_blocks import FinishedBlocks
-
 
 def utf16_length(text: str) -> int:
     """Return the length in UTF-16 code units, as JavaScript counts it."""
@@ -49,33 +47,16 @@ class TextChunk:
     text: str
 
 
-@dataclass(frozen=True)
-class RenderedBlocks:
-    """HTML of a piece of a growing text.
-
-    Attributes:
-        start: start of the piece, in UTF-16 code units from the start of the event's text.
-        end: end of the piece.
-    """
-
-    start: int
-    end: int
-    html: str
-
-
-@dataclass
+@dataclass(eq=False)
 class GrowingText:
     """Text or thoughts of a future event, as far as they have been streamed.
 
     Attributes:
         is_local: True when this process runs the invocation, False when another process sends the text.
         length: length of the text, in UTF-16 code units.
+        html_length: number of characters of HTML that an encoder keeps for the text.
         pending: pieces that no flush has taken yet.
         pending_from: offset of the first pending piece.
-        blocks: the blocks of the answer that have ended and been rendered.
-        html: their HTML.
-        html_length: number of characters of the HTML.
-        html_end: end of their text, in UTF-16 code units.
         is_cut: True when the text took too much memory. It is no longer kept or shown; the committed event is.
     """
 
@@ -85,10 +66,7 @@ class GrowingText:
     length: int = 0
     pending: list[str] = field(default_factory=list)
     pending_from: int = 0
-    blocks: FinishedBlocks = field(default_factory=FinishedBlocks)
-    html: list[str] = field(default_factory=list)
     html_length: int = 0
-    html_end: int = 0
     is_cut: bool = False
 
     @property
@@ -98,7 +76,9 @@ class GrowingText:
 
     def cut(self) -> None:
         """Drop the text so far and all that follows."""
-        self.is_cut, self.pieces, self.pending, self.html = True, [], [], []
+        self.is_cut = True
+        self.pieces = []
+        self.pending = []
 
     def add(self, text: str) -> None:
         """Append a piece; it stays pending until `take_pending`."""
@@ -119,7 +99,7 @@ class GrowingText:
 
     def whole(self) -> TextChunk:
         """Return the text from its beginning; an empty chunk when it is cut."""
-        return self._chunk(0, self._text())
+        return self._chunk(0, self.text())
 
     def piece(self, start: int, offset: int, characters: int) -> TextChunk:
         """Return a part of the text; an empty chunk when the text is cut.
@@ -129,28 +109,12 @@ class GrowingText:
             offset: number of UTF-16 code units before the part.
             characters: maximum length of the part.
         """
-        return self._chunk(offset, self._text()[start : start + characters])
+        return self._chunk(offset, self.text()[start : start + characters])
 
-    def take_blocks(self) -> RenderedBlocks | None:
-        """Render the blocks of the answer that have ended since the last call; None when there are none.
-
-        Thoughts are not rendered before their event is committed, because the page shows them folded.
-        """
-        if self.stream.thought or self.is_cut or self.blocks.has_given_up:
-            return None
-        text, before = self._text(), self.blocks.end
-        html = self.blocks.render_next(text)
-        if html is None:
-            return None
-        start = self.html_end
-        self.html.append(html)
-        self.html_length += len(html)
-        self.html_end += utf16_length(text[before : self.blocks.end])
-        return RenderedBlocks(start, self.html_end, html)
-
-    def all_blocks(self) -> RenderedBlocks | None:
-        """Return the blocks that have been taken so far; None when there are none."""
-        return RenderedBlocks(0, self.html_end, "".join(self.html)) if self.html_end else None
+    def text(self) -> str:
+        """Return the text from its beginning; empty when it is cut."""
+        self.pieces = ["".join(self.pieces)]
+        return self.pieces[0]
 
     def receive(self, chunk: TextChunk) -> bool:
         """Add a chunk of another process. Returns False when text before the chunk is missing."""
@@ -162,10 +126,6 @@ class GrowingText:
         if unseen := text_from(chunk.text, self.length - chunk.offset):
             self.add(unseen)
         return True
-
-    def _text(self) -> str:
-        self.pieces = ["".join(self.pieces)]
-        return self.pieces[0]
 
     def _chunk(self, offset: int, text: str) -> TextChunk:
         return TextChunk(self.stream, offset, text)

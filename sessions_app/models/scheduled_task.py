@@ -129,13 +129,8 @@ class ScheduledTask(models.Model):
 
     @property
     def how_often(self) -> str:
-        """The recurrence in the active language, such as "once" or "every weekday at 09:00"; never raises."""
-        try:
-            recurrence = self.recurrence
-        except InvalidInputError:
-            values = {"rule": repr(self.every), "zone": self.time_zone}
-            return gettext("by the unreadable rule %(rule)s in %(zone)s") % values
-        return recurrence.words if recurrence else gettext("once")
+        """The recurrence in the active language; see `recurrence_in_words`."""
+        return recurrence_in_words(self.every, self.time_zone)
 
     def time_after(self, moment: datetime) -> datetime | None:
         """Return the time of the run after the one at `moment`; None when that run is the last.
@@ -147,3 +142,14 @@ class ScheduledTask(models.Model):
             return None
         following = recurrence.next_after(moment, self.start_at)
         return None if self.ends_at is not None and following > self.ends_at else following
+
+
+def recurrence_in_words(every: str, time_zone: str) -> str:
+    """Return a recurrence in the active language, such as "once" or "every weekday at 09:00"; never raise."""
+    if not every:
+        return gettext("once")
+    try:
+        return parse_recurrence(every, zone_of(time_zone)).words
+    except InvalidInputError:
+        values = {"rule": repr(every), "zone": time_zone}
+        return gettext("by the unreadable rule %(rule)s in %(zone)s") % values

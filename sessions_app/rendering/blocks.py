@@ -22,6 +22,7 @@ from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST
 from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
 from sessions_app.base.actors import ActorKind
 from sessions_app.history.event_marks import STOPPED_CALL, answerer_in, scheduled_task_in
+from sessions_app.history.response_state import state_of
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
@@ -42,7 +43,6 @@ from sessions_app.rendering.questions import (
     payload_fields,
     replied_block,
 )
-from sessions_app.rendering.response_state import state_of
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.secrets.masking import beginning_of, shortened

@@ -36,7 +36,7 @@ class FileLink:
     is_image: bool
 
 
-def file_link(session_id: UUID, filename: str, version: int) -> FileLink:
+def file_link(session_id: UUID | str, filename: str, version: int) -> FileLink:
     """Return the links to an artifact version of the session or its user."""
     query = urlencode({"version": version})
     name = filename.removeprefix(State.USER_PREFIX)
@@ -52,7 +52,7 @@ def file_link(session_id: UUID, filename: str, version: int) -> FileLink:
     )
 
 
-def file_links(session_id: UUID, artifacts: Mapping[str, int]) -> list[FileLink]:
+def file_links(session_id: UUID | str, artifacts: Mapping[str, int]) -> list[FileLink]:
     """Return links to artifacts of the session, given as {filename: version}: images first, then by name."""
     links = [file_link(session_id, filename, version) for filename, version in artifacts.items()]
     return sorted(links, key=lambda link: (not link.is_image, link.name))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
+from uuid import UUID
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html
@@ -15,10 +16,11 @@ from django.utils.translation import gettext
 from runtime.events import Event
 from runtime.events.allowances import withdrawn_tool
 from runtime.sessions.state import State
+from sessions_app.base.statuses import JobStatus
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
-from sessions_app.models import ScheduledTask, ToolJob
+from sessions_app.models import ToolJob
 from sessions_app.rendering.article import article
 from sessions_app.rendering.blocks import (
     Block,
@@ -64,7 +66,61 @@ def render_event(
         )
 
 
-def render_job(job: ToolJob) -> SafeString:
+class JobLike(Protocol):
+    """A job as its card shows it: a row, or the notice of its change."""
+
+    @property
+    def id(self) -> object: ...
+    @property
+    def session_id(self) -> UUID | str: ...
+    @property
+    def call_id(self) -> str: ...
+    @property
+    def tool_name(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def attempts(self) -> int: ...
+    @property
+    def percent(self) -> int | None: ...
+    @property
+    def progress_message(self) -> str: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def question(self) -> Mapping[str, Any] | None: ...
+    @property
+    def answers(self) -> Sequence[Mapping[str, Any]]: ...
+    @property
+    def artifacts(self) -> Mapping[str, int]: ...
+    @property
+    def is_delayed(self) -> bool: ...
+    @property
+    def run_at(self) -> datetime | None: ...
+    @property
+    def started_at(self) -> datetime | None: ...
+    @property
+    def finished_at(self) -> datetime | None: ...
+
+
+class ScheduleLike(Protocol):
+    """A scheduled task as its card shows it: a row, or the notice of its change."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def next_at(self) -> datetime | None: ...
+    @property
+    def how_often(self) -> str: ...
+    @property
+    def error(self) -> str: ...
+
+
+def render_job(job: JobLike) -> SafeString:
     """Render a job as `<section id="job-<uuid>">`: status, progress, questions and answers, files, error."""
     try:
         return _render_job(job)
@@ -80,17 +136,17 @@ def render_job(job: ToolJob) -> SafeString:
         )
 
 
-def render_schedule(task: ScheduledTask) -> SafeString:
+def render_schedule(task: ScheduleLike) -> SafeString:
     """Render a scheduled task as `<li id="schedule-<id>">`: text, next time, recurrence, cancel button."""
     try:
         return render_to_string("chat/schedule.html", {"task": task})
     except Exception:  # One odd task must not take down the page or the socket.
-        logger.exception("Scheduled task %s cannot be rendered", task.pk)
+        logger.exception("Scheduled task %s cannot be rendered", task.id)
         return format_html(
             '<li id="schedule-{0}" class="schedule" data-status="{1}"><p class="error">{2}</p></li>',
-            task.pk,
+            task.id,
             task.status,
-            gettext("Scheduled task {id} cannot be shown.").format(id=task.pk),
+            gettext("Scheduled task {id} cannot be shown.").format(id=task.id),
         )
 
 
@@ -139,9 +195,11 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
     return article(context)
 
 
-def _render_job(job: ToolJob) -> SafeString:
+def _render_job(job: JobLike) -> SafeString:
     context = {
         "job": job,
+        "status_label": dict(JobStatus.choices).get(job.status, job.status),
+        "is_ended": job.status in JobStatus.ended(),
         "question": job.question and _parse_times(job.question),
         "answers": [_parse_times(answered) for answered in job.answers],
         "files": file_links(job.session_id, job.artifacts),

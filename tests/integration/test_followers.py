@@ -12,10 +12,10 @@ import pytest
 from pytest_django import Settings
 from redis.asyncio import Redis
 
-from sessions_app.live.browser_encoder import BrowserEncoder
+from sessions_app.chat.browser_encoder import BrowserEncoder
 from sessions_app.live.followers import Followers
-from sessions_app.live.frames import Notice
 from sessions_app.live.hub import Hub
+from sessions_app.live.notices import Notice
 from sessions_app.live.relay import Relay
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.rendering.session_view import SITE_READER

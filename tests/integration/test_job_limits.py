@@ -17,8 +17,8 @@ from sessions_app.jobs import job_tool, time_limit
 from sessions_app.jobs.repairs import MAX_ATTEMPTS
 from sessions_app.jobs.run import process_name
 from sessions_app.jobs.time_limit import end_killed_job
-from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
+from sessions_app.live.notices import JobNotice, Notice
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
@@ -67,7 +67,7 @@ def published(monkeypatch: pytest.MonkeyPatch, job: ToolJob) -> list[tuple[str, 
     notices: list[tuple[str, str]] = []
 
     def record(hub: Hub, session_id: object, notice: Notice) -> None:
-        if isinstance(notice, JobFrame):
+        if isinstance(notice, JobNotice):
             notices.append((notice.status, notice.error))
 
     monkeypatch.setattr(Hub, "publish_notice", record)

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
+from sessions_app.chat.server_frames import notice_fields
 from sessions_app.jobs import job_tool, progress
 from sessions_app.live.notices import job_notice
 from sessions_app.models import JobStatus, ToolJob
@@ -120,4 +121,4 @@ def test_the_card_shows_a_percentage_or_an_indeterminate_bar_for_every_stored_nu
     job = ToolJob(status=JobStatus.RUNNING, progress_done=done, progress_total=total, session_id=uuid4())
     notice = job_notice(job)
     assert notice.percent == percent
-    assert ("value=" in notice.fields_for(SITE_READER)["html"]) == (percent is not None)
+    assert ("value=" in notice_fields(notice, SITE_READER)["html"]) == (percent is not None)

@@ -17,11 +17,11 @@ from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.tools import ToolContext
 from sessions_app.base import actors
+from sessions_app.chat.server_frames import notice_fields
 from sessions_app.jobs import job_tool, progress, run, save_artifact
 from sessions_app.jobs.cancel import cancel_job
-from sessions_app.live.frames import JobFrame, Notice
 from sessions_app.live.hub import Hub
-from sessions_app.live.notices import job_notice
+from sessions_app.live.notices import JobNotice, Notice, job_notice
 from sessions_app.models import Artifact, Event, Invocation, JobStatus, Session, ToolJob
 from sessions_app.rendering.session_view import SITE_READER
 from tests.fakes import ScriptedModel, call
@@ -256,7 +256,7 @@ def test_a_delayed_job_is_sent_at_its_start_time(
 ) -> None:
     session, job = start_job(person, model, topic="ants", run_at="in 2 hours")
     assert job.run_at is not None and timezone.now() < job.run_at and job.args == {"topic": "ants"}
-    assert "Starts at" in job_notice(job).fields_for(SITE_READER)["html"]
+    assert "Starts at" in notice_fields(job_notice(job), SITE_READER)["html"]
     ToolJob.objects.update(created_at=timezone.now() - timedelta(hours=1))
     sweep_jobs()
     assert broker == []
@@ -307,7 +307,7 @@ def test_the_first_notice_of_a_job_equals_its_fields_after_a_reload(
     published: list[Notice] = []
     monkeypatch.setattr(Hub, "publish_notice", lambda hub, session_id, notice: published.append(notice))
     _, job = start_job(person, model, topic="ants", run_at="in 2 hours")
-    (first,) = [notice for notice in published if isinstance(notice, JobFrame)]
+    (first,) = [notice for notice in published if isinstance(notice, JobNotice)]
     assert first == job_notice(job)
 
 

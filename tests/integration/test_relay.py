@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,22 +13,33 @@ import pytest
 from channels.layers import get_channel_layer
 from pytest_django import Settings
 
+from sessions_app.chat.browser_encoder import BrowserEncoder
 from sessions_app.live import relay
-from sessions_app.live.browser_encoder import BrowserEncoder
-from sessions_app.live.frames import InvocationFrame, JobFrame, Notice, ScheduleFrame
 from sessions_app.live.hub import Hub
+from sessions_app.live.notices import InvocationNotice, Notice, job_notice, schedule_notice
 from sessions_app.live.process import close_live, live
 from sessions_app.live.relay import GROUP, Relay
 from sessions_app.live.streamed_text import StreamKey, TextChunk
+from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.store.sql.event_log import SessionStatus
 
 pytestmark = pytest.mark.usefixtures("own_layer")
 AN_HOUR = 3_600.0
 NOTICES: list[Notice] = [
-    InvocationFrame("e-1", "m1", "failed", "It broke."),
-    JobFrame("j-1", "c1", "count", "running", 50, "half", "", {"number": 0}, {"a.csv": 1}, {"id": "j-1"}),
-    ScheduleFrame(1, "active", "Look", "2040-01-01T09:00:00+00:00", {"every": ""}),
+    InvocationNotice("e-1", "m1", "failed", "It broke."),
+    job_notice(
+        ToolJob(
+            call_id="c1",
+            tool_name="count",
+            status="running",
+            progress_message="half",
+            question={"kind": "confirm"},
+            artifacts={"a.csv": 1},
+            started_at=datetime(2040, 1, 1, 9, tzinfo=UTC),
+        )
+    ),
+    schedule_notice(ScheduledTask(pk=1, task="Look", next_at=datetime(2040, 1, 1, 9, tzinfo=UTC))),
 ]
 
 

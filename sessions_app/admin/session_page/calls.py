@@ -11,10 +11,10 @@ from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.base.codec import json_object
+from sessions_app.history.response_state import state_of
 from sessions_app.models import Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
-from sessions_app.rendering.response_state import state_of
 
 PENDING = ("pending", "queued")
 """Statuses in the response of a call that is answered later."""

@@ -13,8 +13,8 @@ from sessions_app.api.site_encoder import COMMENT
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body
-from sessions_app.live.frames import InvocationFrame, Notice
-from sessions_app.live.streamed_text import RenderedBlocks, StreamKey, TextChunk
+from sessions_app.live.notices import InvocationNotice, Notice
+from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
 from sessions_app.store.session_service import CommittedEvent
 from sessions_app.store.sql.event_log import SessionStatus
 
@@ -36,7 +36,6 @@ class AdkEncoder:
     run_id: str
     streams_text: bool
     splits_artifacts: bool
-    shows_blocks: ClassVar[bool] = False
     heartbeat: ClassVar[str] = COMMENT
 
     def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str:
@@ -52,7 +51,7 @@ class AdkEncoder:
             return ""
         return self._event(seq, body, has_files=bool(actions.get("artifactDelta")))
 
-    def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
+    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
         if not self.streams_text or chunk.stream.invocation_id != self.run_id:
             return ""
         return f'data: {_partial_start(chunk.stream)}{json.dumps(chunk.text)}}}]}},"timestamp":{time.time()}}}\n\n'
@@ -63,7 +62,7 @@ class AdkEncoder:
     def status_frame(self, session_status: SessionStatus) -> str:
         return ""
 
-    def end_frame(self, reason: str, run: InvocationFrame | None) -> str:
+    def end_frame(self, reason: str, run: InvocationNotice | None) -> str:
         if run is None:
             return error_frame(REASONS[reason])
         return error_frame(run.error or "The run failed.") if run.status == InvocationStatus.FAILED else ""
@@ -88,7 +87,7 @@ class AdkListEncoder(AdkEncoder):
 
     heartbeat: ClassVar[str] = ""
 
-    def end_frame(self, reason: str, run: InvocationFrame | None) -> str:
+    def end_frame(self, reason: str, run: InvocationNotice | None) -> str:
         return ""
 
     def _event(self, seq: int, body: str, *, has_files: bool) -> str:

@@ -17,8 +17,8 @@ from sessions_app.contrib.a2a.conversion import artifact_update, piece_update, s
 from sessions_app.contrib.a2a.files import ArtifactMaker
 from sessions_app.contrib.a2a.tasks import SiteTask, load_task
 from sessions_app.history.event_marks import writer_of
-from sessions_app.live.frames import InvocationFrame, JobFrame, Notice
-from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
+from sessions_app.live.notices import InvocationNotice, JobNotice, Notice
+from sessions_app.live.streamed_text import GrowingText, TextChunk
 from sessions_app.store.session_service import CommittedEvent
 from sessions_app.store.sql.event_log import SessionStatus
 
@@ -30,7 +30,6 @@ EVENT, TEXT, NEWS = "event", "text", "news"
 class TaskEncoder:
     """Makes the frames that `TaskStream` reads: a kind with its values, as JSON."""
 
-    shows_blocks: ClassVar[bool] = False
     heartbeat: ClassVar[str] = ""  # The SDK's server sends its own.
 
     def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str:
@@ -39,25 +38,25 @@ class TaskEncoder:
     def stored_event_frame(self, seq: int, body: str, values: dict[str, Any]) -> str:
         return _frame(EVENT, values)
 
-    def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
+    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
         stream = chunk.stream
         if stream.thought:
             return ""
         return _frame(TEXT, [stream.invocation_id, stream.event_id, chunk.offset, chunk.text])
 
     def notice_frame(self, notice: Notice) -> str:
-        if isinstance(notice, JobFrame):
+        if isinstance(notice, JobNotice):
             percent = "" if notice.percent is None else f"{notice.percent} %"
-            line = " ".join(word for word in (percent, notice.message) if word)
+            line = " ".join(word for word in (percent, notice.progress_message) if word)
             return _frame(NEWS, [notice.id, notice.status, line])
-        if isinstance(notice, InvocationFrame):
+        if isinstance(notice, InvocationNotice):
             return _frame(NEWS, [notice.id, notice.status, ""])
         return ""
 
     def status_frame(self, session_status: SessionStatus) -> str:
         return _frame(NEWS, ["", "", ""])
 
-    def end_frame(self, reason: str, run: InvocationFrame | None) -> str:
+    def end_frame(self, reason: str, run: InvocationNotice | None) -> str:
         return ""
 
 

@@ -20,7 +20,7 @@ from sessions_app.contrib.terminal.questions import (
 from sessions_app.contrib.terminal.screen import Screen
 from sessions_app.contrib.terminal.session_news import NewEvent, News
 from sessions_app.history.effective_events import effective_events
-from sessions_app.live.frames import InvocationFrame, JobFrame
+from sessions_app.live.notices import InvocationNotice, JobNotice
 from sessions_app.live.streamed_text import TextChunk
 
 PROMPT = "you> "
@@ -124,11 +124,11 @@ class TerminalChat:
             self._prompt.redraw()
 
     def _is_worth_seeing(self, news: News) -> bool:
-        if isinstance(news, JobFrame):
+        if isinstance(news, JobNotice):
             known = self._display.jobs.get(news.id)
             return known is None or known.status != news.status
         return isinstance(news, NewEvent | TextChunk) or (
-            isinstance(news, InvocationFrame) and news.is_active
+            isinstance(news, InvocationNotice) and news.is_active
         )
 
     async def _settle(self) -> None:

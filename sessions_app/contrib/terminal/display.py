@@ -6,7 +6,7 @@ from runtime.events.event import Event
 from sessions_app.contrib.terminal.screen import Screen
 from sessions_app.contrib.terminal.session_news import NewEvent, News
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, entry_of
-from sessions_app.live.frames import JobFrame
+from sessions_app.live.notices import JobNotice
 from sessions_app.live.streamed_text import TextChunk, utf16_length
 from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.rendering.session_view import SessionView
@@ -31,7 +31,7 @@ class Display:
         self._held_back: list[str] = []
         self._stored: set[str] = set()
         self._own_messages: set[str] = set()
-        self.jobs: dict[str, JobFrame] = {}
+        self.jobs: dict[str, JobNotice] = {}
 
     def leave_out_message(self, invocation_id: str) -> None:
         """Do not show the message of an invocation, which the person has just typed."""
@@ -44,7 +44,7 @@ class Display:
                 await self._show_text(news)
             case NewEvent():
                 await self.show_event(news.event)
-            case JobFrame():
+            case JobNotice():
                 await self._show_job(news)
             case _:  # The other notices, and the status of a tick, are for the caller.
                 pass
@@ -110,7 +110,7 @@ class Display:
         if name:
             await self._screen.write(f"{one_line(name)}: ", "bold")
 
-    async def _show_job(self, job: JobFrame) -> None:
+    async def _show_job(self, job: JobNotice) -> None:
         """Show a job whose status has changed."""
         before = self.jobs.pop(job.id, None)
         if job.is_active or job.question:
@@ -130,11 +130,11 @@ class Display:
         return " · ".join(in_a_line(job) for job in self.jobs.values() if job.is_active)
 
 
-def in_a_line(job: JobFrame) -> str:
+def in_a_line(job: JobNotice) -> str:
     """Return tool, status and progress of a job on one line."""
     percent = "" if job.percent is None or not job.is_active else f", {job.percent} %"
-    words = job.error or (job.message if job.is_active else "")
-    text = f"{as_words(job.tool)}: {job.status}{percent}"
+    words = job.error or (job.progress_message if job.is_active else "")
+    text = f"{as_words(job.tool_name)}: {job.status}{percent}"
     return one_line(f"{text} ({words})" if words else text)
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import ClassVar
 from uuid import UUID
 
 from runtime.events.event import Event
 from sessions_app.base.codec import event_to_show
 from sessions_app.errors import NotFoundError
-from sessions_app.live.frames import Notice
+from sessions_app.live.notices import Notice
 from sessions_app.live.process import live
-from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
+from sessions_app.live.streamed_text import GrowingText, TextChunk
 from sessions_app.sessions.ownership import User
 from sessions_app.store.session_service import CommittedEvent
 from sessions_app.store.sql import event_log
@@ -44,13 +43,11 @@ News = NewEvent | TextChunk | Notice | SessionStatus
 class FramelessEncoder:
     """Makes no frames: a terminal shows the events, texts and notices themselves."""
 
-    shows_blocks: ClassVar[bool] = False
-
     def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str | None:
         """Return None: the event's row is read."""
         return None
 
-    def text_frame(self, chunk: TextChunk, blocks: RenderedBlocks | None) -> str:
+    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
         """Return nothing."""
         return ""
 

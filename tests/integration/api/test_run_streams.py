@@ -24,7 +24,7 @@ from sessions_app.api import run_stream
 from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
-from sessions_app.live.streamed_text import StreamKey, TextChunk
+from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
 from sessions_app.models import ApiKey, Event, Invocation, InvocationStatus, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.api_stream import ApiStream, Frame, bearer, cookies, open_stream
@@ -140,7 +140,8 @@ async def test_growing_text_comes_with_its_offset_also_to_a_program_that_connect
         hub.publish_text(session.pk, growing, "two")
         assert (await stream.receive("text")).data == {**fields, "offset": 7, "text": "two"}
     other = run_stream.RunStream(session.pk, session.user_id, SiteEncoder("e-2"))
-    assert other.encoder.text_frame(TextChunk(growing, 0, "not of this run"), None) == ""
+    text = GrowingText(growing, is_local=True)
+    assert other.encoder.text_frame(text, TextChunk(growing, 0, "not of this run")) == ""
 
 
 async def test_a_broken_stream_resumes_after_the_last_event_without_loss_or_repetition(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.live.frames import EventFrame
+from sessions_app.chat.server_frames import EventFrame
 
 
 def event_in_frame(body: dict[str, Any]) -> dict[str, Any]:

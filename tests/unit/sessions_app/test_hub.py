@@ -6,9 +6,9 @@ import asyncio
 from unittest.mock import Mock
 from uuid import UUID, uuid4
 
-from sessions_app.live.browser_encoder import BrowserEncoder
-from sessions_app.live.frames import Notice
+from sessions_app.chat.browser_encoder import BrowserEncoder
 from sessions_app.live.hub import Hub
+from sessions_app.live.notices import Notice
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.store.sql.event_log import SessionStatus

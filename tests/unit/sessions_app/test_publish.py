@@ -10,7 +10,7 @@ import pytest
 
 from runtime.events import Event
 from sessions_app.base.codec import event_to_json
-from sessions_app.live.browser_encoder import BrowserEncoder
+from sessions_app.chat.browser_encoder import BrowserEncoder
 from sessions_app.live.hub import Hub
 from sessions_app.live.publish import publish_committed
 from sessions_app.rendering import event_html

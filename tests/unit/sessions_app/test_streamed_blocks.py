@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sessions_app.chat.streamed_blocks import RenderedBlocks, blocks_so_far, next_blocks
 from sessions_app.live.streamed_text import GrowingText, StreamKey
 from sessions_app.rendering.finished_blocks import MAX_PARSED_CHARACTERS
 
@@ -14,23 +15,33 @@ def text() -> GrowingText:
     return GrowingText(stream, is_local=True)
 
 
+def add(text: GrowingText, piece: str) -> RenderedBlocks | None:
+    text.add(piece)
+    chunk = text.take_pending()
+    assert chunk is not None
+    return next_blocks(text, chunk)
+
+
 def test_the_estimate_counts_the_text_and_its_html(text: GrowingText) -> None:
-    text.add("One\n\nTwo\n\nrest")
-    rendered = text.take_blocks()
+    rendered = add(text, "One\n\nTwo\n\nrest")
     assert rendered is not None and rendered.html == "<p>One</p>\n<p>Two</p>\n"
-    text.add("\n\nThree")
-    more = text.take_blocks()
+    more = add(text, "\n\nThree")
     assert more is not None
     assert text.bytes == 2 * text.length + len(rendered.html) + len(more.html)
     text.cut()
-    assert text.bytes == 0
+    assert text.bytes == 0 and blocks_so_far(text) is None
 
 
 def test_the_pieces_of_a_text_that_is_rendered_no_further_are_not_joined(text: GrowingText) -> None:
-    text.add("```\n" + "x\n" * MAX_PARSED_CHARACTERS)
-    assert text.take_blocks() is None
+    assert add(text, "```\n" + "x\n" * MAX_PARSED_CHARACTERS) is None
     for _ in range(3):
-        text.add("more\n")
-        assert text.take_blocks() is None
+        assert add(text, "more\n") is None
     assert len(text.pieces) == 4
     assert text.whole().text.endswith("x\nmore\nmore\nmore\n")
+
+
+def test_the_tabs_of_all_readers_get_the_same_blocks(text: GrowingText) -> None:
+    text.add("One\n\nrest")
+    chunk = text.take_pending()
+    assert chunk is not None
+    assert next_blocks(text, chunk) is next_blocks(text, chunk) is not None

@@ -1,4 +1,4 @@
-"""Server frames: the frames to the browser, one dataclass for each type."""
+"""Server frames: the frames to the browser. A notice becomes a frame by `notice_frame`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
-from sessions_app.base.statuses import InvocationStatus, JobStatus
+from sessions_app.chat.streamed_blocks import RenderedBlocks
 from sessions_app.history.public_event import public_body
-from sessions_app.live.columns import row_of
-from sessions_app.live.streamed_text import RenderedBlocks, TextChunk
-from sessions_app.models import ScheduledTask, ToolJob
+from sessions_app.live.notices import CallNotice, InvocationNotice, JobNotice, Notice, ScheduleNotice
+from sessions_app.live.streamed_text import TextChunk
 from sessions_app.rendering import render_job, render_schedule
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SITE_READER, Reader
@@ -28,22 +27,6 @@ class ServerFrame:
     def json(self) -> str:
         """Return the frame as JSON, without the fields that are None."""
         return _message(self.type, vars(self))
-
-
-class NoticeFrame(ServerFrame):
-    """Base of the frames that each process renders for its own readers."""
-
-    def plain_fields(self) -> dict[str, Any]:
-        """Return the fields without `columns`, from which the card is rendered."""
-        return {name: value for name, value in vars(self).items() if name != "columns"}
-
-    def fields_for(self, reader: Reader) -> dict[str, Any]:
-        """Return the fields of the JSON in the language and the time zone of the reader."""
-        return vars(self)
-
-    def json_for(self, reader: Reader) -> str:
-        """Return the frame as JSON for the reader, without the fields that are None."""
-        return _message(self.type, self.fields_for(reader))
 
 
 def _message(frame_type: str, values: Mapping[str, Any]) -> str:
@@ -115,117 +98,28 @@ class PartialFrame(ServerFrame):
         )
 
 
-@dataclass(frozen=True)
-class InvocationFrame(NoticeFrame):
-    """The status of an invocation."""
-
-    type = "invocation"
-
-    id: str
-    client_id: str
-    status: str
-    error: str | None = None
-
-    def fields_for(self, reader: Reader) -> dict[str, Any]:
-        if not self.error:
-            return vars(self)
-        with reader.reading():
-            return {**vars(self), "error": in_language(self.error)}
-
-    @property
-    def is_active(self) -> bool:
-        """True while the invocation is queued or running."""
-        return self.status in InvocationStatus.active()
-
-    @property
-    def is_running(self) -> bool:
-        """True while the invocation streams text."""
-        return self.status == InvocationStatus.RUNNING
+def notice_fields(notice: Notice, reader: Reader) -> dict[str, Any]:
+    """Return the fields of a notice's frame, with cards and sentences in the language and time zone of the reader."""
+    match notice:
+        case InvocationNotice():
+            fields = vars(notice)
+            if notice.error:
+                with reader.reading():
+                    return {**fields, "error": in_language(notice.error)}
+            return fields
+        case JobNotice():
+            with reader.reading():
+                return {**notice.as_json(), "error": in_language(notice.error), "html": render_job(notice)}
+        case ScheduleNotice():
+            with reader.reading():
+                return {**notice.as_json(), "how_often": notice.how_often, "html": render_schedule(notice)}
+        case CallNotice():
+            return vars(notice)
 
 
-@dataclass(frozen=True)
-class JobFrame(NoticeFrame):
-    """A job with its progress and its question.
-
-    Attributes:
-        columns: columns of the job that its card shows, by `columns_of`. The JSON has the HTML of the card instead.
-    """
-
-    type = "job"
-
-    id: str
-    call_id: str
-    tool: str
-    status: str
-    percent: int | None
-    message: str
-    error: str
-    question: dict[str, Any] | None
-    artifacts: dict[str, int]
-    columns: dict[str, Any]
-
-    def fields_for(self, reader: Reader) -> dict[str, Any]:
-        fields = self.plain_fields()
-        with reader.reading():
-            html = render_job(row_of(ToolJob, self.columns))
-            return {**fields, "error": in_language(self.error), "html": html}
-
-    @property
-    def is_active(self) -> bool:
-        """True while the job is queued or running."""
-        return self.status in JobStatus.active()
-
-
-@dataclass(frozen=True)
-class ScheduleFrame(NoticeFrame):
-    """A scheduled task.
-
-    Attributes:
-        columns: columns of the task that its card shows, by `columns_of`. The JSON has the HTML of the card instead,
-            and the recurrence in words.
-    """
-
-    type = "schedule"
-    is_active: ClassVar[bool] = False
-    """Scheduled tasks are not counted among the active invocations and jobs of a session."""
-
-    id: int
-    status: str
-    task: str
-    next_at: str | None
-    columns: dict[str, Any]
-
-    def fields_for(self, reader: Reader) -> dict[str, Any]:
-        fields = self.plain_fields()
-        row = row_of(ScheduledTask, self.columns)
-        with reader.reading():
-            return {**fields, "how_often": row.how_often, "html": render_schedule(row)}
-
-
-@dataclass(frozen=True)
-class CallFrame(NoticeFrame):
-    """The end of a call, while other calls of its step still run. One event with all responses follows.
-
-    Attributes:
-        id: id of the call.
-        state: `ok`, `failed` or `declined`, as in the HTML of the event.
-    """
-
-    type = "call"
-    is_active: ClassVar[bool] = False
-    """Calls are not counted among the active invocations and jobs of a session."""
-
-    id: str
-    state: str
-    seconds: float
-
-
-Notice = InvocationFrame | JobFrame | ScheduleFrame | CallFrame
-"""A change of something other than the log."""
-
-NOTICE_TYPES: dict[str, type[Notice]] = {
-    notice.type: notice for notice in (InvocationFrame, JobFrame, ScheduleFrame, CallFrame)
-}
+def notice_frame(notice: Notice, reader: Reader) -> str:
+    """Return the frame of a notice as JSON, without the fields that are None."""
+    return _message(notice.type, notice_fields(notice, reader))
 
 
 @dataclass(frozen=True)
@@ -242,8 +136,8 @@ class ReadyFrame(ServerFrame):
     session: UUID
     seq: int
     invocation: tuple[str, str] | None
-    jobs: Sequence[JobFrame]
-    schedules: Sequence[ScheduleFrame]
+    jobs: Sequence[JobNotice]
+    schedules: Sequence[ScheduleNotice]
     reader: Reader = SITE_READER
 
     def json(self) -> str:
@@ -253,8 +147,8 @@ class ReadyFrame(ServerFrame):
             "session": str(self.session),
             "seq": self.seq,
             "invocation": invocation,
-            "jobs": [job.fields_for(self.reader) for job in self.jobs],
-            "schedules": [task.fields_for(self.reader) for task in self.schedules],
+            "jobs": [notice_fields(job, self.reader) for job in self.jobs],
+            "schedules": [notice_fields(task, self.reader) for task in self.schedules],
         }
         return json.dumps({"v": VERSION, "type": self.type, **fields}, default=str)
 
