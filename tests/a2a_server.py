@@ -88,7 +88,7 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def served(app: ASGIApp, listening: socket.socket) -> AsyncGenerator[None, None]:
+async def listening_app(app: ASGIApp, listening: socket.socket) -> AsyncGenerator[None, None]:
     """Serve an ASGI application on a socket until the end of the block."""
     server = _Server(app)
     task = asyncio.create_task(server.serve([listening]))
@@ -151,7 +151,7 @@ async def remote_agent(script: Script, *, streaming: bool = True) -> AsyncGenera
             *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True),
         ]
     )
-    async with served(_recording(app, agent), listening):
+    async with listening_app(_recording(app, agent), listening):
         yield RunningAgent(url, agent, card)
 
 

@@ -15,9 +15,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 from adk_site.embedded.lifetime import running_servers
 from adk_site.garbage_collection import exclude_permanent_objects
+from runtime.agents import BaseAgent
+from runtime.apps import App
+from sessions_app.agent_apps import registry
 from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
 from tests.emptied_tables import empty_tables
+from tests.served_agents import Served
 
 BROWSER = "tests/browser/"
 SECOND_HALF = f"{BROWSER}test_l"
@@ -115,3 +119,18 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Served:
+    """Return a function by which the site serves these apps, or these agents, and no others."""
+
+    def serve(*served: App | BaseAgent) -> None:
+        apps = {}
+        for app in served:
+            if isinstance(app, BaseAgent):
+                app = App(name=app.name, root_agent=app)
+            apps[app.name] = app
+        monkeypatch.setattr(registry, "apps", lambda: apps)
+
+    return serve

@@ -22,7 +22,6 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.contrib.evaluation import staff_reader
 from sessions_app.models import EvaluatedCase, Evaluation
@@ -33,6 +32,7 @@ from tests.adk_server.record import AGENTS, OFFERS, RECORDED, read_recorded
 from tests.integration.api.api_stream import cookies, open_stream, parse
 from tests.integration.api.conftest import Program, program
 from tests.integration.conftest import loop_end, person, request_forgotten
+from tests.served_agents import Served
 
 __all__ = ["loop_end", "person", "program", "request_forgotten"]  # fixtures
 ROOT = Path(__file__).parents[2]
@@ -44,9 +44,9 @@ DIFFERENCES = {"confirmation": "Confirmations", "whole session": "Answers"}
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clerk_is_served(monkeypatch: pytest.MonkeyPatch, served: Served) -> Iterator[None]:
     app = App(name=APP, root_agent=clerk())
-    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
+    served(app)
     monkeypatch.setattr(staff_reader, "directory_of", lambda name: AGENTS / name)
     yield
 
@@ -76,7 +76,7 @@ def make_evaluation() -> None:
 
 
 @pytest.fixture
-async def staff(served: None, loop_end: None) -> AsyncClient:
+async def staff(clerk_is_served: None, loop_end: None) -> AsyncClient:
     """A browser of a superuser. The site has an evaluation."""
     await sync_to_async(make_evaluation)()
     client = AsyncClient()
@@ -85,7 +85,9 @@ async def staff(served: None, loop_end: None) -> AsyncClient:
 
 
 @pytest.fixture
-async def answers(served: None, program: Program, staff: AsyncClient, loop_end: None) -> dict[str, Any]:
+async def answers(
+    clerk_is_served: None, program: Program, staff: AsyncClient, loop_end: None
+) -> dict[str, Any]:
     """The site's answers to the program; those about evaluations to staff."""
 
     async def send(method: str, address: str, body: Any) -> tuple[int, Any]:

@@ -20,7 +20,6 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import LongRunningFunctionTool
-from sessions_app.agent_apps import registry
 from sessions_app.chat.protocol import client_frame
 from sessions_app.conf import conf
 from sessions_app.jobs import response as job_response
@@ -31,6 +30,7 @@ from tests.fakes import ScriptedModel
 from tests.fuzz.conftest import Errors, add_event, said
 from tests.fuzz.profile import examples
 from tests.fuzz.values import SPECIAL_NUMBERS, json_values, names, nested, texts
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 ASKED = [
@@ -152,13 +152,13 @@ def frames_type(text: str) -> str | None:
 
 @pytest.fixture
 async def tab(
-    transactional_db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    transactional_db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch, served: Served
 ) -> AsyncIterator[Tab]:
     """An open tab of a session in which two calls wait for the person."""
     model = ScriptedModel(rule=lambda request: "Done.")
     tools = [LongRunningFunctionTool(choose, answered_by="person")]
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    served(app)
     monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
     settings.ADK = {"frames_per_person": 0, "frames_per_address": 0}

@@ -18,13 +18,13 @@ from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.fuzz.conftest import Errors
 from tests.fuzz.profile import examples
 from tests.fuzz.values import NAMES, RTL, json_values, names
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 PAGES = ("chat:session", "admin:sessions_app_session_change")
@@ -115,10 +115,10 @@ class Talk:
 
 
 @pytest.fixture
-async def talk(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Talk:
+async def talk(transactional_db: None, served: Served) -> Talk:
     model = ScriptedModel()
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=[odd_result]))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    served(app)
     RESULTS.clear()
     person = await User.objects.acreate(username="ada", is_staff=True, is_superuser=True)
     client = AsyncClient(raise_request_exception=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import pytest
 from celery import current_app
 from django.contrib.auth.models import User
 
@@ -14,20 +13,20 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import BaseTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.repairs import job_repairs
 from sessions_app.models import Event, Session, ToolJob
 from sessions_app.process import threads
 from sessions_app.process.sweeping import sweep_over
 from tests.fakes import ScriptedModel
+from tests.served_agents import Served
 
 
-def clerk_with(tool: BaseTool, monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def clerk_with(tool: BaseTool, served: Served) -> ScriptedModel:
     """Make "reports" the site's only app, with one agent that has the tool; return the agent's model."""
     scripted = ScriptedModel()
     app = App(name="reports", root_agent=LlmAgent(name="clerk", model=scripted, tools=[tool]))
-    monkeypatch.setattr(registry, "apps", lambda: {"reports": app})
+    served(app)
     return scripted
 
 

@@ -26,7 +26,6 @@ from pytest_django import Settings
 from adk_site.asgi import application
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.jobs import response as job_response
 from sessions_app.shutdown import shut_down
 from tests.fakes import ScriptedModel
@@ -41,6 +40,7 @@ from tests.integration.access import (
     opening,
 )
 from tests.integration.access_table import Row, rows
+from tests.served_agents import Served
 
 QUERIES = {
     "/admin/sessions_app/annotation/evalset.json": "?label=refunds",
@@ -106,6 +106,7 @@ def world(
     settings: Settings,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    served: Served,
     caplog: pytest.LogCaptureFixture,
 ) -> World:
     """The people and their things, stored once for all cases."""
@@ -113,7 +114,7 @@ def world(
     settings.ADK = {**settings.ADK, "share_links": True}
     caplog.set_level(logging.CRITICAL, "django.request")  # thousands of refusals, each with a traceback
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
+    served(app)
     monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     return make_world()
 

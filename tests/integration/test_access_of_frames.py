@@ -22,7 +22,6 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import LongRunningFunctionTool, get_user_choice
-from sessions_app.agent_apps import registry
 from sessions_app.chat.protocol import AnyClientFrame
 from sessions_app.jobs import response as job_response
 from sessions_app.models import Artifact, Invocation, JobStatus, Session
@@ -32,6 +31,7 @@ from tests.fakes import ScriptedModel
 from tests.integration.access import APP, ASKED, CALL, make_job, make_schedule, make_session
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.stream_tab import StreamTab
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
 ORIGIN = b"http://localhost"
@@ -137,12 +137,12 @@ ROWS = {
 
 
 @pytest.fixture(autouse=True)
-def site(monkeypatch: pytest.MonkeyPatch) -> None:
+def site(monkeypatch: pytest.MonkeyPatch, served: Served) -> None:
     """An app whose model answers with a word, and no broker."""
     model = ScriptedModel(rule=lambda request: "Done.")
     tools = [LongRunningFunctionTool(choose, answered_by="person"), get_user_choice]
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=model, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
+    served(app)
     monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
 

@@ -19,7 +19,6 @@ from runtime.apps import App
 from runtime.models import LlmResponse
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import session_head
@@ -36,6 +35,7 @@ from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import page_of, read, text_of
 from tests.integration.job_helpers import run_queue, run_task
 from tests.integration.schedule_helpers import fire_due_tasks, make_due
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("background_end", "broker")
 ADDRESS = "198.51.100.7"
@@ -53,12 +53,12 @@ def pack(boxes: int) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     approval = LongRunningFunctionTool(approve, answered_by="staff:sessions_app.view_session")
     tools = [approval, pack, schedule_task, cancel_scheduled_task]
     app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     return scripted
 
 

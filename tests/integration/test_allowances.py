@@ -16,7 +16,6 @@ from runtime.apps.app import EventsCompactionConfig
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.invocations.worker import worker
@@ -24,6 +23,7 @@ from sessions_app.jobs import as_job
 from sessions_app.models import Event, Session, ToolJob
 from sessions_app.store import history_cache
 from tests.fakes import ScriptedModel, call
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 ALLOW = {"confirmed": True, "forSession": True}
@@ -41,16 +41,16 @@ class Bank:
         self.paid.append(amount)
         return f"paid {amount}"
 
-    def serve(self, monkeypatch: pytest.MonkeyPatch, *, offers: bool = True, **settings: Any) -> None:
+    def serve(self, served: Served, *, offers: bool = True, **settings: Any) -> None:
         tool = FunctionTool(self.pay, require_confirmation=True, may_allow_for_session=offers)
         app = App(name="bank", root_agent=LlmAgent(name="bank", model=self.model, tools=[tool]), **settings)
-        monkeypatch.setattr(registry, "apps", lambda: {"bank": app})
+        served(app)
 
 
 @pytest.fixture
-def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
+def bank(served: Served) -> Bank:
     made = Bank()
-    made.serve(monkeypatch)
+    made.serve(served)
     return made
 
 
@@ -110,11 +110,9 @@ async def test_a_withdrawal_stays_after_a_rewind_and_an_allowance_does_not(perso
     assert bank.paid == [1, 2]
 
 
-async def test_an_allowance_counts_after_a_summary(
-    person: User, bank: Bank, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_allowance_counts_after_a_summary(person: User, bank: Bank, served: Served) -> None:
     config = EventsCompactionConfig(compaction_interval=1, overlap_size=0)
-    bank.serve(monkeypatch, events_compaction_config=config)
+    bank.serve(served, events_compaction_config=config)
     session = await use_cases.create_session(person, "bank")
     call_id = await pay(person, session, bank, 1)
     bank.model.turns = ["Paid.", "A summary."]
@@ -129,9 +127,9 @@ async def test_an_allowance_counts_after_a_summary(
 
 
 async def test_an_answer_that_allows_more_than_was_offered_is_refused_and_stores_nothing(
-    person: User, bank: Bank, monkeypatch: pytest.MonkeyPatch
+    person: User, bank: Bank, served: Served
 ) -> None:
-    bank.serve(monkeypatch, offers=False)
+    bank.serve(served, offers=False)
     session = await use_cases.create_session(person, "bank")
     call_id = await pay(person, session, bank, 1)
     before = await Event.objects.filter(session=session).acount()
@@ -147,11 +145,11 @@ async def test_an_answer_that_allows_more_than_was_offered_is_refused_and_stores
 
 
 async def test_a_tool_whose_calls_are_jobs_may_be_allowed_too(
-    person: User, bank: Bank, broker: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+    person: User, bank: Bank, broker: list[tuple[str, str]], served: Served
 ) -> None:
     tool = as_job(FunctionTool(bank.pay, require_confirmation=True, may_allow_for_session=True))
     app = App(name="bank", root_agent=LlmAgent(name="bank", model=bank.model, tools=[tool]))
-    monkeypatch.setattr(registry, "apps", lambda: {"bank": app})
+    served(app)
     session = await allowed(person, bank)
     assert await pay(person, session, bank, 2) == ""
     assert await ToolJob.objects.filter(session=session).acount() == 2

@@ -17,7 +17,6 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.sessions.deltas import ScopedState
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.data_protection.transcripts.batches import batches_of
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.alternatives import find_forks
@@ -28,14 +27,16 @@ from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.sessions.list.search import search_sessions
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, edit, load_note, remember, write
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    return serve(monkeypatch, "shop", ScriptedModel(), [remember, write])
+def model(served: Served) -> ScriptedModel:
+    model = ScriptedModel()
+    served(LlmAgent(name="shop", model=model, tools=[remember, write]))
+    return model
 
 
 async def seq_of(session: Session, invocation_id: str) -> int:
@@ -236,11 +237,11 @@ async def test_an_edit_from_a_tab_that_has_not_seen_the_switch_is_refused(
 
 
 async def test_a_question_waits_again_when_its_alternative_comes_back(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, served: Served
 ) -> None:
     tool = FunctionTool(remember, require_confirmation=True)
     app = App(name="shop", root_agent=LlmAgent(name="agent", model=model, tools=[tool]))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     session = await use_cases.create_session(person, "shop")
     one = await ask(person, session, model, "one", call("remember", value="1"))
     question = await Event.objects.aget(session=session, body__longRunningToolIds__isnull=False, kind="call")

@@ -15,7 +15,6 @@ from runtime.auth.auth_tool import AuthConfig
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.errors import PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.answer_requests import sync_answer_requests
@@ -23,6 +22,7 @@ from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import go_back
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 REFUNDED: list[int] = []
@@ -59,7 +59,7 @@ def look_up(tool_context: ToolContext) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     REFUNDED.clear()
     scripted = ScriptedModel()
     tools = [
@@ -71,7 +71,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
         look_up,
     ]
     app = App(name="desk", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"desk": app})
+    served(app)
     return scripted
 
 

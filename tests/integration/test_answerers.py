@@ -15,13 +15,13 @@ from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.tools import BaseTool, BaseToolset, LongRunningFunctionTool, get_user_choice
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.errors import ConflictError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.conftest import Program, make_key
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 STAFF = "staff:sessions_app.view_session"
@@ -40,13 +40,13 @@ class Approvals(BaseToolset):
 
 
 async def waiting_call(
-    person: User, monkeypatch: pytest.MonkeyPatch, tool: Any, name: str = "approve", **args: Any
+    person: User, served: Served, tool: Any, name: str = "approve", **args: Any
 ) -> tuple[Session, str]:
     """Return a session that waits for a call of the tool, and the id of the call."""
     model = ScriptedModel(turns=[call(name, **(args or {"euros": 500})), "Waiting.", "Approved."])
     agent = LlmAgent(name="clerk", model=model, tools=[tool])
     app = App(name="expenses", root_agent=agent)
-    monkeypatch.setattr(registry, "apps", lambda: {"expenses": app})
+    served(app)
     session = await use_cases.create_session(person, "expenses")
     await use_cases.send_message(person, session.pk, "m1", "I spent 500 euros")
     await worker().wait_until_idle()
@@ -71,19 +71,17 @@ async def staff_with(*codenames: str) -> User:
 
 @pytest.mark.parametrize("rule", [{}, {"answered_by": "site"}, {"answered_by": STAFF}])
 async def test_the_requester_may_not_answer_a_call_that_somebody_else_decides(
-    person: User, monkeypatch: pytest.MonkeyPatch, rule: dict[str, str]
+    person: User, served: Served, rule: dict[str, str]
 ) -> None:
-    session, call_id = await waiting_call(person, monkeypatch, LongRunningFunctionTool(approve, **rule))
+    session, call_id = await waiting_call(person, served, LongRunningFunctionTool(approve, **rule))
     before = await stored(session)
     with pytest.raises(PermissionDeniedError, match="You may not answer this call"):
         await use_cases.answer_call(person, session.pk, call_id, "approve", YES)
     assert await stored(session) == before
 
 
-async def test_a_respond_frame_of_the_requester_is_forbidden(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session, call_id = await waiting_call(person, monkeypatch, LongRunningFunctionTool(approve))
+async def test_a_respond_frame_of_the_requester_is_forbidden(person: User, served: Served) -> None:
+    session, call_id = await waiting_call(person, served, LongRunningFunctionTool(approve))
     before = await stored(session)
     socket = WebsocketCommunicator(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person
@@ -110,19 +108,19 @@ async def test_a_respond_frame_of_the_requester_is_forbidden(
     ids=["named", "choice", "toolset"],
 )
 async def test_the_person_answers_a_call_that_is_theirs(
-    person: User, monkeypatch: pytest.MonkeyPatch, tool: Any, name: str, args: dict[str, Any]
+    person: User, served: Served, tool: Any, name: str, args: dict[str, Any]
 ) -> None:
-    session, call_id = await waiting_call(person, monkeypatch, tool, name, **args)
+    session, call_id = await waiting_call(person, served, tool, name, **args)
     await use_cases.answer_call(person, session.pk, call_id, name, YES)
     await worker().wait_until_idle()
     assert (await Invocation.objects.filter(session=session).alatest("id")).status == "completed"
 
 
 async def test_staff_with_the_permission_answers_and_staff_without_it_does_not(
-    person: User, monkeypatch: pytest.MonkeyPatch
+    person: User, served: Served
 ) -> None:
     tool = LongRunningFunctionTool(approve, answered_by=STAFF)
-    session, call_id = await waiting_call(person, monkeypatch, tool)
+    session, call_id = await waiting_call(person, served, tool)
     before = await stored(session)
     other = await staff_with("view_event")
     with pytest.raises(PermissionDeniedError):
@@ -135,8 +133,8 @@ async def test_staff_with_the_permission_answers_and_staff_without_it_does_not(
     assert (await Invocation.objects.filter(session=session).alatest("id")).status == "completed"
 
 
-async def test_the_code_of_the_site_answers_once(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    session, call_id = await waiting_call(person, monkeypatch, LongRunningFunctionTool(approve))
+async def test_the_code_of_the_site_answers_once(person: User, served: Served) -> None:
+    session, call_id = await waiting_call(person, served, LongRunningFunctionTool(approve))
     await use_cases.answer_long_running_call(session, call_id, YES)
     await worker().wait_until_idle()
     response = await Event.objects.filter(session=session, author="user").alatest("seq")
@@ -152,9 +150,9 @@ def test_a_rule_that_names_nobody_is_refused(rule: str) -> None:
 
 
 async def test_the_key_of_a_service_answers_the_calls_of_the_site_and_a_persons_own_key_does_not(
-    person: User, monkeypatch: pytest.MonkeyPatch
+    person: User, served: Served
 ) -> None:
-    session, call_id = await waiting_call(person, monkeypatch, LongRunningFunctionTool(approve))
+    session, call_id = await waiting_call(person, served, LongRunningFunctionTool(approve))
     group = await Group.objects.acreate(name="customers")
     await person.groups.aadd(group)
     billing = await User.objects.acreate_user("billing")
@@ -172,10 +170,8 @@ async def test_the_key_of_a_service_answers_the_calls_of_the_site_and_a_persons_
 
 
 async def test_the_key_of_a_service_does_not_decide_in_the_place_of_staff(
-    person: User, monkeypatch: pytest.MonkeyPatch
+    person: User, served: Served
 ) -> None:
-    session, call_id = await waiting_call(
-        person, monkeypatch, LongRunningFunctionTool(approve, answered_by=STAFF)
-    )
+    session, call_id = await waiting_call(person, served, LongRunningFunctionTool(approve, answered_by=STAFF))
     with pytest.raises(PermissionDeniedError):
         await use_cases.answer_call(person, session.pk, call_id, None, YES, for_site=True)

@@ -15,7 +15,6 @@ from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.base.client_ids import of_answer
 from sessions_app.base.codec import content_to_json
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
@@ -23,6 +22,7 @@ from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 DELETED: list[str] = []
@@ -35,12 +35,12 @@ def delete_file(name: str) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     DELETED.clear()
     scripted = ScriptedModel()
     tools = [FunctionTool(delete_file, require_confirmation=True)]
     app = App(name="files", root_agent=LlmAgent(name="files", model=scripted, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"files": app})
+    served(app)
     return scripted
 
 

@@ -29,7 +29,6 @@ from runtime.tools import (
 )
 from runtime.tools.mcp_tool import McpToolset
 from runtime.tools.openapi_tool import OpenAPIToolset
-from sessions_app.agent_apps import registry
 from sessions_app.jobs import as_job, progress
 from sessions_app.models import Artifact, JobStatus, Session, ToolJob
 from sessions_app.process import threads
@@ -38,6 +37,7 @@ from tests.fakes import ScriptedModel, call
 from tests.free_port import free_port
 from tests.integration.job_helpers import clerk_with, last_responses, responses, run_queue, run_task, talk
 from tests.mcp_process import stdio_params
+from tests.served_agents import Served
 from tests.unit.runtime.openapi.specs import spec_of
 
 RUNS: list[str] = []
@@ -82,18 +82,16 @@ class Labels(BaseToolset):
 
 
 @pytest.fixture
-def site(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
+def site(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
     """A site whose agent has a function as a job; the model is returned."""
     RUNS.clear()
     job: Any = as_job(FunctionTool(make_label), retry_on=(OSError,), max_retries=1)
-    return clerk_with(job, monkeypatch)
+    return clerk_with(job, served)
 
 
 @pytest.fixture
 def site_with_server(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
+    served: Served, person: User, broker: list[tuple[str, str]], background_end: None
 ) -> Iterator[ScriptedModel]:
     """A site whose agent has an MCP server's tools as jobs; the model is returned."""
     toolset = McpToolset(
@@ -103,7 +101,7 @@ def site_with_server(
         progress_callback=cancelled_by,
     )
     jobs: Any = as_job(toolset, retry_on=(ConnectionError,), max_retries=1)
-    yield clerk_with(jobs, monkeypatch)
+    yield clerk_with(jobs, served)
     threads.run(toolset.close())
 
 
@@ -191,12 +189,10 @@ def test_a_job_cannot_change_the_state(person: User, site: ScriptedModel) -> Non
     assert "A job cannot change the state (key 'label')" in job.error_detail
 
 
-def test_a_tool_that_is_gone_fails_the_job(
-    person: User, site: ScriptedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_is_gone_fails_the_job(person: User, site: ScriptedModel, served: Served) -> None:
     job = start(person, site, "make_label", text="tea")
     agent = LlmAgent(name="clerk", model=site, tools=[])
-    monkeypatch.setattr(registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
+    served(App(name="reports", root_agent=agent))
     run_task(job)
     job.refresh_from_db()
     assert job.status == JobStatus.FAILED
@@ -220,21 +216,19 @@ def test_a_call_that_only_reports_an_error_is_a_failed_job(person: User, site: S
     assert job.status == JobStatus.FAILED and "text" in job.error
 
 
-def test_a_job_of_an_app_that_is_gone_fails(
-    person: User, site: ScriptedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_of_an_app_that_is_gone_fails(person: User, site: ScriptedModel, served: Served) -> None:
     job = start(person, site, "make_label", text="tea")
-    monkeypatch.setattr(registry, "apps", lambda: {})
+    served()
     run_task(job)
     job.refresh_from_db()
     assert job.status == JobStatus.FAILED and "is not offered any more" in job.error
 
 
-def offer(monkeypatch: pytest.MonkeyPatch, *tools: Any) -> ScriptedModel:
+def offer(served: Served, *tools: Any) -> ScriptedModel:
     """Make an agent with the tools the site's only one; return its model."""
     model = ScriptedModel()
     agent = LlmAgent(name="clerk", model=model, tools=list(tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"reports": App(name="reports", root_agent=agent)})
+    served(App(name="reports", root_agent=agent))
     return model
 
 
@@ -247,25 +241,23 @@ def is_retried(job: ToolJob) -> bool:
 
 
 @pytest.mark.usefixtures("site")
-def test_each_toolset_has_its_own_retries(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_toolset_has_its_own_retries(person: User, served: Served) -> None:
     toolsets = [
         McpToolset(connection_params=stdio_params(), tool_filter=names) for names in (["pid"], ["die"])
     ]
-    model = offer(monkeypatch, as_job(toolsets[0]), as_job(toolsets[1], retry_on=(ConnectionError,)))
+    model = offer(served, as_job(toolsets[0]), as_job(toolsets[1], retry_on=(ConnectionError,)))
     assert is_retried(start(person, model, "die"))
-    model = offer(monkeypatch, as_job(toolsets[0], retry_on=(ConnectionError,)), as_job(toolsets[1]))
+    model = offer(served, as_job(toolsets[0], retry_on=(ConnectionError,)), as_job(toolsets[1]))
     assert not is_retried(start(person, model, "die"))
     threads.run(toolsets[0].close())
 
 
 @pytest.mark.usefixtures("site")
-def test_a_service_that_cannot_be_reached_is_asked_again(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_cannot_be_reached_is_asked_again(person: User, served: Served) -> None:
     toolset = OpenAPIToolset(
         spec_dict=spec_of(f"http://127.0.0.1:{free_port()}"), allow_private_network_access=True
     )
-    model = offer(monkeypatch, as_job(toolset, retry_on=(ConnectionError,), max_retries=1))
+    model = offer(served, as_job(toolset, retry_on=(ConnectionError,), max_retries=1))
     job = start(person, model, "do_it")
     assert [is_retried(job), is_retried(job)] == [True, False]
     job.refresh_from_db()
@@ -273,8 +265,8 @@ def test_a_service_that_cannot_be_reached_is_asked_again(
     assert "The request failed" in job.error_detail
 
 
-def test_a_toolset_as_jobs_still_changes_the_request(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = offer(monkeypatch, as_job(Labels()))
+def test_a_toolset_as_jobs_still_changes_the_request(person: User, served: Served) -> None:
+    model = offer(served, as_job(Labels()))
     model.turns = ["Hello."]
     talk(person, "reports", "hello")
     [request] = model.requests

@@ -13,23 +13,22 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.context import new_invocation_id
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.base.codec import content_to_json
 from sessions_app.invocations.background import _runs, run_in_background
 from sessions_app.models import Invocation
 from sessions_app.store.sql import invocation_queue
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, say
-from tests.integration.served_agents import wait_for_requests
+from tests.served_agents import Served, wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="patient", root_agent=LlmAgent(name="patient", model=scripted))
-    monkeypatch.setattr(registry, "apps", lambda: {"patient": app})
+    served(app)
     return scripted
 
 

@@ -22,7 +22,6 @@ from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
@@ -38,6 +37,7 @@ from sessions_app.models import Event, Invocation, Session
 from sessions_app.store.sql import leases
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call, say, text_content
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 NEVER = 3600.0
@@ -66,10 +66,10 @@ class TalkingModel(BaseLlm):
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> TalkingModel:
+def model(served: Served) -> TalkingModel:
     talking = TalkingModel()
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=talking))
-    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    served(app)
     return talking
 
 
@@ -177,7 +177,7 @@ async def test_a_cancelled_invocation_whose_process_died_is_ended_rather_than_re
 
 
 async def test_a_cancelled_invocation_that_is_handed_over_is_ended_and_its_calls_are_sealed(
-    person: User, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
+    person: User, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch, served: Served
 ) -> None:
     lose_cancel_messages(monkeypatch)
     begun = asyncio.Event()
@@ -189,7 +189,7 @@ async def test_a_cancelled_invocation_that_is_handed_over_is_ended_and_its_calls
 
     scripted = ScriptedModel(turns=[call("dig")])
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[dig]))
-    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    served(app)
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, _ = await begin(other, person, until=begun)
         await use_cases.cancel(person, session.pk, invocation_id)
@@ -248,7 +248,7 @@ async def test_an_end_that_a_dead_process_committed_is_not_committed_again(
 
 
 async def test_the_late_result_of_a_cancelled_tool_in_a_thread_is_dropped(
-    person: User, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
+    person: User, heartbeat: Heartbeat, served: Served
 ) -> None:
     begun, release, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -262,7 +262,7 @@ async def test_the_late_result_of_a_cancelled_tool_in_a_thread_is_dropped(
 
     scripted = ScriptedModel(turns=[call("count")])
     app = App(name="stories", root_agent=LlmAgent(name="teller", model=scripted, tools=[count]))
-    monkeypatch.setattr(registry, "apps", lambda: {"stories": app})
+    served(app)
     async with asyncio.timeout(20):
         session, invocation_id, task = await begin(worker(), person)
         await asyncio.to_thread(begun.wait, 20)

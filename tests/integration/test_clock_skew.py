@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.jobs import job_tool
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.process import threads
@@ -22,6 +21,7 @@ from sessions_app.scheduling import firing, schedule_task
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_task, sweep_jobs, talk
 from tests.integration.schedule_helpers import fire_due_tasks, run_client_ids, run_invocations, schedule
+from tests.served_agents import Served
 
 
 @job_tool(retry_on=(OSError,))
@@ -44,11 +44,13 @@ def shift_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 @pytest.fixture
-def gardener(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
+def gardener(
+    monkeypatch: pytest.MonkeyPatch, served: Served, person: User, background_end: None
+) -> ScriptedModel:
     monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
     scripted = ScriptedModel()
     agent = LlmAgent(name="gardener", model=scripted, tools=[schedule_task])
-    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    served(App(name="garden", root_agent=agent))
     return scripted
 
 
@@ -63,8 +65,9 @@ def test_a_sweep_whose_clock_is_ahead_declares_no_live_job_lost(
     broker: list[tuple[str, str]],
     background_end: None,
     monkeypatch: pytest.MonkeyPatch,
+    served: Served,
 ) -> None:
-    job = start_job(person, clerk_with(count_bees, monkeypatch), "count_bees", hive="north")
+    job = start_job(person, clerk_with(count_bees, served), "count_bees", hive="north")
     now = threads.run(database_now())
     ToolJob.objects.update(status="running", attempts=1, heartbeat_at=now - timedelta(seconds=6))
     shift_clock(monkeypatch, 15)
@@ -74,9 +77,13 @@ def test_a_sweep_whose_clock_is_ahead_declares_no_live_job_lost(
 
 
 def test_a_sweep_whose_clock_is_ahead_sends_no_job_too_early(
-    person: User, broker: list[tuple[str, str]], background_end: None, monkeypatch: pytest.MonkeyPatch
+    person: User,
+    broker: list[tuple[str, str]],
+    background_end: None,
+    monkeypatch: pytest.MonkeyPatch,
+    served: Served,
 ) -> None:
-    start_job(person, clerk_with(count_bees, monkeypatch), "count_bees", hive="north")
+    start_job(person, clerk_with(count_bees, served), "count_bees", hive="north")
     ToolJob.objects.update(sent_at=None)
     broker.clear()
     shift_clock(monkeypatch, 15)
@@ -85,9 +92,13 @@ def test_a_sweep_whose_clock_is_ahead_sends_no_job_too_early(
 
 
 def test_the_delay_of_a_retry_counts_from_the_time_of_the_database(
-    person: User, broker: list[tuple[str, str]], background_end: None, monkeypatch: pytest.MonkeyPatch
+    person: User,
+    broker: list[tuple[str, str]],
+    background_end: None,
+    monkeypatch: pytest.MonkeyPatch,
+    served: Served,
 ) -> None:
-    job = start_job(person, clerk_with(count_bees, monkeypatch), "count_bees", hive="north")
+    job = start_job(person, clerk_with(count_bees, served), "count_bees", hive="north")
     shift_clock(monkeypatch, 600)
     with pytest.raises(Retry):
         run_task(job)
@@ -118,6 +129,7 @@ def test_a_delay_counts_from_the_time_of_the_database(
     gardener: ScriptedModel,
     broker: list[tuple[str, str]],
     monkeypatch: pytest.MonkeyPatch,
+    served: Served,
     seconds: float,
 ) -> None:
     now = threads.run(database_now())
@@ -125,7 +137,7 @@ def test_a_delay_counts_from_the_time_of_the_database(
     task = schedule(person, gardener, run_at="in 5 minutes")
     assert task.next_at is not None
     job = start_job(
-        person, clerk_with(count_wasps, monkeypatch), "count_wasps", nest="north", run_at="in 5 minutes"
+        person, clerk_with(count_wasps, served), "count_wasps", nest="north", run_at="in 5 minutes"
     )
     assert job.run_at is not None
     for moment in (task.next_at, job.run_at):

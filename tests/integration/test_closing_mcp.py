@@ -12,9 +12,9 @@ from runtime.apps import App
 from runtime.context import ReadonlyContext
 from runtime.tools import BaseTool, BaseToolset
 from runtime.tools.mcp_tool import McpToolset
-from sessions_app.agent_apps import registry
 from sessions_app.shutdown import shut_down
 from tests.mcp_process import stdio_params
+from tests.served_agents import Served
 
 
 class Broken(BaseToolset):
@@ -25,12 +25,10 @@ class Broken(BaseToolset):
         raise OSError("it is stuck")
 
 
-def test_toolsets_are_closed_also_when_one_fails(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_toolsets_are_closed_also_when_one_fails(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     toolset = McpToolset(connection_params=stdio_params())
     agent = LlmAgent(name="clerk", tools=[Broken(), toolset])
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": App(name="shop", root_agent=agent)})
+    served(App(name="shop", root_agent=agent))
 
     async def open_and_shut_down() -> set[str]:
         await toolset.get_tools()

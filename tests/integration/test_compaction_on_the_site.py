@@ -15,13 +15,13 @@ from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.events import Event as RuntimeEvent
 from runtime.events import EventActions, EventCompaction
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import close_worker, worker
 from sessions_app.models import Event, Session
 from sessions_app.store.history_cache import cache
 from sessions_app.store.sql import event_log
 from tests.fakes import ScriptedModel, text_content
 from tests.integration.locks import blocked, held
+from tests.served_agents import Served
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -80,11 +80,11 @@ class Chat:
 
 
 @pytest.fixture
-async def chat(person: User, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Chat]:
+async def chat(person: User, served: Served) -> AsyncIterator[Chat]:
     model, summarizer = ScriptedModel(), Summarizer()
     config = EventsCompactionConfig(compaction_interval=2, overlap_size=0, summarizer=summarizer)
     app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     yield Chat(person, await use_cases.create_session(person, "words"), model, summarizer)
     summarizer.gate.set()
 

@@ -14,6 +14,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, User
 from pytest_django import Settings
 
+from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from sessions_app.base.statuses import JobStatus
 from sessions_app.chat import viewer
@@ -25,16 +26,18 @@ from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.store.sql import event_log
 from tests.fakes import ScriptedModel
-from tests.integration.served_agents import serve
 from tests.integration.socket_tab import Tab, open_tab
 from tests.integration.tampering import tamper_async
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    return serve(monkeypatch, "echo", ScriptedModel(rule=lambda request: "one two three"))
+def model(served: Served) -> ScriptedModel:
+    model = ScriptedModel(rule=lambda request: "one two three")
+    served(LlmAgent(name="echo", model=model))
+    return model
 
 
 @pytest.fixture

@@ -24,7 +24,6 @@ from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
 from runtime.events.calls import REQUEST_CREDENTIAL
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.invocations.worker import InvocationWorker, worker
@@ -33,6 +32,7 @@ from sessions_app.models import Event, Invocation, Session
 from sessions_app.process.threads import in_thread
 from sessions_app.store.sql import leases
 from tests.fakes import ScriptedModel, call
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 SECRET = "s3cr3t-key-of-ada"
@@ -60,12 +60,12 @@ class Weather:
 
 
 @pytest.fixture
-def weather(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Weather:
+def weather(served: Served, caplog: pytest.LogCaptureFixture) -> Weather:
     caplog.set_level(logging.DEBUG, "sessions_app")
     caplog.set_level(logging.DEBUG, "runtime")
     tool, model = Weather(), ScriptedModel(rule=_next_turn)
     app = App(name="weather", root_agent=LlmAgent(name="weather", model=model, tools=[tool.ask]))
-    monkeypatch.setattr(registry, "apps", lambda: {"weather": app})
+    served(app)
     return tool
 
 

@@ -17,7 +17,6 @@ from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
 from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.worker import worker
@@ -28,6 +27,7 @@ from sessions_app.shutdown import shut_down
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import run_queue, run_task
 from tests.integration.rewind_helpers import go_back, remember, write
+from tests.served_agents import Served
 from tests.stack.database import server_variables
 
 ROLE = "site_web"
@@ -100,10 +100,10 @@ def count_ants(yard: str) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     agent = LlmAgent(name="agent", model=scripted, tools=[remember, write, count_ants])
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": App(name="shop", root_agent=agent)})
+    served(App(name="shop", root_agent=agent))
     return scripted
 
 

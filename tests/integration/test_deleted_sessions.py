@@ -33,6 +33,7 @@ from tests.integration.job_helpers import (
 )
 from tests.integration.locks import blocked, held
 from tests.integration.schedule_helpers import fire_due_tasks
+from tests.served_agents import Served
 
 
 @job_tool
@@ -53,8 +54,8 @@ def no_broker(monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]]) ->
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
-    return clerk_with(count_stock, monkeypatch)
+def model(served: Served, person: User, background_end: None) -> ScriptedModel:
+    return clerk_with(count_stock, served)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from runtime import types
+from runtime.agents import LlmAgent
 from runtime.events import Event as RuntimeEvent
 from runtime.events.event_actions import EventActions
 from sessions_app import use_cases
@@ -21,15 +22,17 @@ from sessions_app.store import DjangoSessionService
 from sessions_app.store.sql import invocation_queue
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, edit, load_note, remember, write
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    return serve(monkeypatch, "shop", ScriptedModel(), [remember, write])
+def model(served: Served) -> ScriptedModel:
+    model = ScriptedModel()
+    served(LlmAgent(name="shop", model=model, tools=[remember, write]))
+    return model
 
 
 async def test_an_edited_message_replaces_the_first_one(person: User, model: ScriptedModel) -> None:

@@ -15,15 +15,14 @@ from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.store.history_cache import cache
 from tests.fakes import ScriptedModel, call, text_content
-from tests.integration.served_agents import wait_for_requests
 from tests.integration.tampering import tamper_async
+from tests.served_agents import Served, wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 BROKEN = ConnectionError("the model is away")
@@ -39,11 +38,11 @@ def ask_somebody(about: str) -> None:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     tools = [LongRunningFunctionTool(ask_somebody, answered_by="person")]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     return scripted
 
 
@@ -125,10 +124,10 @@ class TestEndsThatCannotBeWritten:
         assert row.error_message == "It broke: \ufffd and \ufffd."
 
     async def test_messages_to_an_app_that_is_no_longer_registered_fail(
-        self, person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+        self, person: User, model: ScriptedModel, served: Served
     ) -> None:
         session = await greet(person, model)
-        monkeypatch.setattr(registry, "apps", lambda: {})
+        served()
         for number in (2, 3):
             await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
         await worker().wait_until_idle()
@@ -137,7 +136,7 @@ class TestEndsThatCannotBeWritten:
         assert last.body["errorCode"] == "NotFoundError"
 
     async def test_the_next_message_is_answered_after_a_stopped_one_whose_app_is_no_longer_registered(
-        self, person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+        self, person: User, model: ScriptedModel, served: Served
     ) -> None:
         session = await greet(person, model)
         for number, cancelled_at in ((2, timezone.now()), (3, None)):
@@ -148,7 +147,7 @@ class TestEndsThatCannotBeWritten:
                 message=SAID,
                 cancel_requested_at=cancelled_at,
             )
-        monkeypatch.setattr(registry, "apps", dict)
+        served()
         await worker().start_next(session.pk)
         await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "cancelled", "failed"]

@@ -17,7 +17,6 @@ from runtime.apps import App
 from runtime.errors import ModelError
 from runtime.models.google_errors import FAILURES
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations import call_errors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import JobError, job_tool
@@ -27,6 +26,7 @@ from sessions_app.secrets.error_detail import describe, masked
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_queue, run_task, talk
 from tests.integration.pages.page_helpers import shown_to
+from tests.served_agents import Served
 
 QUOTA = "Quota exceeded for project 12345"
 HOST = "db-7.internal:5432"
@@ -41,10 +41,10 @@ def reach(way: str) -> dict[str, Any]:
     raise JobError("The order is closed already.")
 
 
-async def ask(person: User, monkeypatch: pytest.MonkeyPatch, turn: Any) -> tuple[Session, Invocation]:
+async def ask(person: User, served: Served, turn: Any) -> tuple[Session, Invocation]:
     model = ScriptedModel(turns=[turn])
     app = App(name="words", root_agent=LlmAgent(name="words", model=model))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hello")
     await worker().wait_until_idle()
@@ -66,11 +66,9 @@ def staff_with(name: str, *codenames: str) -> User:
 
 
 @pytest.mark.usefixtures("loop_end")
-async def test_what_a_provider_says_is_kept_for_staff_alone(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_provider_says_is_kept_for_staff_alone(person: User, served: Served) -> None:
     error = ModelError("RESOURCE_EXHAUSTED", "The model is overloaded. Try again in a moment.", QUOTA)
-    session, invocation = await ask(person, monkeypatch, error)
+    session, invocation = await ask(person, served, error)
     last = await Event.objects.filter(session=session).alatest("seq")
     assert last.body["errorMessage"] == "The model is overloaded. Try again in a moment."
     assert invocation.error_message == last.body["errorMessage"]
@@ -83,10 +81,10 @@ async def test_what_a_provider_says_is_kept_for_staff_alone(
 
 @pytest.mark.usefixtures("loop_end")
 async def test_the_traceback_of_an_unexpected_error_is_kept_without_its_secrets(
-    person: User, monkeypatch: pytest.MonkeyPatch
+    person: User, served: Served
 ) -> None:
     error = ConnectionError(f"no route to postgres://app:{PASSWORD}@{HOST}")
-    session, invocation = await ask(person, monkeypatch, error)
+    session, invocation = await ask(person, served, error)
     assert HOST in invocation.error_detail and "Traceback" in invocation.error_detail
     assert PASSWORD not in invocation.error_detail
     assert HOST not in invocation.error_message
@@ -99,9 +97,9 @@ class TestJobs:
     """Jobs whose function raises."""
 
     def fail(
-        self, person: User, monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]], way: str
+        self, person: User, served: Served, broker: list[tuple[str, str]], way: str
     ) -> tuple[ToolJob, ScriptedModel]:
-        model = clerk_with(reach, monkeypatch)
+        model = clerk_with(reach, served)
         model.turns = [call("reach", way=way), "Started.", "Sorry."]
         talk(person, "reports", "reach it")
         job = ToolJob.objects.get()
@@ -111,9 +109,9 @@ class TestJobs:
         return job, model
 
     def test_other_exceptions_are_kept_from_the_person_and_the_model(
-        self, person: User, monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]]
+        self, person: User, served: Served, broker: list[tuple[str, str]]
     ) -> None:
-        job, model = self.fail(person, monkeypatch, broker, "raise")
+        job, model = self.fail(person, served, broker, "raise")
         assert job.error == "The job failed."
         assert HOST in job.error_detail and "Traceback" in job.error_detail
         assert PASSWORD not in job.error_detail
@@ -124,9 +122,9 @@ class TestJobs:
         assert HOST not in shown_to(person, job.session)
 
     def test_the_sentence_of_a_job_error_reaches_both(
-        self, person: User, monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]]
+        self, person: User, served: Served, broker: list[tuple[str, str]]
     ) -> None:
-        job, model = self.fail(person, monkeypatch, broker, "refuse")
+        job, model = self.fail(person, served, broker, "refuse")
         assert job.error == "The job failed: The order is closed already."
         sent = "".join(content.model_dump_json() for content in model.requests[-1].contents)
         assert "The order is closed already." in sent
@@ -179,10 +177,10 @@ def weigh(parcel: str) -> str:
     raise ConnectionError(f"no route to postgres://app:{PASSWORD}@{HOST}, parcel {parcel}")
 
 
-async def converse(person: User, monkeypatch: pytest.MonkeyPatch, *turns: Any, **agent: Any) -> Session:
+async def converse(person: User, served: Served, *turns: Any, **agent: Any) -> Session:
     model = ScriptedModel(turns=[*turns])
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[weigh], **agent))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hello")
     await worker().wait_until_idle()
@@ -203,10 +201,10 @@ def answer_for(tool: object, args: object, tool_context: object, error: Exceptio
 @pytest.mark.usefixtures("loop_end")
 @pytest.mark.parametrize("callback", [None, answer_for], ids=["ends the invocation", "answered by a hook"])
 async def test_staff_with_the_permission_reach_the_traceback_of_a_tool_from_its_response(
-    person: User, monkeypatch: pytest.MonkeyPatch, callback: Any
+    person: User, served: Served, callback: Any
 ) -> None:
     turns = [call("weigh", parcel="\u202ebig<script>"), "It cannot be weighed."]
-    session = await converse(person, monkeypatch, *turns, on_tool_error_callback=callback)
+    session = await converse(person, served, *turns, on_tool_error_callback=callback)
     error = await CallError.objects.aget(session=session)
     response = await Event.objects.aget(session=session, seq=error.seq)
     assert response.body["content"]["parts"][0]["functionResponse"]["id"] == error.call_id
@@ -226,10 +224,8 @@ async def test_staff_with_the_permission_reach_the_traceback_of_a_tool_from_its_
 
 
 @pytest.mark.usefixtures("loop_end")
-async def test_an_error_event_leads_to_the_cause_of_its_invocation(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session, invocation = await ask(person, monkeypatch, ConnectionError(HOST))
+async def test_an_error_event_leads_to_the_cause_of_its_invocation(person: User, served: Served) -> None:
+    session, invocation = await ask(person, served, ConnectionError(HOST))
     trusted = await sync_to_async(staff_with)("trusted", "view_session", "view_text", "view_error_detail")
     link = reverse("admin:sessions_app_invocation_change", args=[invocation.pk])
     assert f'<a href="{link}">Cause</a>' in await sync_to_async(session_page)(trusted, session)
@@ -237,13 +233,13 @@ async def test_an_error_event_leads_to_the_cause_of_its_invocation(
 
 @pytest.mark.usefixtures("loop_end")
 async def test_an_exception_that_cannot_be_described_loses_no_answer(
-    person: User, monkeypatch: pytest.MonkeyPatch
+    person: User, monkeypatch: pytest.MonkeyPatch, served: Served
 ) -> None:
     def fail(error: BaseException) -> str:
         raise RecursionError
 
     monkeypatch.setattr(call_errors, "describe", fail)
     turns = [call("weigh", parcel="1"), "It cannot be weighed."]
-    session = await converse(person, monkeypatch, *turns, on_tool_error_callback=answer_for)
+    session = await converse(person, served, *turns, on_tool_error_callback=answer_for)
     assert (await Event.objects.filter(session=session).alatest("seq")).text == "It cannot be weighed."
     assert not await CallError.objects.aexists()

@@ -14,7 +14,6 @@ from django.db.models import F
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import FunctionTool
-from sessions_app.agent_apps import registry
 from sessions_app.base.codec import event_to_show
 from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
@@ -26,6 +25,7 @@ from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import talk
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MAIL = {"mail_seconds": 3600, "mail_group": "finance"}
@@ -39,14 +39,12 @@ def pay(euros: int) -> str:
 
 
 @pytest.fixture
-def row(
-    person: User, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None], background_end: None
-) -> AnswerRequest:
+def row(person: User, served: Served, configure: Callable[..., None], background_end: None) -> AnswerRequest:
     """A request that has waited for two hours."""
     PAID.clear()
     model = ScriptedModel(turns=[call("pay", euros=9), "Then not."])
     agent = LlmAgent(name="clerk", model=model, tools=[FunctionTool(pay, require_confirmation=True)])
-    monkeypatch.setattr(registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
+    served(App(name="desk", root_agent=agent))
     session_id = talk(person, "desk", "Pay my secret rent")
     AnswerRequest.objects.update(asked_at=F("asked_at") - timedelta(hours=2))
     return AnswerRequest.objects.get(session=session_id)

@@ -19,25 +19,21 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.chat import event_stream, frames
 from sessions_app.models import Artifact, Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.stream_tab import StreamTab, open_stream
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end", "servers")
 Configure = Callable[..., None]
 
 
 @pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch) -> None:
+def app(served: Served) -> None:
     """An app whose agent says "one two three"."""
     model = ScriptedModel(rule=lambda request: "one two three")
-    monkeypatch.setattr(
-        registry,
-        "apps",
-        lambda: {"echo": App(name="echo", root_agent=LlmAgent(name="echo", model=model))},
-    )
+    served(App(name="echo", root_agent=LlmAgent(name="echo", model=model)))
 
 
 @pytest.fixture
@@ -165,7 +161,7 @@ async def test_a_message_sent_twice_starts_one_invocation_and_is_acknowledged_tw
 
 
 async def test_an_invocation_uses_the_database_after_the_request_of_its_message(
-    browser: AsyncClient, session: Session, monkeypatch: pytest.MonkeyPatch
+    browser: AsyncClient, session: Session, served: Served
 ) -> None:
     has_response = asyncio.Event()
 
@@ -177,7 +173,7 @@ async def test_an_invocation_uses_the_database_after_the_request_of_its_message(
 
     model = ScriptedModel(turns=[call("keep"), "It is kept."])
     agent = LlmAgent(name="echo", model=model, tools=[keep])
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    served(App(name="echo", root_agent=agent))
     async with open_stream(browser, session.pk) as tab:
         await tab.post(type="message", id="m1", text="hi")
         has_response.set()

@@ -20,22 +20,22 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.conf import conf
 from sessions_app.live import status_checks
 from sessions_app.models import Invocation, Session
 from sessions_app.routing import websocket_urlpatterns
 from sessions_app.store.sql.event_log import SessionStatus, session_statuses
 from tests.fakes import ScriptedModel
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
 
 
 @pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch) -> None:
+def app(served: Served) -> None:
     """An app whose agent says "Fine."."""
     agent = LlmAgent(name="echo", model=ScriptedModel(rule=lambda request: "Fine."))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    served(App(name="echo", root_agent=agent))
 
 
 class NewTab:

@@ -9,20 +9,20 @@ from django.utils import timezone
 from adk_site import agents
 from adk_site.demo.model import DemoModel
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.models import Event, ScheduledTask
 from sessions_app.scheduling import firing
 from tests.integration.job_helpers import run_queue, send, talk
 from tests.integration.schedule_helpers import fire_due_tasks
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("background_end")
 
 
 @pytest.fixture(autouse=True)
-def desk(monkeypatch: pytest.MonkeyPatch) -> None:
+def desk(served: Served) -> None:
     agent = agents.help_desk.clone(update={"model": DemoModel(delay=0)})
     app = App(name="help_desk", root_agent=agent)
-    monkeypatch.setattr(registry, "apps", lambda: {"help_desk": app})
+    served(app)
 
 
 @pytest.mark.parametrize("before", agents.starters[:2])

@@ -19,7 +19,6 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.models import Event, ScheduledTask, Session, ToolJob, UserState
 from sessions_app.process import threads
 from sessions_app.rendering.event_html import cache
@@ -29,6 +28,7 @@ from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import MODELS, append_event, make_job, make_scheduled_task, page_of
 from tests.integration.pages.page_helpers import page
 from tests.integration.tampering import tamper
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("background_end")
 
@@ -150,7 +150,7 @@ def test_names_of_arguments_keys_and_files_break_no_page_and_no_frame(
 
 
 async def test_names_of_arguments_and_keys_break_no_live_frame(
-    person: User, monkeypatch: pytest.MonkeyPatch, loop_end: None
+    person: User, served: Served, loop_end: None
 ) -> None:
     def remember(items: str, keys: str, values: str, get: str, tool_context: ToolContext) -> dict[str, str]:
         for name in NAMES:
@@ -160,7 +160,7 @@ async def test_names_of_arguments_and_keys_break_no_live_frame(
     args = {"items": "1", "keys": "2", "values": "3", "get": "cut \ud800"}
     model = ScriptedModel(turns=[call("remember", None, **args), "done \ud800"])
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=[remember]))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    served(app)
     session = await use_cases.create_session(person, "echo")
     socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person

@@ -13,10 +13,11 @@ from django.contrib.auth.models import User
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import AsyncClient
 
+from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from tests.fakes import ScriptedModel
-from tests.integration.served_agents import serve
 from tests.integration.socket_tab import SiteTab
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -41,9 +42,9 @@ def modules_of_frames(task: asyncio.Task[None]) -> set[str]:
 
 
 async def test_an_idle_socket_holds_one_task_few_frames_and_no_connection_object(
-    browser: AsyncClient, person: User, monkeypatch: pytest.MonkeyPatch
+    browser: AsyncClient, person: User, served: Served
 ) -> None:
-    serve(monkeypatch, "echo", ScriptedModel(rule=lambda request: "hi"))
+    served(LlmAgent(name="echo", model=ScriptedModel(rule=lambda request: "hi")))
     session = await use_cases.create_session(person, "echo")
     first, second = SiteTab(browser, session), SiteTab(browser, session)
     await first.open()  # starts the process's hub and its tasks

@@ -11,23 +11,23 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation
 from sessions_app.store.sql import cancel_requests
 from tests.fakes import ScriptedModel
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
 async def test_an_earlier_cancel_by_staff_is_remembered_when_the_person_interrupts(
-    person: User, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    person: User, configure: Callable[..., None], served: Served
 ) -> None:
     configure(queue_policy="interrupt")
     scripted = ScriptedModel(turns=[asyncio.Event(), "Hello."])
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     staff = await User.objects.acreate(username="staff")
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "first")

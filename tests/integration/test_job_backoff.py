@@ -16,6 +16,7 @@ from sessions_app.models import JobStatus, ToolJob
 from sessions_app.process import sent_jobs, threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
+from tests.served_agents import Served
 
 MAX_RETRIES = 4
 
@@ -27,10 +28,8 @@ def fetch_archive(year: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def model(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
-    return clerk_with(fetch_archive, monkeypatch)
+def model(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
+    return clerk_with(fetch_archive, served)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from sessions_app.live.notices import JobNotice, Notice
 from sessions_app.models import JobStatus, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
+from tests.served_agents import Served
 
 RUNS: list[str] = []
 TIMED_OUT = "The job exceeded its time limit."
@@ -36,11 +37,15 @@ def count_ants(hill: str) -> dict[str, Any]:
 
 @pytest.fixture
 def model(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
+    monkeypatch: pytest.MonkeyPatch,
+    served: Served,
+    person: User,
+    broker: list[tuple[str, str]],
+    background_end: None,
 ) -> ScriptedModel:
     RUNS.clear()
     monkeypatch.setattr(time_limit, "send_sweep", lambda: None)  # the tests sweep
-    return clerk_with(count_ants, monkeypatch)
+    return clerk_with(count_ants, served)
 
 
 @pytest.fixture

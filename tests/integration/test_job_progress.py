@@ -21,6 +21,7 @@ from sessions_app.models import JobStatus, ToolJob
 from sessions_app.rendering.session_view import SITE_READER
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, run_task, talk
+from tests.served_agents import Served
 
 PAGES = 10_000
 MAX_UPDATES = 20
@@ -47,10 +48,8 @@ def write_book(end: str = "") -> dict[str, Any]:
 
 
 @pytest.fixture
-def model(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
-    return clerk_with(write_book, monkeypatch)
+def model(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
+    return clerk_with(write_book, served)
 
 
 @pytest.fixture

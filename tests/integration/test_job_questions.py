@@ -24,6 +24,7 @@ from sessions_app.process import celery_dispatch, threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
 from tests.integration.rewind_helpers import go_back
+from tests.served_agents import Served
 
 RUNS: list[str] = []
 SENT: list[str] = []
@@ -49,12 +50,10 @@ def send_report(customers: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def model(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
+def model(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
     RUNS.clear()
     SENT.clear()
-    return clerk_with(send_report, monkeypatch)
+    return clerk_with(send_report, served)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from sessions_app.process import threads
 from sessions_app.sessions.ownership import own_session
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, talk
+from tests.served_agents import Served
 
 UNSTORABLE = "a\0b\ud800"
 STORED = "a\ufffdb\ufffd"
@@ -68,11 +69,9 @@ def read_file(what: str, note: str = "") -> dict[str, Any]:
 
 
 @pytest.fixture
-def model(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
+def model(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
     RUNS.clear()
-    return clerk_with(read_file, monkeypatch)
+    return clerk_with(read_file, served)
 
 
 def run_job(person: User, model: ScriptedModel, **args: Any) -> ToolJob:

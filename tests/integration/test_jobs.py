@@ -34,6 +34,7 @@ from tests.integration.job_helpers import (
     sweep_jobs,
     talk,
 )
+from tests.served_agents import Served
 
 RUNS: list[str] = []
 
@@ -65,11 +66,9 @@ def write_report(topic: str, pages: int = 1) -> dict[str, Any]:
 
 
 @pytest.fixture
-def model(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
+def model(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
     RUNS.clear()
-    return clerk_with(write_report, monkeypatch)
+    return clerk_with(write_report, served)
 
 
 def start_job(person: User, model: ScriptedModel, **args: Any) -> tuple[Session, ToolJob]:

@@ -15,6 +15,7 @@ from sessions_app.models import Event, Invocation, JobStatus, ToolJob
 from sessions_app.process import threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
+from tests.served_agents import Served
 
 RUNS: list[int] = []
 
@@ -27,11 +28,9 @@ def write_chapter(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def model(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
+def model(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
     RUNS.clear()
-    return clerk_with(write_chapter, monkeypatch)
+    return clerk_with(write_chapter, served)
 
 
 def test_each_job_is_answered_once_in_the_order_in_which_the_jobs_end(

@@ -13,6 +13,7 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
+from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from sessions_app.models import Invocation, Session, UserState
 from sessions_app.rendering import render_event
@@ -20,7 +21,7 @@ from sessions_app.rendering.session_view import SessionView
 from sessions_app.routing import websocket_application
 from sessions_app.scheduling.clock import zone_for
 from tests.fakes import ScriptedModel
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -37,8 +38,10 @@ HOSTILE = [
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    return serve(monkeypatch, "echo", ScriptedModel(rule=lambda request: "one two three"))
+def model(served: Served) -> ScriptedModel:
+    model = ScriptedModel(rule=lambda request: "one two three")
+    served(LlmAgent(name="echo", model=model))
+    return model
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -30,14 +30,14 @@ def look_up(word: str) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     names = ("words", "other")
     apps = {
         name: App(name=name, root_agent=LlmAgent(name=name, model=scripted, tools=[look_up]))
         for name in names
     }
-    monkeypatch.setattr(registry, "apps", lambda: apps)
+    served(*apps.values())
     return scripted
 
 

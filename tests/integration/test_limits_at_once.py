@@ -18,7 +18,6 @@ from runtime.context import new_invocation_id
 from runtime.engine.build_events import agent_event
 from runtime.events import Event as RuntimeEvent
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.base.codec import content_to_json
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
@@ -27,7 +26,7 @@ from sessions_app.store.sql import invocation_queue, leases
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, say, text_content
 from tests.integration.locks import blocked, held
-from tests.integration.served_agents import wait_for_requests
+from tests.served_agents import Served, wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -47,11 +46,11 @@ class StatelessAgent(BaseAgent):
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     words = App(name="words", root_agent=LlmAgent(name="words", model=scripted))
     custom = App(name="custom", root_agent=StatelessAgent(name="custom", runs=[]))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": words, "custom": custom})
+    served(words, custom)
     return scripted
 
 

@@ -15,12 +15,11 @@ from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call, text_content
-from tests.integration.served_agents import wait_for_requests
+from tests.served_agents import Served, wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -34,11 +33,11 @@ def look_up(word: str) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     tools = [look_up, FunctionTool(delete_file, require_confirmation=True)]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     return scripted
 
 

@@ -18,23 +18,23 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.errors import SessionNotFoundError
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.errors import InvalidInputError, NotFoundError, error_code
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Event, Invocation, Session
 from sessions_app.store import DjangoArtifactService
 from tests.fakes import ScriptedModel
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100_000)
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path) -> ScriptedModel:
+def model(served: Served, settings: Settings, tmp_path: Path) -> ScriptedModel:
     settings.MEDIA_ROOT = tmp_path
     scripted = ScriptedModel(rule=lambda request: "Done.")
     app = App(name="shop", root_agent=LlmAgent(name="agent", model=scripted))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     return scripted
 
 

@@ -21,7 +21,6 @@ from runtime.plugins import BasePlugin
 from runtime.run_config import ModelCall
 from runtime.tools import AgentTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.data_protection.erase import ErasureOrder, erase_person
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request
 from sessions_app.invocations.worker import worker
@@ -34,6 +33,7 @@ from tests.fakes import ScriptedModel, Turn, call, text_content
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import create_session, text_event
 from tests.sent_requests import request_as_json
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -79,9 +79,9 @@ class Site:
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(served: Served) -> Site:
     made = Site()
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": made.app})
+    served(made.app)
     return made
 
 
@@ -115,7 +115,7 @@ async def test_each_request_is_rebuilt_as_it_was_sent(person: User, site: Site) 
 
 
 async def test_each_request_of_agents_that_run_as_tools_is_rebuilt_as_it_was_sent(
-    person: User, site: Site, monkeypatch: pytest.MonkeyPatch
+    person: User, site: Site, served: Served
 ) -> None:
     """An agent that runs as a tool has one itself. Both call their models repeatedly, with contents that grow."""
 
@@ -124,7 +124,7 @@ async def test_each_request_of_agents_that_run_as_tools_is_rebuilt_as_it_was_sen
         return LlmAgent(name=name, model=model, instruction=f"You are {name}.", tools=list(tools))
 
     clerk = agent("clerk", AgentTool(agent("expert", look_up, AgentTool(agent("librarian", look_up)))))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": App(name="shop", root_agent=clerk)})
+    served(App(name="shop", root_agent=clerk))
     session = await use_cases.create_session(person, "shop")
     site.turns = [
         call("expert", request="Is it whole?"),  # clerk

@@ -14,7 +14,6 @@ from django.utils import timezone
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.models import ScheduledTask
 from sessions_app.process import threads
 from sessions_app.rendering import render_schedule
@@ -30,6 +29,7 @@ from tests.integration.schedule_helpers import (
     run_invocations,
     schedule,
 )
+from tests.served_agents import Served
 
 ODD = [
     {"every": "999999 weeks"},
@@ -40,12 +40,14 @@ ODD = [
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
+def model(
+    monkeypatch: pytest.MonkeyPatch, served: Served, person: User, background_end: None
+) -> ScriptedModel:
     monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
     scripted = ScriptedModel()
     tools = [schedule_task, list_scheduled_tasks, cancel_scheduled_task]
     agent = LlmAgent(name="gardener", model=scripted, tools=tools)
-    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    served(App(name="garden", root_agent=agent))
     return scripted
 
 

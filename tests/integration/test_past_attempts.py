@@ -11,6 +11,7 @@ from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from runtime.agents import LlmAgent
 from runtime.models import LlmResponse
 from sessions_app import use_cases
 from sessions_app.invocations.worker import worker
@@ -21,9 +22,9 @@ from sessions_app.store.sql.leases import Claim
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE
 from tests.integration.job_helpers import clerk_with, run_task, sweep_jobs, talk
-from tests.integration.served_agents import serve
 from tests.integration.session_helpers import claim_invocation, create_session, take_over
 from tests.integration.test_error_details import page, staff_with
+from tests.served_agents import Served
 
 PASSWORD = "hunter2hunter2"
 FAILURES: list[Exception] = []
@@ -38,11 +39,9 @@ def fetch(url: str) -> str:
 
 
 @pytest.fixture
-def job(
-    person: User, monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]], background_end: None
-) -> ToolJob:
+def job(person: User, served: Served, broker: list[tuple[str, str]], background_end: None) -> ToolJob:
     FAILURES.clear()
-    model = clerk_with(fetch, monkeypatch)
+    model = clerk_with(fetch, served)
     model.turns = [call("fetch", url="x"), "I am fetching it."]
     return ToolJob.objects.get(session_id=talk(person, "reports", "fetch it"))
 
@@ -81,9 +80,10 @@ def test_an_attempt_whose_worker_died_is_listed(job: ToolJob) -> None:
 
 @pytest.mark.usefixtures("loop_end")
 async def test_each_failed_attempt_of_an_invocation_is_listed_after_its_retry(
-    person: User, monkeypatch: pytest.MonkeyPatch
+    person: User, served: Served
 ) -> None:
-    model = serve(monkeypatch, "echo", ScriptedModel())
+    model = ScriptedModel()
+    served(LlmAgent(name="echo", model=model))
     model.turns = [ConnectionError("one"), LlmResponse(error_code="BUSY", error_message="Two."), "Hello."]
     session = await use_cases.create_session(person, "echo")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hi")

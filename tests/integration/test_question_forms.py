@@ -18,7 +18,6 @@ from runtime.auth.auth_tool import AuthToolArguments
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.tools import ToolContext, get_user_choice
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
 from sessions_app.invocations.worker import worker
@@ -27,6 +26,7 @@ from sessions_app.rendering.questions import CHOICE_TOOL
 from tests.fakes import ScriptedModel, call, parts_of, response_of
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.pages.page_helpers import page
+from tests.served_agents import Served
 
 OPTIONS = [
     "items",
@@ -237,11 +237,11 @@ def test_the_page_shows_what_was_answered(
 
 @pytest.mark.usefixtures("loop_end")
 async def test_a_choice_is_answered_once_and_strange_answers_are_refused_with_a_sentence(
-    person: User, monkeypatch: pytest.MonkeyPatch
+    person: User, served: Served
 ) -> None:
     model = ScriptedModel(turns=[call("get_user_choice", options=["Bern", "Rome"]), "Bern it is."])
     app = App(name="asking", root_agent=LlmAgent(name="asking", model=model, tools=[get_user_choice]))
-    monkeypatch.setattr(registry, "apps", lambda: {"asking": app})
+    served(app)
     session = await use_cases.create_session(person, "asking")
     await use_cases.send_message(person, session.pk, "m1", "Where?")
     await worker().wait_until_idle()
@@ -263,12 +263,12 @@ async def test_a_choice_is_answered_once_and_strange_answers_are_refused_with_a_
 
 @pytest.mark.usefixtures("loop_end")
 async def test_an_approval_keeps_all_values_of_the_payload_but_the_changed_ones(
-    person: User, monkeypatch: pytest.MonkeyPatch
+    person: User, served: Served
 ) -> None:
     given: list[Any] = []
     model = ScriptedModel(rule=lambda request: "Done." if given else call("leave"))
     app = App(name="asking", root_agent=LlmAgent(name="asking", model=model, tools=[leave_tool(given)]))
-    monkeypatch.setattr(registry, "apps", lambda: {"asking": app})
+    served(app)
     session = await use_cases.create_session(person, "asking")
     await use_cases.send_message(person, session.pk, "m1", "Leave")
     await worker().wait_until_idle()

@@ -17,7 +17,6 @@ from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.conf import conf
 from sessions_app.invocations import execution
 from sessions_app.invocations.worker import InvocationWorker, worker
@@ -25,7 +24,7 @@ from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.store.sql import leases
 from tests.fakes import ScriptedModel, call
-from tests.integration.served_agents import wait_for_requests
+from tests.served_agents import Served, wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 CALLS: list[str] = []
@@ -46,12 +45,12 @@ class StatelessAgent(BaseAgent):
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     CALLS.clear()
     scripted = ScriptedModel()
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=[look_up]))
     custom = App(name="custom", root_agent=StatelessAgent(name="custom"))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app, "custom": custom})
+    served(app, custom)
     return scripted
 
 
@@ -147,7 +146,7 @@ async def test_an_agent_that_records_no_state_is_not_resumed_and_fails_with_a_se
 
 
 async def test_a_cancel_seals_open_calls_and_marks_the_end(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, served: Served
 ) -> None:
     begun = asyncio.Event()
 
@@ -158,7 +157,7 @@ async def test_a_cancel_seals_open_calls_and_marks_the_end(
         return ""
 
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[slow]))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     model.turns = [call("slow")]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
@@ -173,7 +172,7 @@ async def test_a_cancel_seals_open_calls_and_marks_the_end(
 
 
 async def test_a_waiting_invocation_whose_end_was_not_stored_waits_again(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, served: Served
 ) -> None:
     """The process died between the last event and the end, or PostgreSQL lost the asynchronously committed end."""
 
@@ -182,7 +181,7 @@ async def test_a_waiting_invocation_whose_end_was_not_stored_waits_again(
 
     tools = [LongRunningFunctionTool(ask_somebody)]
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     model.turns = [call("ask_somebody")]
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")

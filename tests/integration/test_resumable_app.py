@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.apps import App, ResumabilityConfig
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.jobs import job_tool
 from sessions_app.live.process import live
@@ -20,6 +19,7 @@ from sessions_app.models import Event, Invocation, ToolJob
 from sessions_app.process import threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.job_helpers import run_queue, run_task, talk
+from tests.served_agents import Served
 
 
 @job_tool
@@ -29,16 +29,14 @@ def bind(title: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def model(
-    monkeypatch: pytest.MonkeyPatch, person: User, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
+def model(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
     """The model of two agents in sequence: one has a book bound by a job, the next one sends it."""
     scripted = ScriptedModel()
     binder = LlmAgent(name="binder", model=scripted, tools=[bind])
     sender = LlmAgent(name="sender", model=scripted)
     shop = SequentialAgent(name="shop", sub_agents=[binder, sender])
     app = App(name="shop", root_agent=shop, resumability_config=ResumabilityConfig(is_resumable=True))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     return scripted
 
 

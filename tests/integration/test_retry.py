@@ -21,7 +21,6 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.jobs.response import queue_response
@@ -31,6 +30,7 @@ from sessions_app.models import Event, Invocation, JobStatus, Session, ToolJob
 from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel, call, text_content
 from tests.integration.rewind_helpers import go_back
+from tests.served_agents import Served
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -83,13 +83,13 @@ class StatelessAgent(BaseAgent):
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(monkeypatch: pytest.MonkeyPatch, served: Served) -> ScriptedModel:
     CALLS.clear()
     scripted = ScriptedModel()
     tools = [FunctionTool(delete_file, require_confirmation=True), look_up, count_words]
     app = App(name="words", root_agent=LlmAgent(name="words", model=scripted, tools=tools))
     custom = App(name="custom", root_agent=StatelessAgent(name="custom", runs=[]))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app, "custom": custom})
+    served(app, custom)
     monkeypatch.setattr("sessions_app.process.celery_dispatch.send_job", lambda job_id, task_name: None)
     monkeypatch.setattr("sessions_app.jobs.response.offer_session", lambda session_id: None)
     return scripted
@@ -274,11 +274,11 @@ async def test_the_failure_of_an_alternative_that_came_back_is_retried(
 
 
 async def test_a_failed_invocation_is_not_compacted_until_it_is_answered(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, served: Served
 ) -> None:
     config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=OneWordSummarizer())
     app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     session, invocation_id = await ask(person, model, broken())
     await asyncio.gather(*worker()._background_tasks)
     assert await log_of(session) == ["user: what is an ant?", "words: error"]

@@ -30,15 +30,17 @@ from sessions_app.store.sql import invocation_queue, leases, session_lease
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 from tests.integration.rewind_helpers import ask, go_back, load_note, remember, write
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 from tests.unit.runtime.engine.histories import story
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    return serve(monkeypatch, "shop", ScriptedModel(), [remember, write])
+def model(served: Served) -> ScriptedModel:
+    model = ScriptedModel()
+    served(LlmAgent(name="shop", model=model, tools=[remember, write]))
+    return model
 
 
 async def create_job(session: Session, invocation_id: str, **fields: Any) -> ToolJob:
@@ -176,13 +178,11 @@ async def test_jobs_of_rewound_calls_are_cancelled_and_never_answer(
     assert rows == [(first, "cancelled")]
 
 
-async def test_a_call_whose_answer_was_rewound_may_be_answered_again(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_call_whose_answer_was_rewound_may_be_answered_again(person: User, served: Served) -> None:
     model = ScriptedModel()
     ask = FunctionTool(remember, require_confirmation=True)
     app = App(name="shop", root_agent=LlmAgent(name="agent", model=model, tools=[ask]))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     session = await use_cases.create_session(person, "shop")
     model.turns = [call("remember", value="1"), "wait", "no", "wait again", "yes"]
     await use_cases.send_message(person, session.id, "one", "one")

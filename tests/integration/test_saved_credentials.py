@@ -14,7 +14,6 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import SavedCredential
@@ -23,6 +22,7 @@ from sessions_app.store import DjangoCredentialService, DjangoSessionService
 from sessions_app.store.credential_service import delete_old_credentials
 from tests.contracts.credential_service import config, context_of
 from tests.fakes import ScriptedModel, call
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 SECRET = "s3cr3t-key-of-ada"
@@ -39,9 +39,7 @@ async def load(person: User) -> str | None:
     return found.api_key if found else None
 
 
-async def test_a_tool_finds_what_it_saved_in_another_session(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_tool_finds_what_it_saved_in_another_session(person: User, served: Served) -> None:
     """Contract T8."""
     found: list[str | None] = []
 
@@ -54,7 +52,7 @@ async def test_a_tool_finds_what_it_saved_in_another_session(
 
     model = ScriptedModel(turns=[call("visit", "c1"), "Done.", call("visit", "c2"), "Done."])
     app = App(name="shop", root_agent=LlmAgent(name="clerk", model=model, tools=[visit]))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     for _ in range(2):
         session = await use_cases.create_session(person, "shop")
         await use_cases.send_message(person, session.pk, "m-1", "Hi")

@@ -21,7 +21,6 @@ from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import AgentTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
@@ -57,6 +56,7 @@ from tests.integration.schedule_helpers import (
     schedule,
 )
 from tests.integration.tampering import tamper
+from tests.served_agents import Served
 
 TOOLS = [schedule_task, list_scheduled_tasks, cancel_scheduled_task]
 
@@ -68,10 +68,10 @@ def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, person: User, background_end: None) -> ScriptedModel:
+def model(served: Served, person: User, background_end: None) -> ScriptedModel:
     scripted = ScriptedModel()
     agent = LlmAgent(name="gardener", model=scripted, instruction=current_time_instruction, tools=TOOLS)
-    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    served(App(name="garden", root_agent=agent))
     return scripted
 
 
@@ -308,12 +308,12 @@ def test_a_session_has_a_limited_number_of_active_tasks(person: User, model: Scr
 
 
 def test_an_agent_that_is_a_tool_cannot_schedule_and_reads_why(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, served: Served
 ) -> None:
     inner = ScriptedModel(turns=[call("schedule_task", task=WATER, every="day"), "It is not possible."])
     helper = LlmAgent(name="helper", model=inner, description="Helps.", tools=[schedule_task])
     agent = LlmAgent(name="gardener", model=model, tools=[AgentTool(helper)])
-    monkeypatch.setattr(registry, "apps", lambda: {"garden": App(name="garden", root_agent=agent)})
+    served(App(name="garden", root_agent=agent))
     converse(person, model, call("helper", request="schedule"), "No.")
     assert "sessions that the site stores" in last_response(inner)["error"]
 

@@ -16,7 +16,6 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.chat.send_queue import MAX_QUEUED_CHARACTERS
 from sessions_app.chat.viewer import Viewer
 from sessions_app.live.process import live
@@ -25,6 +24,7 @@ from sessions_app.live.sign_ins import digest
 from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel
 from tests.integration.socket_tab import OWN, SiteTab
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("own_layer", "loop_end")
 NO_TICK = {"heartbeat_seconds": 20.0, "lease_seconds": 120.0}
@@ -32,9 +32,9 @@ NO_TICK = {"heartbeat_seconds": 20.0, "lease_seconds": 120.0}
 
 
 @pytest.fixture
-async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> Session:
+async def session(person: User, served: Served) -> Session:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel(rule=lambda request: "hi")))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    served(app)
     return await use_cases.create_session(person, "echo")
 
 

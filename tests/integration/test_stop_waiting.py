@@ -17,7 +17,6 @@ from runtime.events.calls import pending_calls
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
 from sessions_app import use_cases
 from sessions_app.admin import scheduled_task
-from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.errors import ConflictError, PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
@@ -30,6 +29,7 @@ from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE, make_scheduled_task
 from tests.integration.job_helpers import run_queue, run_task
 from tests.integration.pages.page_helpers import shown_to
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("background_end", "broker")
 DELETED: list[str] = []
@@ -52,12 +52,12 @@ def pack(boxes: int) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     tools = [FunctionTool(delete_file, require_confirmation=True), get_user_choice, pack]
     tools.append(LongRunningFunctionTool(approve))
     app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     return scripted
 
 
@@ -97,7 +97,7 @@ def stop(client: Client, row: Any, reason: str = "") -> None:
     [(actors.person, "Stopped"), (lambda user: actors.staff(user, ""), "Stopped by staff")],
 )
 def test_a_cancel_that_comes_just_before_the_invocation_waits_ends_it(
-    monkeypatch: pytest.MonkeyPatch, person: User, actor: Callable[[User], actors.Actor], sentence: str
+    served: Served, person: User, actor: Callable[[User], actors.Actor], sentence: str
 ) -> None:
     async def approve(tool_context: ToolContext) -> None:
         """Have an expense approved."""
@@ -111,7 +111,7 @@ def test_a_cancel_that_comes_just_before_the_invocation_waits_ends_it(
     app = App(
         name="shop", root_agent=LlmAgent(name="clerk", model=model, tools=[LongRunningFunctionTool(approve)])
     )
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     row = wait_for_somebody(person, model, call("approve"))
     assert (row.status, row.error_message) == ("cancelled", sentence)
     assert not AnswerRequest.objects.open().exists()

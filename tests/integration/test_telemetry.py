@@ -24,12 +24,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.history.telemetry import metrics_view, span_export
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation
 from sessions_app.process.json_logs import JsonFormatter, logs_of_invocation
 from tests.fakes import ScriptedModel, call
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -41,10 +41,10 @@ def look_up(word: str) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel(turns=[call("look_up", word="lamp"), "Private words."])
     app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=[look_up]))
-    monkeypatch.setattr(registry, "apps", lambda: {"shop": app})
+    served(app)
     return scripted
 
 

@@ -13,7 +13,6 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.chat.protocol import CLOSE_NOT_SIGNED_IN
 from sessions_app.chat.send_queue import MAX_QUEUED_CHARACTERS
 from sessions_app.chat.text_so_far import PIECE_CHARACTERS
@@ -21,6 +20,7 @@ from sessions_app.chat.viewer import Viewer
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Session
 from tests.fakes import StreamingModel
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("own_layer", "loop_end")
 SO_FAR = "**One** 🙂 paragraph\n\n" + "🙂 x" * 200_000
@@ -107,10 +107,10 @@ async def model() -> GatedModel:
 
 
 @pytest.fixture
-async def session(person: User, model: GatedModel, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Session]:
+async def session(person: User, model: GatedModel, served: Served) -> AsyncIterator[Session]:
     """A session with a tab and with an answer that has grown to `SO_FAR`."""
     app = App(name="gated", root_agent=LlmAgent(name="gated", model=model))
-    monkeypatch.setattr(registry, "apps", lambda: {"gated": app})
+    served(app)
     session = await use_cases.create_session(person, "gated")
     first = Browser(person, session)
     await first.viewer.on_hello(0)

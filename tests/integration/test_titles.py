@@ -18,12 +18,12 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.models.base_llm import BaseLlm
 from runtime.models.registry import LLMRegistry
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.checks.settings import check_settings
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, PersonUsage, Session
 from sessions_app.sessions.list.changes import RENAME
 from tests.fakes import ScriptedModel, text_content
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -55,13 +55,13 @@ class TitleModel(BaseLlm):
 
 @pytest.fixture
 async def session(
-    person: User, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    person: User, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, served: Served
 ) -> AsyncIterator[Session]:
     """A chat whose agent answers "It is 1007."."""
     app = App(
         name="desk", root_agent=LlmAgent(name="desk", model=ScriptedModel(rule=lambda request: "It is 1007."))
     )
-    monkeypatch.setattr(registry, "apps", lambda: {"desk": app})
+    served(app)
     monkeypatch.setattr(LLMRegistry, "_classes", dict(LLMRegistry._classes))
     monkeypatch.setattr(TitleModel, "asked", [])
     LLMRegistry.register(TitleModel)
@@ -123,7 +123,7 @@ async def test_an_answer_without_a_title_is_logged(
 
 
 async def test_no_title_is_asked_for_when_another_process_has_taken_the_invocation_over(
-    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+    person: User, session: Session, served: Served
 ) -> None:
     async def lose_lease(callback_context: CallbackContext) -> None:
         await Session.objects.filter(pk=session.pk).aupdate(lease_token=F("lease_token") + 1)
@@ -131,7 +131,7 @@ async def test_no_title_is_asked_for_when_another_process_has_taken_the_invocati
     agent = LlmAgent(
         name="desk", model=ScriptedModel(turns=["It is 1007."]), before_agent_callback=lose_lease
     )
-    monkeypatch.setattr(registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
+    served(App(name="desk", root_agent=agent))
     assert await title_after(person, session) == "Where is my order?"
     assert TitleModel.asked == []
 

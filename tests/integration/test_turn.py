@@ -17,11 +17,11 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.execution import PARTIALS_IN_A_ROW
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, StreamingModel, call
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -34,10 +34,10 @@ def count(tool_context: ToolContext) -> int:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     scripted = ScriptedModel()
     app = App(name="counter", root_agent=LlmAgent(name="counter", model=scripted, tools=[count]))
-    monkeypatch.setattr(registry, "apps", lambda: {"counter": app})
+    served(app)
     return scripted
 
 
@@ -99,9 +99,7 @@ class Rounds:
             await asyncio.sleep(0)
 
 
-async def rounds_of_words(
-    person: User, monkeypatch: pytest.MonkeyPatch, words: int, rounds: Rounds
-) -> list[int]:
+async def rounds_of_words(person: User, served: Served, words: int, rounds: Rounds) -> list[int]:
     """Let a model send words without a pause; return the round of the event loop of each."""
     at_words: list[int] = []
 
@@ -114,7 +112,7 @@ async def rounds_of_words(
                 yield "word "
 
     app = App(name="hasty", root_agent=LlmAgent(name="hasty", model=HastyModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {"hasty": app})
+    served(app)
     session = await use_cases.create_session(person, "hasty")
     other_task = asyncio.create_task(rounds.pass_by())
     await use_cases.send_message(person, session.id, "m1", "go")
@@ -124,15 +122,11 @@ async def rounds_of_words(
     return at_words
 
 
-async def test_a_model_that_sends_much_at_once_lets_others_run(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at_words = await rounds_of_words(person, monkeypatch, 10 * PARTIALS_IN_A_ROW, Rounds())
+async def test_a_model_that_sends_much_at_once_lets_others_run(person: User, served: Served) -> None:
+    at_words = await rounds_of_words(person, served, 10 * PARTIALS_IN_A_ROW, Rounds())
     assert max(Counter(at_words).values()) <= PARTIALS_IN_A_ROW
 
 
-async def test_text_pauses_while_the_event_loop_is_late(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at_words = await rounds_of_words(person, monkeypatch, 3 * PARTIALS_IN_A_ROW + 6, Rounds(seconds=0.05))
+async def test_text_pauses_while_the_event_loop_is_late(person: User, served: Served) -> None:
+    at_words = await rounds_of_words(person, served, 3 * PARTIALS_IN_A_ROW + 6, Rounds(seconds=0.05))
     assert all(after - before >= 2 for before, after in pairwise(at_words[-4:]))

@@ -19,6 +19,7 @@ from django.db.models import F
 from django.test import AsyncClient
 from django.utils import timezone
 
+from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.worker import worker
@@ -29,7 +30,7 @@ from sessions_app.webhooks.targets import check_url, is_public
 from tests.fakes import ScriptedModel
 from tests.integration.access import make_job, make_request, make_session
 from tests.integration.api.conftest import make_key
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 HOOKS = "/api/v1/webhooks"
@@ -67,8 +68,10 @@ async def receiver(configure: Callable[..., None]) -> AsyncIterator[Receiver]:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    return serve(monkeypatch, "words", ScriptedModel())
+def model(served: Served) -> ScriptedModel:
+    model = ScriptedModel()
+    served(LlmAgent(name="words", model=model))
+    return model
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from django.core.management import call_command
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from sessions_app.agent_apps import registry
 from sessions_app.contrib.evaluation.repairs import evaluation_repairs
 from sessions_app.models import EvaluatedCase
 from sessions_app.process import threads
 from sessions_app.process.sweeping import sweep_over
 from sessions_app.shutdown import shut_down
 from tests.benchmarks.celery_worker import celery_worker
+from tests.served_agents import Served
 from tests.stack.database import server_variables
 from tests.stack.limited.agents import app
 
@@ -53,9 +53,9 @@ def sweeps(transactional_db: None, settings: Settings) -> Iterator[None]:
 
 
 def test_cases_run_side_by_side_and_that_of_a_killed_process_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, served: Served
 ) -> None:
-    monkeypatch.setattr(registry, "apps", lambda: {"limited": app})
+    served(app)
     messages = {
         "left": f"meet {tmp_path}/met",
         "right": f"meet {tmp_path}/met",

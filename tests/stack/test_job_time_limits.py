@@ -16,7 +16,6 @@ import pytest
 from celery import current_app
 from django.contrib.auth.models import User
 
-from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.repairs import job_repairs
@@ -26,6 +25,7 @@ from sessions_app.process.sweeping import sweep_over
 from sessions_app.shutdown import shut_down
 from tests.benchmarks.celery_worker import celery_worker
 from tests.integration.job_helpers import responses, talk
+from tests.served_agents import Served
 from tests.stack.database import server_variables
 from tests.stack.limited.agents import app
 
@@ -51,11 +51,9 @@ def run_log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start_job(
-    transactional_db: None, monkeypatch: pytest.MonkeyPatch, run_log: Path
-) -> Iterator[Callable[[str], ToolJob]]:
+def start_job(transactional_db: None, served: Served, run_log: Path) -> Iterator[Callable[[str], ToolJob]]:
     """Function that makes the agent call a job tool, and returns the job."""
-    monkeypatch.setattr(registry, "apps", lambda: {"limited": app})
+    served(app)
     people = (User.objects.create_user(name) for name in ("ada", "ben"))
 
     def start(tool: str) -> ToolJob:

@@ -15,10 +15,10 @@ from django.contrib.auth.models import User
 from adk_site.asgi import application
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
-from tests.a2a_server import free_socket, served
+from tests.a2a_server import free_socket, listening_app
 from tests.fakes import ScriptedModel
 from tests.integration.api.conftest import make_key
+from tests.served_agents import Served
 
 APP = "desk"
 
@@ -37,7 +37,7 @@ def tools() -> list[Any]:
 async def site(
     loop_end: None,
     configure: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+    served: Served,
     model: ScriptedModel,
     tools: list[Any],
 ) -> AsyncGenerator[str, None]:
@@ -45,10 +45,10 @@ async def site(
     root = LlmAgent(name=APP, description="Helps people.", model=model, tools=tools)
     other = LlmAgent(name="private", model=ScriptedModel())
     apps = {APP: App(name=APP, root_agent=root), "private": App(name="private", root_agent=other)}
-    monkeypatch.setattr(registry, "apps", lambda: apps)
+    served(*apps.values())
     configure(a2a_apps=[APP])
     listening, url = free_socket()
-    async with served(application, listening):
+    async with listening_app(application, listening):
         yield url
 
 

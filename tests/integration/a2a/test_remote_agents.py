@@ -12,12 +12,12 @@ from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.apps import App
 from runtime.events.calls import REMOTE_INPUT
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Event, Invocation, Session
 from tests.a2a_server import Turn, remote_agent, text_of
 from tests.integration.pages.page_helpers import page
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -31,10 +31,10 @@ async def asks(turn: Turn) -> None:
 
 
 @pytest.fixture
-async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Session, None]:
+async def session(person: User, served: Served) -> AsyncGenerator[Session, None]:
     async with remote_agent(asks) as remote:
         app = App(name="painter", root_agent=RemoteA2aAgent("painter", remote.card))
-        monkeypatch.setattr(registry, "apps", lambda: {"painter": app})
+        served(app)
         yield await Session.objects.acreate(app_name="painter", user=person, key="s-1")
 
 

@@ -21,7 +21,6 @@ from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool, LongRunningFunctionTool, get_user_choice
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.base.codec import event_to_show
 from sessions_app.errors import ConflictError
@@ -37,6 +36,7 @@ from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE, told
 from tests.integration.job_helpers import run_task, talk
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FINANCE = "staff:sessions_app.cancel_invocation"
@@ -73,9 +73,7 @@ def order_lamps(count: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def model(
-    monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]], background_end: None
-) -> ScriptedModel:
+def model(served: Served, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
     REFUNDED.clear()
     scripted = ScriptedModel()
     tools = [
@@ -87,7 +85,7 @@ def model(
         look_up_lamp,
     ]
     app = App(name="desk", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
-    monkeypatch.setattr(registry, "apps", lambda: {"desk": app})
+    served(app)
     return scripted
 
 

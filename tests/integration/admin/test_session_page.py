@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import (
@@ -24,6 +23,7 @@ from tests.integration.admin.audit_rows import (
     sign_in,
     text_of,
 )
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.django_db
 PENDING = {"status": "pending", "message": "This call requires confirmation."}
@@ -214,7 +214,7 @@ def test_the_view_of_the_person_shows_what_the_chat_showed(auditor: Client, sess
 
 
 def test_a_call_of_the_view_of_the_person_is_done_when_a_later_page_has_its_answer(
-    auditor: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+    auditor: Client, session: Session, monkeypatch: pytest.MonkeyPatch, served: Served
 ) -> None:
     def look_up_order(order: int) -> str:
         """Look an order up."""
@@ -223,7 +223,7 @@ def test_a_call_of_the_view_of_the_person_is_done_when_a_later_page_has_its_answ
     app = App(
         name="help_desk", root_agent=LlmAgent(name="agent", model=ScriptedModel(), tools=[look_up_order])
     )
-    monkeypatch.setattr(registry, "apps", lambda: {"help_desk": app})
+    served(app)
     monkeypatch.setattr("sessions_app.admin.session_page.page.EVENTS_PER_PAGE", 2)
     append_event(session, {"text": "Where is it?"}, author="user")
     append_event(session, call("c-1", "look_up_order", order=1001), invocationId="e-1")

@@ -13,7 +13,6 @@ from django.urls import reverse
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.models import (
     AppState,
@@ -29,15 +28,16 @@ from sessions_app.process import threads
 from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import HOSTILE, told
 from tests.integration.job_helpers import talk
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, background_end: None) -> ScriptedModel:
+def model(served: Served, background_end: None) -> ScriptedModel:
     scripted = ScriptedModel(turns=["Hello."])
     agent = LlmAgent(name="clerk", model=scripted, instruction="Total {total?}, name {user:name?}.")
-    monkeypatch.setattr(registry, "apps", lambda: {"desk": App(name="desk", root_agent=agent)})
+    served(App(name="desk", root_agent=agent))
     return scripted
 
 

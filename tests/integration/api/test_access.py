@@ -22,7 +22,6 @@ from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.api.site_api import site_api
 from sessions_app.api.streaming_api import StreamingApi
@@ -33,6 +32,7 @@ from tests.integration.access import APP, Things, make_things
 from tests.integration.api import access_of_v1
 from tests.integration.api.api_stream import cookies, open_stream
 from tests.integration.api.conftest import Program, make_key
+from tests.served_agents import Served
 
 # `scope` has those that a key needs. `stranger` is another person, and a key of another person with all scopes.
 TABLE = """
@@ -183,9 +183,9 @@ async def status_of_stream(method: str, path: str, client: AsyncClient, body: by
 
 
 @pytest.fixture
-def served(loop_end: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def app_is_served(loop_end: None, served: Served) -> None:
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
+    served(app)
 
 
 async def signed_in(user: User) -> AsyncClient:
@@ -199,7 +199,7 @@ async def with_key(user: User, *scopes: str, **fields: Any) -> AsyncClient:
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.method} {row.address}")
-async def test_each_caller_gets_what_the_table_says(served: None, row: Row) -> None:
+async def test_each_caller_gets_what_the_table_says(app_is_served: None, row: Row) -> None:
     owner, stranger = [await User.objects.acreate_user(name) for name in ("ada", "eve")]
     revoked_at = timezone.now() - timedelta(seconds=1)
     needed = [] if row.scope == "-" else row.scope.split("+")

@@ -18,7 +18,6 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import LongRunningFunctionTool, ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import StreamKey
@@ -26,6 +25,7 @@ from sessions_app.models import Artifact, Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.api_stream import ApiStream, bearer, cookies, open_stream
 from tests.integration.api.conftest import make_key
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end", "servers")
 Configure = Callable[..., None]
@@ -39,7 +39,7 @@ def gate() -> asyncio.Event:
 
 
 @pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch, gate: asyncio.Event) -> None:
+def app(served: Served, gate: asyncio.Event) -> None:
     """An app whose agent calls the tool that the message names, and else says "one two three"."""
     failures = [RuntimeError("out of order")]
 
@@ -64,7 +64,7 @@ def app(monkeypatch: pytest.MonkeyPatch, gate: asyncio.Event) -> None:
 
     tools = [wait, save, LongRunningFunctionTool(ask, answered_by="person")]
     agent = LlmAgent(name="echo", model=ScriptedModel(rule=answer), tools=tools)
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    served(App(name="echo", root_agent=agent))
 
 
 @pytest.fixture

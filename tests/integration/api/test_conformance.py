@@ -26,7 +26,6 @@ from schemathesis.specs.openapi.checks import (
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.api.site_api import site_api
 from sessions_app.api.streaming_api import StreamingApi
@@ -35,6 +34,7 @@ from sessions_app.process import threads
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, make_things
 from tests.integration.api.conftest import Program, body_of, make_key
+from tests.served_agents import Served
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 EXAMPLES = 4
@@ -63,12 +63,12 @@ def serialize_chunk(context: Any, value: Any) -> bytes:
 
 
 @pytest.fixture
-def program(person: User, background_end: None, monkeypatch: pytest.MonkeyPatch, configure: Any) -> Program:
+def program(person: User, background_end: None, served: Served, configure: Any) -> Program:
     configure(
         frames_per_person=0, frames_per_address=0, new_sessions_per_person=0, new_sessions_per_address=0
     )
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel(rule=lambda request: "ok")))
-    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
+    served(app)
     return Program(make_key(person))
 
 

@@ -9,21 +9,21 @@ from django.test import AsyncClient
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.models import Session
 from sessions_app.store import DjangoArtifactService
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP
 from tests.integration.api.conftest import Program
+from tests.served_agents import Served
 
 FILE = "/api/v1/sessions/{session}/files/a.txt"
 ADK = f"/adk/apps/{APP}/users/ada/sessions"
 
 
 @pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch) -> None:
+def app(served: Served) -> None:
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
+    served(app)
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from django.db.models.functions import Now
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.api.site_api import site_api
 from sessions_app.models import ApiKey, Artifact, IdempotentRequest, Session, Webhook
 from sessions_app.secrets.credential_encryption import decrypt_text
@@ -30,14 +29,15 @@ from sessions_app.store.uploads import store_upload
 from tests.fakes import ScriptedModel
 from tests.integration.api.conftest import Program, make_key
 from tests.integration.locks import blocked, held
+from tests.served_agents import Served
 
 SESSIONS = "/api/v1/sessions"
 
 
 @pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch) -> None:
+def app(served: Served) -> None:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    served(app)
 
 
 async def create(program: Program, key: str, **fields: Any) -> Any:

@@ -14,13 +14,13 @@ from django.test import Client
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from sessions_app.models import Session, ToolJob
 from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, make_things
 from tests.integration.api.api_stream import open_stream
 from tests.integration.api.conftest import Program
+from tests.served_agents import Served
 
 
 def deep(levels: int) -> list[object]:
@@ -43,9 +43,9 @@ REFUSALS = {
 
 
 @pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch) -> None:
+def app(served: Served) -> None:
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
+    served(app)
 
 
 @pytest.mark.parametrize("request_line", REFUSALS)

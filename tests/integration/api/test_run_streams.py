@@ -19,7 +19,6 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.api import run_stream
 from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.invocations.worker import worker
@@ -29,6 +28,7 @@ from sessions_app.models import ApiKey, Event, Invocation, InvocationStatus, Ses
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.api_stream import ApiStream, Frame, bearer, cookies, open_stream
 from tests.integration.api.conftest import make_key
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end", "servers")
 Configure = Callable[..., None]
@@ -41,7 +41,7 @@ def gate() -> asyncio.Event:
 
 
 @pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch, gate: asyncio.Event) -> None:
+def app(served: Served, gate: asyncio.Event) -> None:
     """An app whose agent says "one two three", after a call of a tool when it is told to wait."""
 
     async def wait(tool_context: ToolContext) -> str:
@@ -55,7 +55,7 @@ def app(monkeypatch: pytest.MonkeyPatch, gate: asyncio.Event) -> None:
         return call("wait") if last.text == "wait" else "one two three"
 
     agent = LlmAgent(name="echo", model=ScriptedModel(rule=answer), tools=[wait])
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": App(name="echo", root_agent=agent)})
+    served(App(name="echo", root_agent=agent))
 
 
 @pytest.fixture

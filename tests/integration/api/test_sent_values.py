@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runtime import types
+from runtime.agents import LlmAgent
 from runtime.events import Event as RuntimeEvent
 from runtime.events import EventActions
 from runtime.tools import LongRunningFunctionTool
@@ -22,7 +23,7 @@ from sessions_app.store import DjangoSessionService
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.api_stream import open_stream
 from tests.integration.api.conftest import Program, body_of
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end", "servers")
 DEPTHS = (200, 251, 260, 600)
@@ -37,9 +38,11 @@ def approve() -> None:
 
 
 @pytest.fixture(autouse=True)
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     tool = LongRunningFunctionTool(approve, answered_by="person")
-    return serve(monkeypatch, "shop", ScriptedModel(), [tool])
+    model = ScriptedModel()
+    served(LlmAgent(name="shop", model=model, tools=[tool]))
+    return model
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from runtime.agents import LlmAgent
 from runtime.models import LlmRequest
 from runtime.testing.scripted_model import Turn
 from sessions_app.process import celery_dispatch
 from tests.fakes import ScriptedModel, call
 from tests.integration.evaluation.workers import APP
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 
 
 def price() -> dict[str, int]:
@@ -29,8 +30,10 @@ def answer(request: LlmRequest) -> Turn:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, background_end: None) -> ScriptedModel:
-    return serve(monkeypatch, APP, ScriptedModel(rule=answer), [price])
+def model(served: Served, background_end: None) -> ScriptedModel:
+    model = ScriptedModel(rule=answer)
+    served(LlmAgent(name=APP, model=model, tools=[price]))
+    return model
 
 
 @pytest.fixture

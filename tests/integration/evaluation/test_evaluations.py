@@ -16,6 +16,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from runtime import types
+from runtime.agents import LlmAgent
 from runtime.errors import EvaluationError
 from runtime.evaluation.eval_case import EvalCase, SessionInput
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
@@ -35,7 +36,7 @@ from sessions_app.process.threads import in_thread
 from sessions_app.store.erasing import delete_session_row
 from tests.fakes import ScriptedModel, call
 from tests.integration.evaluation.workers import APP, begin, case_of, outcome, run_all, run_case
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_AGO = timedelta(hours=1)
@@ -116,15 +117,13 @@ def test_a_case_that_kills_its_workers_ends(sent: list[int]) -> None:
     assert Evaluation.objects.get().finished_at is not None
 
 
-def test_an_attempt_that_was_given_up_writes_nothing(
-    sent: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_attempt_that_was_given_up_writes_nothing(sent: list[int], served: Served) -> None:
     async def price() -> dict[str, int]:
         """Price of the lamp, after another worker has taken the case."""
         await in_thread(EvaluatedCase.objects.update, attempts=9)
         return {"price": 20}
 
-    serve(monkeypatch, APP, ScriptedModel(turns=[call("price"), "It costs 20 EUR"]), [price])
+    served(LlmAgent(name=APP, model=ScriptedModel(turns=[call("price"), "It costs 20 EUR"]), tools=[price]))
     evaluation = begin(RIGHT)
     run_all(evaluation)
     row = evaluation.cases.get()
@@ -132,7 +131,7 @@ def test_an_attempt_that_was_given_up_writes_nothing(
 
 
 @pytest.fixture
-def endless(monkeypatch: pytest.MonkeyPatch, sent: list[int]) -> list[Callable[[], Any]]:
+def endless(monkeypatch: pytest.MonkeyPatch, served: Served, sent: list[int]) -> list[Callable[[], Any]]:
     """A shop whose tool takes for ever, and what happens meanwhile."""
     meanwhile: list[Callable[[], Any]] = []
 
@@ -143,7 +142,7 @@ def endless(monkeypatch: pytest.MonkeyPatch, sent: list[int]) -> list[Callable[[
         await asyncio.Event().wait()
 
     monkeypatch.setattr(run, "HEARTBEAT_SECONDS", 0.02)
-    serve(monkeypatch, APP, ScriptedModel(turns=[call("price")]), [price])
+    served(LlmAgent(name=APP, model=ScriptedModel(turns=[call("price")]), tools=[price]))
     return meanwhile
 
 
@@ -290,10 +289,10 @@ def test_the_words_of_a_judge_that_fails_are_among_the_details_of_the_error(
 
 
 def test_the_words_of_a_model_that_fails_are_among_the_details_of_the_error(
-    sent: list[int], monkeypatch: pytest.MonkeyPatch
+    sent: list[int], served: Served
 ) -> None:
     failure = LlmResponse(error_code="BUSY", error_message="Wait.", error_detail="Quota 7, password=secret")
-    serve(monkeypatch, APP, ScriptedModel(turns=[failure]), [])
+    served(LlmAgent(name=APP, model=ScriptedModel(turns=[failure])))
     row = run_all(begin(WRONG_TEXT)).cases.get()
     assert row.error == "Message 1 of the case failed: BUSY: Wait."
     assert "Quota 7" in row.error_detail and "secret" not in row.error_detail
@@ -394,8 +393,8 @@ def test_an_unknown_app_or_criterion_stores_nothing(sent: list[int]) -> None:
     assert not Evaluation.objects.exists() and not sent
 
 
-def test_a_case_of_an_app_that_is_gone_is_broken(sent: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_of_an_app_that_is_gone_is_broken(sent: list[int], served: Served) -> None:
     evaluation = begin(RIGHT)
-    serve(monkeypatch, "other", ScriptedModel())
+    served(LlmAgent(name="other", model=ScriptedModel()))
     row = run_all(evaluation).cases.get()
     assert (row.status, row.error) == ("broken", "There is no app 'shop'. The apps of this site: other.")

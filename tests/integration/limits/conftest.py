@@ -8,11 +8,12 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
+from runtime.agents import LlmAgent
 from sessions_app.limits import shared_redis
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.limits.rates import rates
 from tests.fakes import ScriptedModel
-from tests.integration.served_agents import serve
+from tests.served_agents import Served
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +30,8 @@ def redis(servers: None) -> Iterator[Redis]:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+def model(served: Served) -> ScriptedModel:
     """The model of `words`, the only app."""
-    return serve(monkeypatch, "words", ScriptedModel())
+    model = ScriptedModel()
+    served(LlmAgent(name="words", model=model))
+    return model

@@ -24,7 +24,6 @@ from redis import Redis
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import shared_redis
@@ -35,6 +34,7 @@ from sessions_app.models import Session
 from sessions_app.process.thread_pools import limit_threads
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -52,9 +52,9 @@ def redis_away(settings: Any, redis: Redis) -> Callable[[], None]:
 
 
 @pytest.fixture
-async def session(person: User, monkeypatch: pytest.MonkeyPatch) -> Session:
+async def session(person: User, served: Served) -> Session:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    served(app)
     return await use_cases.create_session(person, "echo")
 
 
@@ -282,10 +282,10 @@ async def test_a_process_limits_its_own_sockets_while_redis_is_away(redis_away: 
 
 
 async def test_new_sessions_are_limited_for_a_person_and_for_an_address(
-    person: User, configure: Configure, monkeypatch: pytest.MonkeyPatch
+    person: User, configure: Configure, served: Served
 ) -> None:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {"echo": app})
+    served(app)
     configure(new_sessions_per_person=4, new_sessions_per_address=2)  # a refused one counts for the person
     for network, is_refused in (("a", False), ("a", False), ("a", True), ("b", False), ("c", True)):
         begin = use_cases.begin_session(person, uuid4(), "echo", "m1", "Hello", network=network)

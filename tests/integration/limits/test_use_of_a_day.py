@@ -17,7 +17,6 @@ from runtime.models import BaseLlm, LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import AgentTool
 from sessions_app import use_cases
-from sessions_app.agent_apps import registry
 from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
@@ -26,6 +25,7 @@ from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 from tests.integration.limits.words_app import ask, using
 from tests.integration.locks import blocked, held
+from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 Configure = Callable[..., None]
@@ -83,7 +83,7 @@ async def test_the_refused_message_is_kept_and_can_be_tried_again_the_next_day(
 
 
 async def test_the_tokens_of_an_agent_that_runs_as_a_tool_count(
-    person: User, monkeypatch: pytest.MonkeyPatch, configure: Configure
+    person: User, served: Served, configure: Configure
 ) -> None:
     configure(tokens_per_person=1000, prices={"gemini-9": {"input": 1000.0, "output": 1.0}})
     expert = LlmAgent(name="expert", model=ScriptedModel(turns=[using(1000)]))
@@ -92,7 +92,7 @@ async def test_the_tokens_of_an_agent_that_runs_as_a_tool_count(
         model=ScriptedModel(turns=[call("expert", request="?"), "Well."]),
         tools=[AgentTool(expert)],
     )
-    monkeypatch.setattr(registry, "apps", lambda: {"words": App(name="words", root_agent=words)})
+    served(App(name="words", root_agent=words))
     assert await ask(person) == ("completed", "")
     used = await PersonUsage.objects.aget(pk=person.pk)
     assert (used.tokens, used.cost) == (1000, 1.0)
@@ -141,11 +141,9 @@ async def test_an_invocation_that_another_process_resumes_ends_and_counts_once(
     assert (await PersonUsage.objects.aget(pk=person.pk)).tokens == 600
 
 
-async def test_an_answer_that_is_stopped_counts_what_it_had_used(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_answer_that_is_stopped_counts_what_it_had_used(person: User, served: Served) -> None:
     app = App(name="words", root_agent=LlmAgent(name="words", model=EndlessModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {"words": app})
+    served(app)
     session = await use_cases.create_session(person, "words")
     invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
     while not any(chunk.text == "Hm.Hm." for chunk in live().hub.texts(session.pk)):

@@ -12,18 +12,18 @@ from django.test import AsyncClient
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from sessions_app.agent_apps import registry
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP
+from tests.served_agents import Served
 
 SESSIONS = f"/adk/apps/{APP}/users/ada/sessions"
 
 
 @pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch) -> App:
+def app(served: Served) -> App:
     """An app, the only one of the site."""
     app = App(name=APP, root_agent=LlmAgent(name=APP, description="Repeats", model=ScriptedModel()))
-    monkeypatch.setattr(registry, "apps", lambda: {APP: app})
+    served(app)
     return app
 
 
