@@ -32,6 +32,23 @@ MASKED_PATTERNS = tuple(
         r"eyJ(?<!\weyJ)(?:([\w-]++\.[\w-]++\.[\w-]*)|[\w-]*+)",
     )
 )
+RENAMED = {
+    "invocations_of_person": "max_invocations_per_user",
+    "invocations_of_app": "max_invocations_per_app",
+    "schedules_per_session": "max_schedules_per_session",
+    "sockets_per_person": "max_sockets_per_user",
+    "sockets_per_address": "max_sockets_per_address",
+    "frames_per_person": "max_frames_per_user",
+    "frames_per_address": "max_frames_per_address",
+    "new_sessions_per_person": "max_new_sessions_per_user",
+    "new_sessions_per_address": "max_new_sessions_per_address",
+    "queued_messages_per_person": "max_queued_messages_per_user",
+    "tokens_per_person": "max_tokens_per_user",
+    "cost_per_person": "max_cost_per_user",
+    "artifact_bytes_per_person": "max_artifact_bytes_per_user",
+    "sign_ins_per_address": "max_sign_ins_per_address",
+}
+"""Earlier names of settings, read until the next release; `check_settings` warns about them."""
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
 
 
@@ -58,235 +75,295 @@ class RateLimit:
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class AnswerLimit:
-    """Limits of the time for which a call or a question waits for somebody; 0 is no limit.
-
-    Attributes:
-        mail_seconds: time after which the members of `mail_group`, a group of users, get a mail.
-        reject_seconds: time after which the site says no in the place of everybody, where a no is an answer.
-    """
+    """How long a call or a question waits for an answer; 0 is no limit."""
 
     mail_seconds: float = Field(default=0.0, ge=0)
+    """Seconds after which the members of `mail_group`, a group of users, get a mail."""
     mail_group: str = ""
     reject_seconds: float = Field(default=0.0, ge=0)
+    """Seconds after which an unanswered confirmation is rejected."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
-class Conf:
-    """Settings of a site in `settings.ADK`. Durations are in seconds.
+class InvocationConf:
+    """How invocations are queued, run and taken over."""
 
-    Attributes:
-        apps: overrides by app name, of `queue_policy`, `invocations_of_app`, `retention_days` and the limits of an
-            invocation.
-        queue_policy: treatment of a message while another is answered: queue it (`enqueue`), refuse it (`reject`), or
-            cancel the other invocation (`interrupt`).
-        invocations_of_person: number of invocations that a user may have running at once; 0 is no limit.
-        invocations_of_app: number of invocations that an app may have running at once; 0 is no limit.
-        lease_seconds: duration of a lease; other processes take over an invocation this long after its process died.
-        heartbeat_seconds: interval at which a process renews its leases and polls the sessions it watches.
-        merge_seconds: shortest time for which streamed text is gathered before it is sent.
-        merge_seconds_under_load: longest time for which streamed text is gathered.
-        relay_seconds: shortest time between two messages to other processes.
-        worker_sessions: number of sessions that a Celery worker process runs at once; others wait.
-        invocation_seconds: longest duration of an invocation.
-        invocation_model_calls: largest number of model calls of an invocation.
-        invocation_tokens: largest number of tokens of an invocation; 0 is no limit.
-        invocation_cost: highest cost of an invocation by `prices`; 0 is no limit.
-        prices: prices by the beginning of a model's name, {"input": ..., "output": ..., "cached_input": ...}: see
-            `Price`.
-        model_rate_limits: limits by the beginning of a model's name, {"requests": ..., "tokens": ...}: see `RateLimit`.
-            All processes and all models of that beginning share a limit.
-        model_wait_seconds: longest time that a model call waits for its turn under such a limit.
-        invocation_attempts: largest number of claims of an invocation; it fails when the process of the last one dies.
-        job_result_limit: largest job result in characters; a larger one becomes an artifact.
-        job_lost_seconds: time without a heartbeat after which the worker of a running job counts as dead.
-        cancel_grace_seconds: time that the function of a running job has to end after its cancellation; then its
-            process is killed.
-        job_resend_seconds: time after which a sent job that has not started is sent to the broker again; the pause
-            doubles with each send.
-        sweep_seconds: time after which a sweep leaves the rest of its work to the next one.
-        schedule_shortest_seconds: shortest interval of a scheduled task.
-        schedule_longest_seconds: longest interval of a scheduled task, and longest time from now to the start of a
-            task or a job.
-        schedules_per_session: largest number of active scheduled tasks in a session.
-        title_model: name of a model that gives each chat its title after the first answer; empty keeps the title that
-            the first message gave.
-        site_name: name of the site on its pages and on the sign-in page.
-        site_logo: path of a picture among the static files, shown beside the name; empty for none.
-        deletion_undo_seconds: time for which a person can undo the deletion of a session; a sweep then erases it.
-        retention_days: days without use after which a session is erased; 0 keeps sessions.
-        retention_batch: largest number of sessions that one run of the daily housekeeping erases.
-        pool_size: PostgreSQL connections of a process.
-        database_threads: threads for queries of the ORM outside of HTTP requests; each has a connection while it works.
-        page_connections: PostgreSQL connections of a web process for pages, the admin and its database threads.
-        page_wait_seconds: longest wait of a page for one of these connections.
-        statement_seconds: longest duration of a statement in a web process; 0 is no limit.
-        audit_statement_seconds: longest duration of a statement of a page of the admin; 0 is no limit.
-        tool_threads: number of synchronous tools that a process runs at once; others wait.
-        download_threads: number of downloads for which a process reads a piece of a file at once.
-        limit_threads: number of calls of Redis that a process makes at once to count open sockets.
-        broker_threads: number of tasks that a process sends to the broker at once.
-        prepared_statements: keep prepared statements on these connections; turn off behind a connection pooler that
-            switches connections without tracking prepared statements.
-        show_details: True shows in all chats what staff have in theirs: names of tools, results as JSON,
-            milliseconds and state. Only the looks change: a person's websocket gets whole events in any case,
-            without the state of the app.
-        share_links: True lets people share their chats: everybody who is signed in and has the link of a chat reads
-            the whole chat. See docs/security.md.
-        cached_html_bytes: size of the HTML of events that a process caches.
-        markdown_limit: characters of a text that are rendered as Markdown; the rest is shown as it is.
-        markdown_cells: table cells of a text that are rendered as tables; the rest is shown as it is.
-        markdown_lines: lines of a text that are rendered as Markdown; the rest is shown as it is.
-        markdown_marks: number of characters that may begin a link, emphasis or the like in a text; paragraphs after
-            that number are shown without markup.
-        markdown_nesting: depth of lists and quotations in a text; deeper ones are shown as they are.
-        inline_render_seconds: estimated time above which an event is rendered in a thread, so that the event loop
-            goes on meanwhile.
-        cached_bytes: memory for the events of recently used sessions that a process caches, estimated.
-        streamed_bytes: memory for streamed text in a process; above it the longest text is shown only when complete.
-        message_limit: largest message in characters.
-        upload_bytes: size of the largest file that a person may upload.
-        upload_files: largest number of files of a message.
-        upload_types: MIME types of files that people may upload, such as `image/*`; empty allows all.
-        frame_limit: largest websocket frame in characters.
-        sockets_per_person: number of sockets and event streams that a person may have open at once; 0 is no limit, as
-            for all limits of a person or a client address.
-        sockets_per_address: number of sockets that a client address may have open at once.
-        frames_per_person: number of frames that a person may send in a minute, from all sockets.
-        frames_per_address: number of frames that a client address may send in a minute.
-        new_sessions_per_person: number of sessions that a person may create in an hour.
-        new_sessions_per_address: number of sessions that a client address may create in an hour.
-        queued_messages_per_person: number of messages of a person that may wait for their turn.
-        tokens_per_person: number of tokens that a person may use in a day of the site's time zone.
-        cost_per_person: cost by `prices` that a person may cause in a day; without prices nothing has a cost.
-        artifact_bytes_per_person: size of all artifacts of a person, older versions included.
-        sign_in_failures: number of wrong passwords for one name from one client address after which sign-ins wait.
-        sign_ins_per_address: number of sign-ins that a client address may try in an hour, for all names together.
-        sign_in_lock_seconds: time for which sign-ins wait.
-        trusted_proxies: number of reverse proxies in front of the site that append the address of their client to
-            `X-Forwarded-For`; with 0 the header is ignored.
-        metrics_token: token with which Prometheus reads `metrics`, as `Authorization: Bearer ...`; without one only
-            staff read them.
-        otlp_endpoint: URL to which OpenTelemetry sends the spans of invocations, such as
-            `http://localhost:4318/v1/traces`; empty sends none.
-        slow_reader_seconds: time that a browser with a full send queue has to read it before it is disconnected.
-        error_detail_limit: largest text of an error that is kept for staff, in characters; 0 keeps none.
-        masked_keys: names of secrets. A value under such a key is masked for staff, in exports and in logs. `*` stands
-            for any characters; case, `_` and `-` do not count.
-        masked_patterns: regular expressions of texts that are masked, besides numbers of payment cards. Of a
-            pattern with groups, only the groups are masked.
-        unmask_seconds: time for which staff with the permission see the masked values of a session that they unmask.
-        access_log_days: days for which the records of what staff read are kept; 0 keeps them.
-        credential_keys: texts from which the keys that encrypt credentials are derived; the first one encrypts, all
-            decrypt. Empty means `SECRET_KEY` and `SECRET_KEY_FALLBACKS`.
-        credential_seconds: longest time for which a credential is kept for an invocation that has not ended.
-        saved_credential_days: days after which a credential that a tool has saved for later invocations is deleted.
-        agent_dirs: directories of agent folders: each folder is an app, see docs/authoring.md. A relative one begins at
-            the working directory.
-        reload_agents: import changed agents again while the site runs; for development.
-        replace_google_adk: let `google.adk` name this runtime in agent folders although google-adk is installed.
-        answer_limits: time limits by the name of the tool that waits for an answer; "" is for all other tools.
-        dev_ui: True serves adk-web, the page of google-adk for developers, to staff under `dev-ui/`: see
-            docs/adk-server.md.
-        dev_ui_directory: directory with the files of adk-web; empty means those of the installed package google-adk.
-        mcp_servers: the MCP servers that agents may reach: commands with their first arguments, and URLs with all
-            below them; None allows all.
-        webhooks_to_localhost: let webhooks reach this machine, also by plain HTTP; for development.
-        a2a_apps: names of the apps that are served by A2A, see docs/a2a.md.
-    """
+    queue_policy: QueuePolicy = "enqueue"
+    """What happens to a message while another is answered: queue it (`enqueue`), refuse it (`reject`), or cancel the
+    running invocation (`interrupt`)."""
+    max_invocations_per_user: int = 0
+    """Invocations that may run at once for a user; 0 is no limit."""
+    max_invocations_per_app: int = 0
+    """Invocations that may run at once for an app; 0 is no limit."""
+    worker_sessions: int = 50
+    """Sessions that a Celery worker process runs at once; others wait."""
+    lease_seconds: float = 30.0
+    """Duration of a lease. Another process takes over an invocation this long after its process died."""
+    heartbeat_seconds: float = 5.0
+    """Interval at which a process renews its leases and polls the sessions it watches."""
+    invocation_attempts: int = 5
+    """Claims of an invocation. When the process of the last claim dies, the invocation fails."""
+    invocation_seconds: float = 600.0
+    """Longest duration of an invocation."""
+    invocation_model_calls: int = 100
+    """Model calls of an invocation."""
+    invocation_tokens: int = 0
+    """Tokens of an invocation; 0 is no limit."""
+    invocation_cost: float = 0.0
+    """Cost of an invocation by `prices`; 0 is no limit."""
+    tool_threads: int = 32
+    """Synchronous tools that a process runs at once; others wait."""
+    answer_limits: Mapping[str, AnswerLimit] = field(default_factory=dict)
+    """Time limits by the name of the tool that waits for an answer; "" is for all other tools."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class ModelConf:
+    """Prices and rate limits of models, by the beginning of a model's name; the longest beginning counts."""
+
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """Prices of models, `{"input": ..., "output": ..., "cached_input": ...}`."""
+    model_rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
+    """Rate limits, `{"requests": ..., "tokens": ...}`, shared by all processes and all models of that beginning."""
+    model_wait_seconds: float = Field(default=120.0, gt=0)
+    """Longest wait of a model call for its turn under such a limit."""
+    title_model: str = ""
+    """Model that gives each chat a title after the first answer; empty keeps the title made from the first message."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class JobConf:
+    """Jobs, scheduled tasks, and the sweep that repairs what a crash left."""
+
+    job_result_limit: int = 64_000
+    """Characters of a job result; a longer one becomes an artifact."""
+    job_lost_seconds: float = 20.0
+    """Seconds without a heartbeat after which the worker of a running job is considered dead."""
+    job_resend_seconds: float = 60.0
+    """Seconds after which a sent job that has not started is sent to the broker again; doubles with each send."""
+    cancel_grace_seconds: float = 10.0
+    """Seconds that a cancelled job's function has to end before its process is killed."""
+    sweep_seconds: float = 4.0
+    """Seconds after which a sweep leaves the rest of its work to the next one."""
+    schedule_shortest_seconds: float = 60.0
+    """Shortest interval of a scheduled task."""
+    schedule_longest_seconds: float = 3650 * 86_400.0
+    """Longest interval of a scheduled task, and longest time from now until a task or a job starts."""
+    max_schedules_per_session: int = 20
+    """Active scheduled tasks of a session."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class SessionConf:
+    """How long sessions are kept."""
+
+    deletion_undo_seconds: float = Field(default=60.0, ge=0)
+    """Seconds in which a user can undo the deletion of a session; then a sweep erases it."""
+    retention_days: int = Field(default=0, ge=0)
+    """Days without use after which a session is erased; 0 keeps sessions."""
+    retention_batch: int = Field(default=10_000, ge=1)
+    """Sessions that one run of the daily housekeeping erases."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class PageConf:
+    """What pages show, and what users may send."""
+
+    site_name: str = "Agents"
+    """Name of the site on its pages and on the sign-in page."""
+    site_logo: str = ""
+    """Path of a picture among the static files, shown beside the name; empty for none."""
+    show_details: bool = False
+    """Show all users what staff see in their own chats: names of tools, results as JSON, milliseconds and state.
+
+    Only the looks change: a user's websocket receives whole events in any case, without the state of the app."""
+    share_links: bool = False
+    """Let users share their chats: everybody who is signed in and has a chat's link reads the whole chat
+    (docs/security.md)."""
+    message_limit: int = 32_000
+    """Characters of a message."""
+    upload_bytes: int = Field(default=10 * 1024**2, ge=1)
+    """Bytes of a file that a user uploads."""
+    upload_files: int = Field(default=10, ge=1)
+    """Files of a message."""
+    upload_types: tuple[str, ...] = ()
+    """MIME types that users may upload, such as `image/*`; empty allows all."""
+    markdown_limit: int = 100_000
+    """Characters of a text that are rendered as Markdown; the rest is shown as plain text."""
+    markdown_cells: int = 2_000
+    """Table cells of a text that are rendered as tables; the rest is shown as plain text."""
+    markdown_lines: int = 2_000
+    """Lines of a text that are rendered as Markdown; the rest is shown as plain text."""
+    markdown_marks: int = 4_000
+    """Characters of a text that may begin a link, emphasis or the like; later paragraphs have no markup."""
+    markdown_nesting: int = 16
+    """Depth of lists and quotations in a text; deeper ones are shown as plain text."""
+    inline_render_seconds: float = 0.03
+    """Estimated seconds above which an event is rendered in a thread, to keep the event loop free."""
+    dev_ui: bool = False
+    """Serve adk-web, google-adk's page for developers, to staff under `dev-ui/` (docs/adk-server.md)."""
+    dev_ui_directory: str = ""
+    """Directory with the files of adk-web; empty uses those of the installed package google-adk."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class StreamConf:
+    """Streaming to browsers and programs."""
+
+    merge_seconds: float = 0.02
+    """Shortest time for which streamed text is gathered before it is sent."""
+    merge_seconds_under_load: float = 0.1
+    """Longest time for which streamed text is gathered."""
+    relay_seconds: float = 0.05
+    """Shortest time between two messages to other processes."""
+    slow_reader_seconds: float = 20.0
+    """Seconds that a client with a full send queue has to read it before it is disconnected."""
+    frame_limit: int = 256_000
+    """Characters of a websocket frame from a browser."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class QuotaConf:
+    """What a user or a client address may use; 0 is no limit."""
+
+    max_sockets_per_user: int = Field(default=50, ge=0)
+    """Sockets and event streams that a user may have open."""
+    max_sockets_per_address: int = Field(default=1_000, ge=0)
+    """Sockets and event streams that a client address may have open."""
+    max_frames_per_user: int = Field(default=600, ge=0)
+    """Frames in a minute, from all sockets of a user."""
+    max_frames_per_address: int = Field(default=12_000, ge=0)
+    """Frames in a minute from a client address."""
+    max_new_sessions_per_user: int = Field(default=100, ge=0)
+    """Sessions that a user may create in an hour."""
+    max_new_sessions_per_address: int = Field(default=1_000, ge=0)
+    """Sessions that a client address may create in an hour."""
+    max_queued_messages_per_user: int = Field(default=50, ge=0)
+    """Messages of a user that may wait for their turn."""
+    max_tokens_per_user: int = Field(default=5_000_000, ge=0)
+    """Tokens that a user may use in a day of the site's time zone."""
+    max_cost_per_user: float = Field(default=0.0, ge=0)
+    """Cost by `prices` that a user may cause in a day; without prices nothing has a cost."""
+    max_artifact_bytes_per_user: int = Field(default=1_000_000_000, ge=0)
+    """Bytes of all artifacts of a user, older versions included."""
+    sign_in_failures: int = Field(default=10, ge=0)
+    """Wrong passwords for one name from one client address after which sign-ins wait."""
+    sign_in_lock_seconds: float = Field(default=900.0, gt=0)
+    """Seconds for which sign-ins wait."""
+    max_sign_ins_per_address: int = Field(default=300, ge=0)
+    """Sign-ins that a client address may try in an hour, for all names together."""
+    trusted_proxies: int = Field(default=0, ge=0)
+    """Reverse proxies in front of the site that append their client's address to `X-Forwarded-For`; with 0 the header
+    is ignored."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class ProcessConf:
+    """Connections, threads and memory of a process."""
+
+    pool_size: int = 20
+    """PostgreSQL connections of the hot path."""
+    database_threads: int = 4
+    """Threads for ORM queries outside of HTTP requests; each has a connection while it works."""
+    page_connections: int = 10
+    """PostgreSQL connections of a web process for pages, the admin and its database threads."""
+    page_wait_seconds: float = 10.0
+    """Longest wait of a page for one of these connections."""
+    statement_seconds: float = 30.0
+    """Longest duration of a statement in a web process; 0 is no limit."""
+    audit_statement_seconds: float = 10.0
+    """Longest duration of a statement of an admin page; 0 is no limit."""
+    prepared_statements: bool = True
+    """Keep prepared statements. Turn off behind a connection pooler that does not track them."""
+    download_threads: int = 8
+    """Threads that read pieces of downloaded files."""
+    limit_threads: int = 4
+    """Threads that call Redis to count open sockets."""
+    broker_threads: int = 2
+    """Threads that send tasks to the broker."""
+    cached_bytes: int = 256_000_000
+    """Estimated bytes of events of recently used sessions that a process caches."""
+    cached_html_bytes: int = 32_000_000
+    """Bytes of rendered events that a process caches."""
+    streamed_bytes: int = 64_000_000
+    """Bytes of streamed text in a process; above it the longest text is shown only when complete."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class AuditConf:
+    """Secrets, and what staff may read."""
+
+    masked_keys: tuple[str, ...] = MASKED_KEYS
+    """Names of secrets. A value under such a key is masked for staff, in exports and in logs. `*` stands for any
+    characters; case, `_` and `-` are ignored."""
+    masked_patterns: tuple[re.Pattern[str], ...] = MASKED_PATTERNS
+    """Regular expressions of texts to mask, besides numbers of payment cards. If a pattern has groups, only the groups
+    are masked."""
+    unmask_seconds: float = Field(default=900.0, gt=0)
+    """Seconds for which staff with the permission see the masked values of a session that they unmask."""
+    error_detail_limit: int = 8_000
+    """Characters of an error that are kept for staff; 0 keeps none."""
+    access_log_days: int = Field(default=365, ge=0)
+    """Days for which the records of what staff read are kept; 0 keeps them."""
+    credential_keys: tuple[str, ...] = field(default=(), repr=False)
+    """Texts from which the keys that encrypt credentials are derived: the first one encrypts, all decrypt. Empty uses
+    `SECRET_KEY` and `SECRET_KEY_FALLBACKS`."""
+    credential_seconds: float = 3600.0
+    """Longest time for which a credential is kept for an invocation that has not ended."""
+    saved_credential_days: int = Field(default=90, ge=1)
+    """Days after which a credential that a tool saved for later invocations is deleted."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class AgentConf:
+    """Where agents come from, and what they may reach."""
+
+    agent_dirs: tuple[Path, ...] = ()
+    """Directories of agent folders: each folder is an app (docs/authoring.md). Relative ones begin at the working
+    directory."""
+    reload_agents: bool = False
+    """Import changed agents again while the site runs; for development."""
+    replace_google_adk: bool = False
+    """Let `google.adk` name this runtime in agent folders even if google-adk is installed."""
+    mcp_servers: tuple[str, ...] | None = None
+    """MCP servers that agents may reach: commands with their first arguments, and URLs with all below them; None
+    allows all."""
+    a2a_apps: tuple[str, ...] = ()
+    """Names of the apps that are served by A2A (docs/a2a.md)."""
+    webhooks_to_localhost: bool = False
+    """Let webhooks reach this machine, also by plain HTTP; for development."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class TelemetryConf:
+    """Metrics and traces for other systems."""
+
+    metrics_token: str = field(default="", repr=False)
+    """Token with which Prometheus reads `metrics`, as `Authorization: Bearer ...`; without it only staff read them."""
+    otlp_endpoint: str = ""
+    """URL to which OpenTelemetry sends the spans of invocations, such as `http://localhost:4318/v1/traces`; empty
+    sends none."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class Conf(
+    InvocationConf,
+    ModelConf,
+    JobConf,
+    SessionConf,
+    PageConf,
+    StreamConf,
+    QuotaConf,
+    ProcessConf,
+    AuditConf,
+    AgentConf,
+    TelemetryConf,
+):
+    """All settings of a site, in `settings.ADK` under their names. Durations are in seconds."""
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    queue_policy: QueuePolicy = "enqueue"
-    invocations_of_person: int = 0
-    invocations_of_app: int = 0
-    lease_seconds: float = 30.0
-    heartbeat_seconds: float = 5.0
-    merge_seconds: float = 0.02
-    merge_seconds_under_load: float = 0.1
-    relay_seconds: float = 0.05
-    worker_sessions: int = 50
-    invocation_seconds: float = 600.0
-    invocation_model_calls: int = 100
-    invocation_tokens: int = 0
-    invocation_cost: float = 0.0
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    model_rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
-    model_wait_seconds: float = Field(default=120.0, gt=0)
-    invocation_attempts: int = 5
-    job_result_limit: int = 64_000
-    job_lost_seconds: float = 20.0
-    cancel_grace_seconds: float = 10.0
-    job_resend_seconds: float = 60.0
-    sweep_seconds: float = 4.0
-    schedule_shortest_seconds: float = 60.0
-    schedule_longest_seconds: float = 3650 * 86_400.0
-    schedules_per_session: int = 20
-    title_model: str = ""
-    site_name: str = "Agents"
-    site_logo: str = ""
-    deletion_undo_seconds: float = Field(default=60.0, ge=0)
-    retention_days: int = Field(default=0, ge=0)
-    retention_batch: int = Field(default=10_000, ge=1)
-    pool_size: int = 20
-    database_threads: int = 4
-    page_connections: int = 10
-    page_wait_seconds: float = 10.0
-    statement_seconds: float = 30.0
-    audit_statement_seconds: float = 10.0
-    tool_threads: int = 32
-    download_threads: int = 8
-    limit_threads: int = 4
-    broker_threads: int = 2
-    prepared_statements: bool = True
-    show_details: bool = False
-    share_links: bool = False
-    cached_html_bytes: int = 32_000_000
-    markdown_limit: int = 100_000
-    markdown_cells: int = 2_000
-    markdown_lines: int = 2_000
-    markdown_marks: int = 4_000
-    markdown_nesting: int = 16
-    inline_render_seconds: float = 0.03
-    cached_bytes: int = 256_000_000
-    streamed_bytes: int = 64_000_000
-    message_limit: int = 32_000
-    upload_bytes: int = Field(default=10 * 1024**2, ge=1)
-    upload_files: int = Field(default=10, ge=1)
-    upload_types: tuple[str, ...] = ()
-    frame_limit: int = 256_000
-    sockets_per_person: int = Field(default=50, ge=0)
-    sockets_per_address: int = Field(default=1_000, ge=0)
-    frames_per_person: int = Field(default=600, ge=0)
-    frames_per_address: int = Field(default=12_000, ge=0)
-    new_sessions_per_person: int = Field(default=100, ge=0)
-    new_sessions_per_address: int = Field(default=1_000, ge=0)
-    queued_messages_per_person: int = Field(default=50, ge=0)
-    tokens_per_person: int = Field(default=5_000_000, ge=0)
-    cost_per_person: float = Field(default=0.0, ge=0)
-    artifact_bytes_per_person: int = Field(default=1_000_000_000, ge=0)
-    sign_in_failures: int = Field(default=10, ge=0)
-    sign_ins_per_address: int = Field(default=300, ge=0)
-    sign_in_lock_seconds: float = Field(default=900.0, gt=0)
-    trusted_proxies: int = Field(default=0, ge=0)
-    metrics_token: str = field(default="", repr=False)
-    otlp_endpoint: str = ""
-    slow_reader_seconds: float = 20.0
-    error_detail_limit: int = 8_000
-    masked_keys: tuple[str, ...] = MASKED_KEYS
-    masked_patterns: tuple[re.Pattern[str], ...] = MASKED_PATTERNS
-    unmask_seconds: float = Field(default=900.0, gt=0)
-    access_log_days: int = Field(default=365, ge=0)
-    credential_keys: tuple[str, ...] = field(default=(), repr=False)
-    credential_seconds: float = 3600.0
-    saved_credential_days: int = Field(default=90, ge=1)
-    agent_dirs: tuple[Path, ...] = ()
-    reload_agents: bool = False
-    replace_google_adk: bool = False
-    answer_limits: Mapping[str, AnswerLimit] = field(default_factory=dict)
-    dev_ui: bool = False
-    dev_ui_directory: str = ""
-    mcp_servers: tuple[str, ...] | None = None
-    webhooks_to_localhost: bool = False
-    a2a_apps: tuple[str, ...] = ()
+    """Overrides by app name, of `queue_policy`, `max_invocations_per_app`, `retention_days` and the limits of an
+    invocation."""
 
     def of_app(self, app_name: str) -> Conf:
         """Return the settings with the app's overrides."""
@@ -321,4 +398,12 @@ def conf() -> Conf:
     Raises:
         pydantic.ValidationError: `settings.ADK` has an unknown key or a value of the wrong type.
     """
-    return Conf(**getattr(settings, "ADK", {}))
+    values = _with_new_names(getattr(settings, "ADK", {}))
+    apps = values.get("apps", {})
+    if isinstance(apps, Mapping):
+        values["apps"] = {name: _with_new_names(overrides) for name, overrides in apps.items()}
+    return Conf(**values)
+
+
+def _with_new_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {RENAMED.get(name, name): value for name, value in values.items()}

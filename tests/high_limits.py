@@ -5,8 +5,8 @@ HIGH_LIMITS = {
     for name in ("sockets", "frames", "new_sessions")
     for subject in ("person", "address")
 } | {
-    "sign_ins_per_address": 10**9,
-    "queued_messages_per_person": 10**9,
-    "tokens_per_person": 10**12,
-    "artifact_bytes_per_person": 10**15,
+    "max_sign_ins_per_address": 10**9,
+    "max_queued_messages_per_user": 10**9,
+    "max_tokens_per_user": 10**12,
+    "max_artifact_bytes_per_user": 10**15,
 }

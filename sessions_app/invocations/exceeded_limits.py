@@ -33,15 +33,15 @@ def error_of(limit: Limit) -> AdkError:
         )
     if limit == Limit.QUEUE:
         return LimitExceededError(
-            f"{conf().queued_messages_per_person} of your messages are waiting to be answered. "
+            f"{conf().max_queued_messages_per_user} of your messages are waiting to be answered. "
             "Wait until one of them is answered, then send this again."
         )
     if limit == Limit.KEY:
         return LimitExceededError(KEY.format(settings.TIME_ZONE), retry_seconds=_seconds_to_midnight())
     if limit == Limit.TOKENS:
-        return LimitExceededError(TOKENS.format(conf().tokens_per_person, settings.TIME_ZONE))
+        return LimitExceededError(TOKENS.format(conf().max_tokens_per_user, settings.TIME_ZONE))
     if limit == Limit.COST:
-        return LimitExceededError(COST.format(f"{conf().cost_per_person:g}", settings.TIME_ZONE))
+        return LimitExceededError(COST.format(f"{conf().max_cost_per_user:g}", settings.TIME_ZONE))
     return LimitExceededError(USER if limit == Limit.USER else APP)
 
 

@@ -231,9 +231,9 @@ def _limits() -> concurrency_limits.ConcurrencyLimits:
     """Return the site's limits on invocations that run or wait, and on the use of a day."""
     site = conf()
     return concurrency_limits.ConcurrencyLimits(
-        site.by_app("invocations_of_app"),
-        site.invocations_of_person,
-        queued=site.queued_messages_per_person,
-        tokens=site.tokens_per_person,
-        cost=site.cost_per_person,
+        site.by_app("max_invocations_per_app"),
+        site.max_invocations_per_user,
+        queued=site.max_queued_messages_per_user,
+        tokens=site.max_tokens_per_user,
+        cost=site.max_cost_per_user,
     )

@@ -27,18 +27,18 @@ class Quota:
 
 def open_sockets(user_pk: Any, network: str) -> list[Quota]:
     """Return the limits on sockets that are open at once."""
-    return _quotas("sockets", user_pk, network, conf().sockets_per_person, conf().sockets_per_address)
+    return _quotas("sockets", user_pk, network, conf().max_sockets_per_user, conf().max_sockets_per_address)
 
 
 def frames(user_pk: Any, network: str) -> list[Quota]:
     """Return the limits on frames in a minute."""
-    most = conf().frames_per_person, conf().frames_per_address
+    most = conf().max_frames_per_user, conf().max_frames_per_address
     return _quotas("frames", user_pk, network, *most, MINUTE)
 
 
 def frames_of_address(network: str) -> list[Quota]:
     """Return the limit on frames from an address in a minute."""
-    return _quotas("frames", "", network, 0, conf().frames_per_address, MINUTE)
+    return _quotas("frames", "", network, 0, conf().max_frames_per_address, MINUTE)
 
 
 def requests(key_id: Any, most: int) -> Quota:
@@ -48,13 +48,13 @@ def requests(key_id: Any, most: int) -> Quota:
 
 def new_sessions(user_pk: Any, network: str) -> list[Quota]:
     """Return the limits on new sessions in an hour."""
-    most = conf().new_sessions_per_person, conf().new_sessions_per_address
+    most = conf().max_new_sessions_per_user, conf().max_new_sessions_per_address
     return _quotas("sessions", user_pk, network, *most, HOUR)
 
 
 def sign_ins(network: str) -> list[Quota]:
     """Return the limit on sign-ins that an address may try in an hour."""
-    return _quotas("sign-ins", "", network, 0, conf().sign_ins_per_address, HOUR)
+    return _quotas("sign-ins", "", network, 0, conf().max_sign_ins_per_address, HOUR)
 
 
 def _quotas(

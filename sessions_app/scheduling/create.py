@@ -22,7 +22,7 @@ def create_task(task: ScheduledTask) -> ScheduledTask:
         existing = of_session.filter(call_id=task.call_id).first()
         if existing is not None:
             return existing
-        limit = conf().schedules_per_session
+        limit = conf().max_schedules_per_session
         if of_session.active().count() >= limit:
             raise InvalidInputError(
                 f"This session has {limit} scheduled tasks, the maximum. Cancel one of them first."

@@ -170,14 +170,14 @@ def _insert(artifact: Artifact) -> Artifact:
 
 
 def check_size(user: Any, more: int) -> None:
-    """Check that the user's artifacts and `more` bytes stay within `artifact_bytes_per_person`.
+    """Check that the user's artifacts and `more` bytes stay within `max_artifact_bytes_per_user`.
 
     In the transaction of an insertion the sum is locked, so that concurrent saves cannot exceed the limit together.
 
     Raises:
         LimitExceededError: they are too large together.
     """
-    most = conf().artifact_bytes_per_person
+    most = conf().max_artifact_bytes_per_user
     if not most:
         return
     stored = PersonUsage.objects.filter(pk=user).values_list("artifact_bytes", flat=True).first() or 0

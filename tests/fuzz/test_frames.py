@@ -161,7 +161,7 @@ async def tab(
     served(app)
     monkeypatch.setattr(job_response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(celery_dispatch, "send_job", lambda job_id, task_name: None)
-    settings.ADK = {"frames_per_person": 0, "frames_per_address": 0}
+    settings.ADK = {"max_frames_per_user": 0, "max_frames_per_address": 0}
     conf.cache_clear()
     person = await User.objects.acreate(username="ada")
     session = await Session.objects.acreate(app_name="echo", user=person, key="s-1")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from sessions_app.conf import conf
 from tests.integration.reported_problems import problems
 
 
@@ -24,6 +25,17 @@ def test_settings_of_an_app_are_checked_too(configure: Callable[..., None]) -> N
     assert unknown == (
         "sessions_app.E008 settings.ADK['apps'] names 'shoe_shop', which no agents.py or agent folder defines."
     )
+
+
+def test_a_renamed_setting_has_its_effect_and_a_warning(configure: Callable[..., None]) -> None:
+    configure(sockets_per_person=7, apps={"help_desk": {"invocations_of_app": 3}})
+    assert conf().max_sockets_per_user == 7
+    assert conf().of_app("help_desk").max_invocations_per_app == 3
+    of_app, of_user = sorted(problems())
+    assert of_app == (
+        "sessions_app.W011 The setting 'invocations_of_app' of settings.ADK is now called 'max_invocations_per_app'."
+    )
+    assert of_user.endswith("'sockets_per_person' of settings.ADK is now called 'max_sockets_per_user'.")
 
 
 def test_an_app_that_a2a_cannot_serve_is_named(configure: Callable[..., None]) -> None:
@@ -52,7 +64,7 @@ def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> Non
         warning
         == "sessions_app.W002 The cost of invocations of 'help_desk' is limited, but demo has no price."
     )
-    configure(cost_per_person=1.0)
+    configure(max_cost_per_user=1.0)
     assert problems() == [warning]
     configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
     assert problems() == []

@@ -160,7 +160,7 @@ async def test_a_bad_frame_is_answered_with_an_error_and_the_socket_stays_open(t
 async def test_frames_above_the_size_or_rate_limit_close_the_socket_with_their_codes(
     person: User, session: Session, settings: Settings
 ) -> None:
-    settings.ADK = {"frames_per_person": 20}
+    settings.ADK = {"max_frames_per_user": 20}
     async with open_tab(person, session) as (tab, _):
         await tab.socket.send_to(text_data="x" * (conf().frame_limit + 1))
         refused = await tab.receive()

@@ -231,7 +231,7 @@ async def test_a_deleted_session_ends_the_stream(browser: AsyncClient, session: 
 async def test_streams_count_as_open_sockets_and_a_tab_that_is_closed_gives_its_place_back(
     browser: AsyncClient, session: Session, configure: Configure
 ) -> None:
-    configure(sockets_per_person=2)
+    configure(max_sockets_per_user=2)
     async with open_stream(browser, session.pk) as first:
         await first.receive("ready")
         async with open_stream(browser, session.pk) as second:
@@ -251,7 +251,7 @@ async def test_streams_count_as_open_sockets_and_a_tab_that_is_closed_gives_its_
 async def test_frames_above_the_rate_are_refused(
     browser: AsyncClient, session: Session, configure: Configure
 ) -> None:
-    configure(frames_per_person=3)
+    configure(max_frames_per_user=3)
     tab = StreamTab(browser, session.pk)
     responses = [await tab.post(type="ping") for _ in range(4)]
     assert [response.status_code for response in responses] == [200, 200, 200, 429]

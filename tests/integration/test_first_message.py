@@ -189,7 +189,7 @@ async def test_a_first_message_has_the_file_that_created_its_session(person: Use
 
 
 async def test_new_sessions_are_limited(person: User, settings: Settings) -> None:
-    settings.ADK = {"new_sessions_per_person": 1}
+    settings.ADK = {"max_new_sessions_per_user": 1}
     for code in ("", "limit"):
         tab = NewTab(person, uuid4())
         await tab.open()

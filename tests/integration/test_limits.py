@@ -113,7 +113,7 @@ async def test_a_persons_invocations_at_once_are_limited(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     """The message is kept, and an error event names the reason."""
-    configure(invocations_of_person=2)
+    configure(max_invocations_per_user=2)
     model.rule = lambda request: "now" if "again" in str(request.contents[-1]) else asyncio.Event()
     sessions = [await use_cases.create_session(person, "words") for _ in range(3)]
     started = [await use_cases.send_message(person, session.pk, "m1", "hello") for session in sessions]
@@ -132,7 +132,7 @@ async def test_a_persons_invocations_at_once_are_limited(
 async def test_the_limit_holds_for_messages_sent_in_the_same_instant(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(invocations_of_person=3)
+    configure(max_invocations_per_user=3)
     end = asyncio.Event()
     model.turns = [end] * 10
     sessions = [await use_cases.create_session(person, "words") for _ in range(10)]
@@ -147,7 +147,7 @@ async def test_the_limit_holds_for_messages_sent_in_the_same_instant(
 async def test_an_apps_invocations_at_once_are_limited_apart_from_other_apps(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(apps={"words": {"invocations_of_app": 1}})
+    configure(apps={"words": {"max_invocations_per_app": 1}})
     model.rule = lambda request: asyncio.Event() if "stay" in str(request.contents[-1]) else "other"
     busy, refused = [await use_cases.create_session(person, "words") for _ in range(2)]
     other = await use_cases.create_session(person, "other")

@@ -122,7 +122,7 @@ async def queue_only(person: User, app: str, client_id: str) -> Session:
 async def test_a_retry_counts_towards_the_limit(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(invocations_of_person=1)
+    configure(max_invocations_per_user=1)
     session, invocation_id = await fail_once(person, model, "words")
     _, end = await start_answer(person, model)
     await use_cases.retry(person, session.pk, invocation_id)
@@ -140,7 +140,7 @@ async def test_a_retry_counts_towards_the_limit(
 async def test_a_message_that_a_retry_sends_again_counts_towards_the_limit(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(invocations_of_person=1)
+    configure(max_invocations_per_user=1)
     session, invocation_id = await fail_once(person, model, "custom")
     await start_answer(person, model)
     await use_cases.retry(person, session.pk, invocation_id)
@@ -152,7 +152,7 @@ async def test_a_message_that_a_retry_sends_again_counts_towards_the_limit(
 async def test_several_messages_above_the_limit_all_fail(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(invocations_of_person=1)
+    configure(max_invocations_per_user=1)
     busy, _ = await start_answer(person, model)
     session = await use_cases.create_session(person, "words")
     for number in range(3):
@@ -166,7 +166,7 @@ async def test_several_messages_above_the_limit_all_fail(
 async def test_the_queue_of_a_session_counts_as_one_invocation(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(invocations_of_person=1, invocations_of_app=1)
+    configure(max_invocations_per_user=1, max_invocations_per_app=1)
     model.turns = ["one", "two", "three"]
     session = await use_cases.create_session(person, "words")
     for number in range(3):
@@ -178,7 +178,7 @@ async def test_the_queue_of_a_session_counts_as_one_invocation(
 async def test_an_invocation_that_ends_meanwhile_is_not_counted(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(invocations_of_person=1, invocations_of_app=1)
+    configure(max_invocations_per_user=1, max_invocations_per_app=1)
     model.turns = ["Hello."]
     session = await use_cases.create_session(person, "words")
     await Session.objects.filter(pk=session.pk).aupdate(lease_owner="somebody", lease_token=1)
@@ -190,7 +190,7 @@ async def test_an_invocation_that_ends_meanwhile_is_not_counted(
     assert await statuses(session) == ["completed"]
 
 
-@pytest.mark.parametrize("limit", ["invocations_of_person", "invocations_of_app"])
+@pytest.mark.parametrize("limit", ["max_invocations_per_user", "max_invocations_per_app"])
 async def test_the_limit_holds_for_sessions_claimed_in_the_same_instant(
     person: User, model: ScriptedModel, configure: Configure, limit: str
 ) -> None:
@@ -210,7 +210,7 @@ async def test_the_limit_holds_for_sessions_claimed_in_the_same_instant(
 async def test_answers_and_scheduled_tasks_are_exempt_from_the_limit(
     person: User, model: ScriptedModel, configure: Configure, kind: str
 ) -> None:
-    configure(invocations_of_person=1, invocations_of_app=1)
+    configure(max_invocations_per_user=1, max_invocations_per_app=1)
     await start_answer(person, model)
     model.turns = ["Noted.", "Noted, too."]
     queued = await queue_only(person, "words", kind)
@@ -227,7 +227,7 @@ async def test_answers_and_scheduled_tasks_are_exempt_from_the_limit(
 async def test_a_resumed_invocation_is_exempt_from_the_limit(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(invocations_of_person=1)
+    configure(max_invocations_per_user=1)
     session, _ = await start_answer(person, model)
     past = timezone.now() - timedelta(seconds=1)
     await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=past)
@@ -238,7 +238,7 @@ async def test_a_resumed_invocation_is_exempt_from_the_limit(
     assert await statuses(session) == ["completed"]
 
 
-@pytest.mark.parametrize(("limits", "locks"), [({}, 0), ({"invocations_of_person": 1}, 1)])
+@pytest.mark.parametrize(("limits", "locks"), [({}, 0), ({"max_invocations_per_user": 1}, 1)])
 async def test_without_a_limit_no_statement_is_added(
     person: User,
     model: ScriptedModel,

@@ -294,7 +294,7 @@ def test_invalid_arguments_are_refused_with_a_remedy(
 
 
 def test_a_session_has_a_limited_number_of_active_tasks(person: User, model: ScriptedModel) -> None:
-    limit = conf().schedules_per_session
+    limit = conf().max_schedules_per_session
     session, _ = converse(
         person,
         model,

@@ -202,10 +202,10 @@ async def test_a_title_model_needs_a_price_where_the_cost_of_people_is_limited(
     configure: Callable[..., None],
 ) -> None:
     prices = {"titles-of-a-test": {"input": 1.0, "output": 1.0}}
-    configure(title_model="titles-of-a-test", cost_per_person=1.0)
+    configure(title_model="titles-of-a-test", max_cost_per_user=1.0)
     about_titles = [problem.msg for problem in check_settings() if "titles" in problem.msg]
     assert about_titles == [
         "The cost of people is limited, but titles-of-a-test, the model of titles, has no price."
     ]
-    configure(title_model="titles-of-a-test", cost_per_person=1.0, prices=prices)
+    configure(title_model="titles-of-a-test", max_cost_per_user=1.0, prices=prices)
     assert [problem.msg for problem in check_settings() if "titles" in problem.msg] == []

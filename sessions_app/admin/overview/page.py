@@ -153,7 +153,7 @@ def _cost_or_why_not(cost: float, model: str) -> str:
 
 def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
     """Return the people who have used the largest shares of their budgets today; empty when there is no budget."""
-    budgets = {"tokens": conf().tokens_per_person, "cost": conf().cost_per_person}
+    budgets = {"tokens": conf().max_tokens_per_user, "cost": conf().max_cost_per_user}
     shares = [F(name) * Value(1 / budget, FloatField()) for name, budget in budgets.items() if budget]
     if not shares:
         return []

@@ -6,6 +6,7 @@
 - E016  `a2a_apps` names an app that does not exist
 - E017  `a2a_apps` names apps, but the package of A2A is not installed
 - W002  the cost of invocations or people is limited, but a model has no price
+- W011  a setting has its earlier name
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from django.conf import settings as site_settings
 from django.core.checks import CheckMessage, Error, Warning
 from pydantic import ValidationError
 
@@ -22,7 +24,7 @@ from runtime.agents.tree import trees_of, walk
 from runtime.apps.app import App
 from runtime.models.registry import LLMRegistry
 from sessions_app.agent_apps.registry import discover
-from sessions_app.conf import Conf, conf
+from sessions_app.conf import RENAMED, Conf, conf
 from sessions_app.errors import AgentFolderError
 
 HINT = "sessions_app/conf.py lists the settings."
@@ -40,7 +42,18 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
     named = {*apps, *settings.apps} - unserved
     problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]
     problems += _problems_of_a2a(settings, {*apps, *unserved})
-    return [*_problems_of_title_model(settings), *problems]
+    return [*_renamed_settings(), *_problems_of_title_model(settings), *problems]
+
+
+def _renamed_settings() -> Iterator[CheckMessage]:
+    values = getattr(site_settings, "ADK", {})
+    for named in (values, *values.get("apps", {}).values()):
+        for name in sorted(RENAMED.keys() & named.keys()):
+            yield Warning(
+                f"The setting {name!r} of settings.ADK is now called {RENAMED[name]!r}.",
+                hint="Rename it: the earlier name is read in this release only.",
+                id="sessions_app.W011",
+            )
 
 
 def _problems_of_title_model(settings: Conf) -> Iterator[CheckMessage]:
@@ -55,7 +68,7 @@ def _problems_of_title_model(settings: Conf) -> Iterator[CheckMessage]:
         return
     for problem in LLMRegistry.new_llm(name).setup_problems():
         yield Warning(f"{problem.problem} of titles.", hint=problem.remedy, id="sessions_app.W001")
-    if settings.cost_per_person and settings.price(name) is None:
+    if settings.max_cost_per_user and settings.price(name) is None:
         message = f"The cost of people is limited, but {name}, the model of titles, has no price."
         yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
 
@@ -91,7 +104,7 @@ def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterato
         yield from _errors(error, f"settings.ADK['apps'][{name!r}]")
         return
     unpriced = sorted({model for model in _models(apps[name]) if of_app.price(model) is None})
-    if (of_app.invocation_cost or settings.cost_per_person) and unpriced:
+    if (of_app.invocation_cost or settings.max_cost_per_user) and unpriced:
         message = f"The cost of invocations of {name!r} is limited, but {', '.join(unpriced)} has no price."
         yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
 

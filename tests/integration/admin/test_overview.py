@@ -93,7 +93,7 @@ def test_today_is_seen_at_a_glance_and_each_number_leads_to_its_list(staff: Clie
 def test_numbers_are_links_to_lists_that_the_user_may_see(
     client: Client, session: Session, person: User, settings: Any, models: tuple[str, ...]
 ) -> None:
-    settings.ADK = {**settings.ADK, "tokens_per_person": 1000}
+    settings.ADK = {**settings.ADK, "max_tokens_per_user": 1000}
     PersonUsage.objects.create(user=person, day=TODAY(), tokens=900, cost=1.5)
     SessionFigures.objects.update_or_create(session=session, defaults={"cost": 2.0, "tokens": 1000})
     for metric in (DayMetric.FAILURES, DayMetric.CALLS, DayMetric.TOKENS, DayMetric.COST):
@@ -154,16 +154,16 @@ def test_a_model_whose_price_is_not_set_is_marked(staff: Client, settings: Any) 
 
 
 def test_people_near_their_budget_are_listed(staff: Client, person: User, settings: Any) -> None:
-    settings.ADK = {**settings.ADK, "tokens_per_person": 1000}
+    settings.ADK = {**settings.ADK, "max_tokens_per_user": 1000}
     PersonUsage.objects.create(user=person, day=TODAY(), tokens=900, cost=1.5)
     html = read(staff, list_url("dayfigure"))
     assert "Budgets of people today" in html and "user=ada" in html and "90%" in html
-    settings.ADK = {**settings.ADK, "tokens_per_person": 0}
+    settings.ADK = {**settings.ADK, "max_tokens_per_user": 0}
     assert "Budgets of people today" not in read(staff, list_url("dayfigure"))
 
 
 def test_people_are_ordered_by_the_larger_share_of_their_budgets(staff: Client, settings: Any) -> None:
-    settings.ADK = {**settings.ADK, "tokens_per_person": 1000, "cost_per_person": 10.0}
+    settings.ADK = {**settings.ADK, "max_tokens_per_user": 1000, "max_cost_per_user": 10.0}
     used = {"talker": (990, 0.0), "spender": (0, 9.8), **{f"other{n}": (20, 0.2 + n / 100) for n in range(6)}}
     for name, (tokens, cost) in used.items():
         user = User.objects.create_user(name)

@@ -281,13 +281,13 @@ async def test_too_much_and_too_many_are_refused_before_the_stream(
 ) -> None:
     status, problem, _ = await refusal(RUN_SSE, key, asking(session, "x" * 25_000_000))
     assert (status, problem["code"]) == (413, "too_large")
-    configure(queued_messages_per_person=1)
+    configure(max_queued_messages_per_user=1)
     async with open_stream(RUN_SSE, key, method="POST", body=asking(session, "wait")) as first:
         await first.receive()
         await use_cases.send_message(await User.objects.aget(), session.pk, "m-2", "queued")
         status, problem, _ = await refusal(RUN_SSE, key, asking(session, "hi"))
         assert (status, problem["code"]) == (429, "limit")
-        configure(sockets_per_person=1)
+        configure(max_sockets_per_user=1)
         status, problem, headers = await refusal(RUN_SSE, key, asking(session, "hi"))
         assert status == 429 and int(headers[b"retry-after"]) > 0
         gate.set()

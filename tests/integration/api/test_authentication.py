@@ -118,7 +118,7 @@ def test_a_browser_that_is_signed_in_writes_with_the_token_of_its_page_only(
 def test_the_key_of_a_service_has_a_rate_in_place_of_its_person(
     person: User, configure: Callable[..., None]
 ) -> None:
-    configure(frames_per_person=1)
+    configure(max_frames_per_user=1)
     group = Group.objects.create(name="customers")
     client = with_key(make_key(person, people=group, requests_per_minute=2))
     responses = [client.get(ME) for _ in range(3)]
@@ -131,7 +131,7 @@ def test_the_key_of_a_service_has_a_rate_in_place_of_its_person(
 def test_the_rate_of_a_key_counts_beside_that_of_its_person(
     person: User, configure: Callable[..., None], of_person: int, of_key: int, most: int
 ) -> None:
-    configure(frames_per_person=of_person)
+    configure(max_frames_per_user=of_person)
     client = with_key(make_key(person, requests_per_minute=of_key))
     assert [client.get(ME).status_code for _ in range(most + 1)] == [200] * most + [429]
 
@@ -139,7 +139,7 @@ def test_the_rate_of_a_key_counts_beside_that_of_its_person(
 def test_a_key_made_by_the_key_of_a_service_counts_for_its_person(
     person: User, configure: Callable[..., None]
 ) -> None:
-    configure(frames_per_person=1)
+    configure(max_frames_per_user=1)
     group = Group.objects.create(name="customers")
     make_key(person, people=group)
     made = make_key(person, people=group, made_by=ApiKey.objects.get(), requests_per_minute=9)
@@ -150,7 +150,7 @@ def test_a_key_made_by_the_key_of_a_service_counts_for_its_person(
 def test_the_rate_of_a_service_counts_beside_that_of_the_address(
     person: User, configure: Callable[..., None], of_person: int
 ) -> None:
-    configure(frames_per_person=of_person, frames_per_address=2)
+    configure(max_frames_per_user=of_person, max_frames_per_address=2)
     group = Group.objects.create(name="customers")
     client = with_key(make_key(person, people=group, requests_per_minute=9))
     address = str(IPv4Address(getrandbits(32)))  # Requests of other tests count for their address.

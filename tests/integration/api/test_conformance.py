@@ -65,7 +65,10 @@ def serialize_chunk(context: Any, value: Any) -> bytes:
 @pytest.fixture
 def program(person: User, background_end: None, served: Served, configure: Any) -> Program:
     configure(
-        frames_per_person=0, frames_per_address=0, new_sessions_per_person=0, new_sessions_per_address=0
+        max_frames_per_user=0,
+        max_frames_per_address=0,
+        max_new_sessions_per_user=0,
+        max_new_sessions_per_address=0,
     )
     app = App(name=APP, root_agent=LlmAgent(name=APP, model=ScriptedModel(rule=lambda request: "ok")))
     served(app)

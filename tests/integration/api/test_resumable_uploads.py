@@ -193,7 +193,7 @@ def test_the_files_of_a_person_have_a_limit_together(
     program: Client, session: Session, configure: Any
 ) -> None:
     address = create(program, session)["Location"]
-    configure(artifact_bytes_per_person=24)
+    configure(max_artifact_bytes_per_user=24)
     assert create(program, session).status_code == 429
     assert send(program, address, 0, WORDS).status_code == 429
     assert not Artifact.objects.exists()

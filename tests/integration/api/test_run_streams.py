@@ -276,7 +276,7 @@ async def test_a_deleted_session_ends_the_stream(
 async def test_streams_count_as_open_connections(
     session: Session, key: dict[str, str], configure: Configure
 ) -> None:
-    configure(sockets_per_person=1)
+    configure(max_sockets_per_user=1)
     path = f"/api/v1/sessions/{session.pk}/stream"
     async with open_stream(path, key) as first:
         await first.receive("status")

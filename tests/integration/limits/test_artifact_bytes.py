@@ -46,7 +46,7 @@ def files() -> set[str]:
 def test_files_of_a_person_are_limited_with_all_versions_and_sessions(
     person: User, session: Session, configure: Configure
 ) -> None:
-    configure(artifact_bytes_per_person=100)
+    configure(max_artifact_bytes_per_user=100)
     other = Session.objects.create(app_name="other", user=person, key="s-2")
     assert [save(session, 40), save(session, 40)] == [0, 1]
     save(other, 20, "user:name.txt")
@@ -74,7 +74,7 @@ def test_a_session_that_is_deleted_gives_its_bytes_back(person: User, session: S
 def test_concurrent_saves_cannot_exceed_the_limit_together(
     person: User, session: Session, configure: Configure
 ) -> None:
-    configure(artifact_bytes_per_person=100)
+    configure(max_artifact_bytes_per_user=100)
     begin = threading.Barrier(8)
     refused: list[LimitExceededError] = []
 

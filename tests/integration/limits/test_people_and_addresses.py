@@ -91,7 +91,7 @@ async def pings(tab: Tab, times: int) -> list[str]:
 async def test_frames_of_a_person_are_counted_over_all_sockets(
     person: User, session: Session, configure: Configure
 ) -> None:
-    configure(frames_per_person=10)
+    configure(max_frames_per_user=10)
     first, second = Tab(person, session), Tab(person, session, OTHER_ADDRESS)
     await first.connect()
     await second.connect()
@@ -105,7 +105,7 @@ async def test_frames_of_a_person_are_counted_over_all_sockets(
 async def test_frames_of_an_address_are_counted_over_all_people(
     person: User, session: Session, configure: Configure
 ) -> None:
-    configure(frames_per_person=0, frames_per_address=3)
+    configure(max_frames_per_user=0, max_frames_per_address=3)
     eve = await User.objects.acreate_user("eve")
     of_eve = await use_cases.create_session(eve, "echo")
     tab, tab_of_eve, elsewhere = Tab(person, session), Tab(eve, of_eve), Tab(eve, of_eve, OTHER_ADDRESS)
@@ -176,7 +176,7 @@ def test_a_process_counts_for_itself_while_redis_is_away_and_shares_its_count_la
 async def test_open_sockets_of_a_person_are_limited_until_one_is_closed(
     person: User, session: Session, configure: Configure
 ) -> None:
-    configure(sockets_per_person=2)
+    configure(max_sockets_per_user=2)
     tabs = [Tab(person, session, address) for address in (ADDRESS, OTHER_ADDRESS, ADDRESS)]
     for tab in tabs:
         await tab.connect()
@@ -286,7 +286,9 @@ async def test_new_sessions_are_limited_for_a_person_and_for_an_address(
 ) -> None:
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=ScriptedModel()))
     served(app)
-    configure(new_sessions_per_person=4, new_sessions_per_address=2)  # a refused one counts for the person
+    configure(
+        max_new_sessions_per_user=4, max_new_sessions_per_address=2
+    )  # a refused one counts for the person
     for network, is_refused in (("a", False), ("a", False), ("a", True), ("b", False), ("c", True)):
         begin = use_cases.begin_session(person, uuid4(), "echo", "m1", "Hello", network=network)
         if is_refused:

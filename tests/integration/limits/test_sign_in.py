@@ -91,7 +91,7 @@ def test_all_addresses_of_an_ipv6_network_are_one(client: Client, configure: Con
 
 
 def test_an_address_that_tries_many_names_is_refused(client: Client, configure: Configure) -> None:
-    configure(sign_ins_per_address=3)
+    configure(max_sign_ins_per_address=3)
     assert [sign_in(client, "no", name=f"name-{n}").status_code for n in range(3)] == [200] * 3
     refused = sign_in(client, "secret")
     assert refused.status_code == 429
@@ -103,14 +103,14 @@ def test_without_redis_sign_ins_are_still_limited(
     client: Client, configure: Configure, settings: Settings
 ) -> None:
     settings.REDIS_URL = "unix:///nowhere/redis.sock"
-    configure(sign_in_failures=2, sign_ins_per_address=4)
+    configure(sign_in_failures=2, max_sign_ins_per_address=4)
     assert codes(client, "no", "no", "secret") == [200, 429, 429]
     assert codes(client, "no", "no", name="eve") == [200, 429]
     assert codes(client, "no", name="bob") == [429]
 
 
 def test_without_limits_nobody_is_locked_out(client: Client, configure: Configure) -> None:
-    configure(sign_in_failures=0, sign_ins_per_address=0)
+    configure(sign_in_failures=0, max_sign_ins_per_address=0)
     assert codes(client, *["no"] * 12, "secret") == [200] * 12 + [302]
 
 

@@ -48,7 +48,7 @@ class EndlessModel(BaseLlm):
 async def test_a_person_who_has_used_the_tokens_of_the_day_is_told_until_when(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(tokens_per_person=1000)
+    configure(max_tokens_per_user=1000)
     model.turns = [using(999), using(1), using(1)]
     assert await ask(person) == ("completed", "")
     assert await ask(person) == ("completed", "")  # one token was left
@@ -61,7 +61,7 @@ async def test_a_person_who_has_used_the_tokens_of_the_day_is_told_until_when(
 async def test_the_refused_message_is_kept_and_can_be_tried_again_the_next_day(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(tokens_per_person=1000)
+    configure(max_tokens_per_user=1000)
     model.turns = [using(1000), using(7)]
     session = await use_cases.create_session(person, "words")
     assert await ask(person, session) == ("completed", "")
@@ -85,7 +85,7 @@ async def test_the_refused_message_is_kept_and_can_be_tried_again_the_next_day(
 async def test_the_tokens_of_an_agent_that_runs_as_a_tool_count(
     person: User, served: Served, configure: Configure
 ) -> None:
-    configure(tokens_per_person=1000, prices={"gemini-9": {"input": 1000.0, "output": 1.0}})
+    configure(max_tokens_per_user=1000, prices={"gemini-9": {"input": 1000.0, "output": 1.0}})
     expert = LlmAgent(name="expert", model=ScriptedModel(turns=[using(1000)]))
     words = LlmAgent(
         name="words",
@@ -100,7 +100,7 @@ async def test_the_tokens_of_an_agent_that_runs_as_a_tool_count(
 
 
 async def test_the_cost_of_a_day_is_limited(person: User, model: ScriptedModel, configure: Configure) -> None:
-    configure(cost_per_person=0.5, prices={"gemini-9": {"input": 1000.0, "output": 1.0}})
+    configure(max_cost_per_user=0.5, prices={"gemini-9": {"input": 1000.0, "output": 1.0}})
     model.turns = [using(499), using(1)]
     assert await ask(person) == ("completed", "")
     assert await ask(person) == ("completed", "")
@@ -112,7 +112,7 @@ async def test_the_cost_of_a_day_is_limited(person: User, model: ScriptedModel, 
 async def test_results_of_jobs_scheduled_tasks_and_answers_are_limited_too_and_kept(
     person: User, model: ScriptedModel, configure: Configure, client_id: str
 ) -> None:
-    configure(tokens_per_person=1000)
+    configure(max_tokens_per_user=1000)
     model.turns = [using(1000), "Never said."]
     await ask(person)
     session = await use_cases.create_session(person, "words")
@@ -127,7 +127,7 @@ async def test_results_of_jobs_scheduled_tasks_and_answers_are_limited_too_and_k
 async def test_an_invocation_that_another_process_resumes_ends_and_counts_once(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(tokens_per_person=1000)
+    configure(max_tokens_per_user=1000)
     model.turns = [asyncio.Event()]
     session = await use_cases.create_session(person, "words")
     await use_cases.send_message(person, session.pk, "m1", "hello")
@@ -179,7 +179,7 @@ async def waiting(person: User) -> int:
 async def test_messages_that_wait_are_limited_over_all_sessions_of_a_person(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(queued_messages_per_person=3)
+    configure(max_queued_messages_per_user=3)
     end = asyncio.Event()
     model.rule = lambda request: end if "hello" in str(request.contents[-1]) else "again"
     first, second = [await use_cases.create_session(person, "words") for _ in range(2)]
@@ -206,7 +206,7 @@ async def test_messages_sent_in_the_same_instant_wait_for_each_others_count(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
     """The other message is a transaction that has counted, and added its row, but is not committed."""
-    configure(queued_messages_per_person=1)
+    configure(max_queued_messages_per_user=1)
     end = asyncio.Event()
     model.rule = lambda request: end
     first, second = [await use_cases.create_session(person, "words") for _ in range(2)]
@@ -230,7 +230,7 @@ async def test_messages_sent_in_the_same_instant_wait_for_each_others_count(
 async def test_messages_sent_in_the_same_instant_are_limited_too(
     person: User, model: ScriptedModel, configure: Configure
 ) -> None:
-    configure(queued_messages_per_person=5)
+    configure(max_queued_messages_per_user=5)
     end = asyncio.Event()
     model.rule = lambda request: end
     sessions = [await use_cases.create_session(person, "words") for _ in range(4)]

@@ -212,7 +212,7 @@ def test_a_file_beyond_a_limit_is_refused_in_words(
 def test_the_bytes_and_the_rate_of_a_person_are_limited(
     browser_of_person: Client, session: Session, settings: Settings, media: Path
 ) -> None:
-    settings.ADK = {"artifact_bytes_per_person": 5, "frames_per_person": 2}
+    settings.ADK = {"max_artifact_bytes_per_user": 5, "max_frames_per_user": 2}
     assert send(browser_of_person, session, "a.txt", b"abc").status_code == 201
     full = send(browser_of_person, session, "b.txt", b"abc")
     assert full.status_code == 429

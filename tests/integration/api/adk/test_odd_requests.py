@@ -48,7 +48,10 @@ async def test_odd_requests_are_answered(
     path: str,
 ) -> None:
     configure(
-        frames_per_person=0, frames_per_address=0, new_sessions_per_person=0, new_sessions_per_address=0
+        max_frames_per_user=0,
+        max_frames_per_address=0,
+        max_new_sessions_per_user=0,
+        max_new_sessions_per_address=0,
     )
     await Session.objects.acreate(app_name=APP, user=person, key="s1")
     own = {"{app_name}": APP, "{user_id}": "ada", "{session_id}": "s1"}
