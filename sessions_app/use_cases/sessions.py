@@ -8,7 +8,8 @@ from math import ceil
 from uuid import UUID, uuid4
 
 from runtime.errors import AlreadyExistsError
-from sessions_app.agent_apps.registry import apps, get_app
+from sessions_app.agent_apps import registry
+from sessions_app.agent_apps.registry import get_app
 from sessions_app.base import actors, client_ids
 from sessions_app.errors import LimitExceededError, NotFoundError
 from sessions_app.invocations.message_text import validated_text
@@ -51,7 +52,7 @@ async def create_session(
 
 async def may_create_session(app_name: str, session_id: UUID) -> bool:
     """True when the site has the app, and nobody's session has the id."""
-    return app_name in apps() and not await in_thread(Session.objects.filter(pk=session_id).exists)
+    return app_name in registry.apps() and not await in_thread(Session.objects.filter(pk=session_id).exists)
 
 
 async def begin_session(
