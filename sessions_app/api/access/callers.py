@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, cast
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import DataError
+from django.db.models import Q
+from django.db.models.functions import Now
 from django.http import HttpRequest
+from django.utils import timezone
 
-from sessions_app.api.access.known_keys import key_in_force
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.errors import LimitExceededError, NotFoundError, PermissionDeniedError
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import ApiKey, Scope
-from sessions_app.models.api_key import people_of_keys
+from sessions_app.models.api_key import digest_of, people_of_keys
 from sessions_app.process.threads import in_thread
 
 Source = HttpRequest | Mapping[str, Any]
+LAST_USE_PRECISION = timedelta(minutes=1)
+"""Precision of `ApiKey.last_used_at`: most requests only read the row."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +99,24 @@ async def key_calling(key: str, source: Source) -> Caller | None:
     Raises:
         LimitExceededError: too many requests were sent with the key, for its person, or from the network.
     """
-    row = await key_in_force(key)
+    row = await in_thread(key_in_force, key)
     if row is None:
         return None
     _note_actor(source, row)
     return _count_request(Caller(row.user, row, client_network(source)))
+
+
+def key_in_force(key: str) -> ApiKey | None:
+    """Return the row of a key, with its person, and note that it is used; None for a key that is not in force."""
+    row = ApiKey.objects.active().select_related("user").filter(digest=digest_of(key)).first()
+    if row is None:
+        return None
+    noted_before = timezone.now() - LAST_USE_PRECISION
+    if row.last_used_at is None or row.last_used_at < noted_before:
+        # Requests that come together repeat the condition, so one of them changes the row.
+        not_noted = Q(last_used_at=None) | Q(last_used_at__lt=noted_before)
+        ApiKey.objects.filter(not_noted, pk=row.pk).update(last_used_at=Now())
+    return row
 
 
 def _note_actor(source: Source, key: ApiKey | None) -> None:
