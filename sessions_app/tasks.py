@@ -10,7 +10,7 @@ from uuid import UUID
 from celery import Task, shared_task
 from celery.signals import worker_process_shutdown
 
-from sessions_app.agent_apps.registry import apps
+from sessions_app.agent_apps import registry
 from sessions_app.contrib.evaluation.repairs import evaluation_repairs
 from sessions_app.contrib.evaluation.retention import delete_old_evaluations
 from sessions_app.contrib.evaluation.run import evaluate
@@ -53,7 +53,7 @@ from sessions_app.webhooks.repairs import offer_due_deliveries
 logger = logging.getLogger(__name__)
 ABANDONED_AFTER_SECONDS = 5.0
 
-apps()  # importing the agents registers the Celery tasks of their job tools
+registry.apps()  # importing the agents registers the Celery tasks of their job tools
 
 
 @shared_task(name=RUN_SESSION, ignore_result=True)

@@ -18,7 +18,7 @@ from tests.chaos.acts import Read
 from tests.chaos.browser import Act, Browser
 from tests.chaos.connections import BROKEN, REQUEST_SECONDS
 from tests.chaos.conversation import Conversation
-from tests.integration.a2a.talk import apply, message, state_of
+from tests.integration.contrib.a2a.talk import apply, message, state_of
 
 AT_REST = ("completed", "failed", "canceled", "input_required", "auth_required")
 ALIVE_SECONDS = 30.0

@@ -11,8 +11,8 @@ from adk_site.demo.model import DemoModel
 from runtime.apps import App
 from sessions_app.models import Event, ScheduledTask
 from sessions_app.scheduling import firing
-from tests.integration.job_helpers import run_queue, send, talk
-from tests.integration.schedule_helpers import fire_due_tasks
+from tests.integration.jobs.job_helpers import run_queue, send, talk
+from tests.integration.scheduling.schedule_helpers import fire_due_tasks
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("background_end")

@@ -26,7 +26,7 @@ from sessions_app.rendering.failures import once
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import MODELS, append_event, make_job, make_scheduled_task, page_of
-from tests.integration.pages.page_helpers import page
+from tests.integration.chat.pages.page_helpers import page
 from tests.integration.tampering import tamper
 from tests.served_agents import Served
 

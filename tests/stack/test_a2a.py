@@ -11,9 +11,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from tests.benchmarks.daphne import daphne
-from tests.integration.a2a.conftest import http_client
-from tests.integration.a2a.talk import apply, apply_all, message, state_of, text_of
 from tests.integration.api.conftest import make_key
+from tests.integration.contrib.a2a.conftest import http_client
+from tests.integration.contrib.a2a.talk import apply, apply_all, message, state_of, text_of
 from tests.stack.database import server_variables
 
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]

@@ -24,7 +24,7 @@ from sessions_app.process import threads
 from sessions_app.process.sweeping import sweep_over
 from sessions_app.shutdown import shut_down
 from tests.benchmarks.celery_worker import celery_worker
-from tests.integration.job_helpers import responses, talk
+from tests.integration.jobs.job_helpers import responses, talk
 from tests.served_agents import Served
 from tests.stack.database import server_variables
 from tests.stack.limited.agents import app

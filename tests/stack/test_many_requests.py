@@ -13,7 +13,7 @@ from django.db import connection
 from sessions_app.conf import conf
 from tests.benchmarks.daphne import daphne
 from tests.benchmarks.doors import make_doors
-from tests.integration.restart import end_all_backends, reconnected
+from tests.integration.invocations.restart import end_all_backends, reconnected
 from tests.stack.database import server_variables
 
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]

@@ -35,7 +35,7 @@ from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE, told
-from tests.integration.job_helpers import run_task, talk
+from tests.integration.jobs.job_helpers import run_task, talk
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,7 +22,7 @@ from sessions_app.models import Invocation, LegalHold, ScheduledTask, Session, S
 from sessions_app.process import threads
 from sessions_app.scheduling.cancel import cancel_task
 from tests.integration.admin.audit_rows import HOSTILE, make_job, make_scheduled_task, read
-from tests.integration.job_helpers import run_queue
+from tests.integration.jobs.job_helpers import run_queue
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
 ADDRESS = "203.0.113.7"

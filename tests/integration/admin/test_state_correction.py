@@ -27,7 +27,7 @@ from sessions_app.models import (
 from sessions_app.process import threads
 from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import HOSTILE, told
-from tests.integration.job_helpers import talk
+from tests.integration.jobs.job_helpers import talk
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.django_db(transaction=True)

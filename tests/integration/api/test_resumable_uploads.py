@@ -27,7 +27,7 @@ from sessions_app.store.erasing import delete_session_row
 from sessions_app.store.resumable_uploads import delete_expired_uploads
 from tests.integration.access import make_session
 from tests.integration.api.conftest import make_key
-from tests.integration.pages.page_helpers import body_of
+from tests.integration.chat.pages.page_helpers import body_of
 
 WORDS = b"Each byte is stored once."
 

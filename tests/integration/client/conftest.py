@@ -12,8 +12,8 @@ from adk_site.embedded.paths import CHECKOUT
 from tests.browser.blocking_proxy import BlockingProxy
 from tests.free_port import free_port
 from tests.integration.api.conftest import make_key
-from tests.integration.commands.conftest import AGENT
-from tests.integration.commands.terminal import site_environment
+from tests.integration.management.conftest import AGENT
+from tests.integration.management.terminal import site_environment
 from tests.stack.web_process import wait_until_listening, web_command
 
 

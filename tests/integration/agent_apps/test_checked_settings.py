@@ -1,0 +1,70 @@
+"""Django's system check reports settings of the agents that are unknown, unusable or incomplete."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from sessions_app.conf import conf
+from tests.integration.agent_apps.reported_problems import problems
+
+
+def test_a_setting_that_is_unknown_or_unusable_is_named(configure: Callable[..., None]) -> None:
+    configure(lease_secs=3, queue_policy="hurry")
+    unknown, unusable = sorted(problems())
+    assert unknown.startswith("sessions_app.E007 settings.ADK['lease_secs']:")
+    assert unusable.startswith("sessions_app.E007 settings.ADK['queue_policy']: Input should be 'enqueue'")
+
+
+def test_settings_of_an_app_are_checked_too(configure: Callable[..., None]) -> None:
+    configure(apps={"shoe_shop": {}, "help_desk": {"invocation_tokens": "many"}})
+    unusable, unknown = sorted(problems())
+    assert unusable.startswith("sessions_app.E007 settings.ADK['apps']['help_desk']['invocation_tokens']")
+    assert unknown == (
+        "sessions_app.E008 settings.ADK['apps'] names 'shoe_shop', which no agents.py or agent folder defines."
+    )
+
+
+def test_a_renamed_setting_has_its_effect_and_a_warning(configure: Callable[..., None]) -> None:
+    configure(sockets_per_person=7, apps={"help_desk": {"invocations_of_app": 3}})
+    assert conf().max_sockets_per_user == 7
+    assert conf().of_app("help_desk").max_invocations_per_app == 3
+    of_app, of_user = sorted(problems())
+    assert of_app == (
+        "sessions_app.W011 The setting 'invocations_of_app' of settings.ADK is now called 'max_invocations_per_app'."
+    )
+    assert of_user.endswith("'sockets_per_person' of settings.ADK is now called 'max_sockets_per_user'.")
+
+
+def test_an_app_that_a2a_cannot_serve_is_named(configure: Callable[..., None]) -> None:
+    configure(a2a_apps=["shoe_shop"])
+    assert problems() == [
+        "sessions_app.E016 settings.ADK['a2a_apps'] names 'shoe_shop', which no agents.py or agent folder defines."
+    ]
+
+
+def test_serving_by_a2a_needs_its_package(
+    configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(a2a_apps=["help_desk"])
+    assert problems() == []
+    monkeypatch.setitem(sys.modules, "a2a", None)
+    [problem] = problems()
+    assert problem == (
+        "sessions_app.E017 settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed."
+    )
+
+
+def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> None:
+    configure(invocation_cost=1.0)
+    (warning,) = problems()
+    assert (
+        warning
+        == "sessions_app.W002 The cost of invocations of 'help_desk' is limited, but demo has no price."
+    )
+    configure(max_cost_per_user=1.0)
+    assert problems() == [warning]
+    configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
+    assert problems() == []

@@ -1,0 +1,242 @@
+"""Contract: an owner shares a chat by a link; people of the site read it, and nothing more, until it is revoked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
+from sessions_app.data_protection.export import export_session
+from sessions_app.models import Session, ShareLink, StaffAct
+from tests.integration.chat.pages.page_helpers import add_event, body_of, page, save_artifact
+from tests.integration.chat.pages.test_exports import conversation
+
+ADDRESS = re.compile(r'value="http://testserver(/shared/[\w-]{22}/)"')
+
+
+@pytest.fixture(autouse=True)
+def share_links(settings: Settings) -> None:
+    settings.ADK = {**settings.ADK, "share_links": True}
+
+
+@pytest.fixture
+def reader(db: None) -> Client:
+    """A browser of another person of the site."""
+    client = Client()
+    client.force_login(User.objects.create_user("bob"))
+    return client
+
+
+def share(client: Client, session: Session) -> str:
+    """Share the session; return the path of its link."""
+    html = client.post(f"{page(session)}share/").content.decode()
+    found = ADDRESS.search(html)
+    assert found, html
+    return found[1]
+
+
+def revoke(client: Client, session: Session) -> None:
+    assert client.post(f"{page(session)}share/revoke/").status_code == 200
+
+
+def status(client: Client, address: str) -> int:
+    return client.get(address).status_code
+
+
+def test_nothing_can_be_shared_unless_the_site_allows_it(
+    browser_of_person: Client, session: Session, settings: Settings
+) -> None:
+    address = share(browser_of_person, session)
+    assert "data-shares" in browser_of_person.get("/").content.decode()
+    settings.ADK = {key: value for key, value in settings.ADK.items() if key != "share_links"}
+    assert status(browser_of_person, address) == 404
+    assert status(browser_of_person, f"{page(session)}share/") == 404
+    assert browser_of_person.post(f"{page(session)}share/").status_code == 404
+    assert browser_of_person.post(f"{page(session)}share/revoke/").status_code == 404
+    html = browser_of_person.get("/").content.decode()
+    assert "data-shares" not in html and "Shared" not in html
+
+
+def test_another_person_reads_the_chat_as_it_is_now(
+    browser_of_person: Client, session: Session, reader: Client
+) -> None:
+    conversation(session)
+    address = share(browser_of_person, session)
+    assert status(reader, page(session)) == 404
+    html = body_of(reader.get(address)).decode()
+    for words in (
+        "Broken lamp",
+        "ada",
+        "Where is order 1001?",
+        "<strong>on its way</strong>",
+        "Looked up order 1001",
+    ):
+        assert words in html
+    assert "Later words" not in html
+    add_event(session, "Later words", "user")
+    assert "Later words" in body_of(reader.get(address)).decode()
+
+
+def test_a_reader_sees_no_details_and_no_controls_whoever_reads(
+    browser_of_person: Client, session: Session, settings: Settings
+) -> None:
+    settings.ADK = {**settings.ADK, "show_details": True}
+    conversation(session)
+    address = share(browser_of_person, session)
+    staff = Client()
+    staff.force_login(User.objects.create_superuser("root"))
+    for client in (staff, browser_of_person):
+        html = body_of(client.get(address)).decode()
+        for detail in ("order_status", "DX-7", "last_order", "They want", "margin", "data-tokens"):
+            assert detail not in html
+        for control in ("<form", "<textarea", "<script", "data-session", "<button"):
+            assert control not in html
+
+
+def test_files_are_listed_by_name_without_a_link(
+    browser_of_person: Client, session: Session, reader: Client
+) -> None:
+    save_artifact(session, "plan.png", b"\x89PNG\r\n\x1a\n", mime_type="image/png")
+    add_event(session, "Here it is.", actions={"artifactDelta": {"plan.png": 0}})
+    html = body_of(reader.get(share(browser_of_person, session))).decode()
+    assert "plan.png" in html
+    assert "artifacts/" not in html and "<img" not in html
+    assert status(reader, f"{page(session)}artifacts/plan.png") == 404
+
+
+def test_a_link_is_for_people_who_are_signed_in(browser_of_person: Client, session: Session) -> None:
+    address = share(browser_of_person, session)
+    response = Client().get(address)
+    assert response.status_code == 302 and response.headers["Location"].startswith("/accounts/login/")
+
+
+def test_the_owner_sees_that_a_chat_is_shared_and_by_which_link(
+    browser_of_person: Client, session: Session
+) -> None:
+    assert ">Shared<" not in browser_of_person.get("/").content.decode()
+    assert "Create link" in browser_of_person.get(f"{page(session)}share/").content.decode()
+    address = share(browser_of_person, session)
+    assert address in browser_of_person.get(f"{page(session)}share/").content.decode()
+    assert share(browser_of_person, session) == address
+    assert ">Shared<" in browser_of_person.get("/").content.decode()
+
+
+def test_a_revoked_link_is_gone_and_a_new_one_has_another_address(
+    browser_of_person: Client, session: Session, reader: Client
+) -> None:
+    address = share(browser_of_person, session)
+    revoke(browser_of_person, session)
+    assert status(reader, address) == 404
+    assert ">Shared<" not in browser_of_person.get("/").content.decode()
+    new_address = share(browser_of_person, session)
+    assert new_address != address
+    assert (status(reader, address), status(reader, new_address)) == (404, 200)
+
+
+def test_a_link_is_revoked_together_with_the_act_or_not_at_all(
+    browser_of_person: Client, session: Session, request: pytest.FixtureRequest
+) -> None:
+    share(browser_of_person, session)
+    request.getfixturevalue("death_after_act")
+    with pytest.raises(ProcessLookupError):
+        revoke(browser_of_person, session)
+    assert ShareLink.objects.active().exists()
+    assert list(session.acts.values_list("action", flat=True)) == ["share"]
+
+
+def test_nobody_else_shares_revokes_or_asks(
+    browser_of_person: Client, session: Session, reader: Client
+) -> None:
+    address = share(browser_of_person, session)
+    assert status(reader, f"{page(session)}share/") == 404
+    assert reader.post(f"{page(session)}share/").status_code == 404
+    assert reader.post(f"{page(session)}share/revoke/").status_code == 404
+    assert status(reader, address) == 200
+
+
+def test_a_deleted_chat_is_not_read_until_it_is_restored(
+    browser_of_person: Client, session: Session, reader: Client
+) -> None:
+    address = share(browser_of_person, session)
+    assert browser_of_person.post(f"{page(session)}delete/").status_code == 204
+    assert status(reader, address) == 404
+    assert browser_of_person.post(f"{page(session)}restore/").status_code == 204
+    assert status(reader, address) == 200
+
+
+def test_an_archived_chat_stays_shared(browser_of_person: Client, session: Session, reader: Client) -> None:
+    address = share(browser_of_person, session)
+    browser_of_person.post(f"{page(session)}archive/")
+    assert status(reader, address) == 200
+
+
+@pytest.mark.parametrize("token", ["x" * 22, "x", "x" * 5_000, "-_-"])
+def test_an_unknown_link_is_not_found(reader: Client, token: str) -> None:
+    assert status(reader, f"/shared/{token}/") == 404
+
+
+def test_an_erasure_deletes_the_links(browser_of_person: Client, person: User, session: Session) -> None:
+    other = Session.objects.create(app_name="help_desk", user=person, key="s-9")
+    for one in (session, other):
+        share(browser_of_person, one)
+    assert erase_session(other.pk, ErasureOrder(reason="Asked for")).counts["share_links"] == 1
+    assert ShareLink.objects.count() == 1
+    assert erase_person(person.pk, ErasureOrder(reason="Asked for")).counts["share_links"] == 1
+    assert ShareLink.objects.count() == 0
+
+
+def test_an_export_of_the_data_has_no_token(
+    browser_of_person: Client, session: Session, tmp_path: Path
+) -> None:
+    share(browser_of_person, session)
+    export_session(session.pk, tmp_path / "out")
+    text = (tmp_path / "out" / "share_links.json").read_text()
+    assert "created_at" in text
+    assert ShareLink.objects.get().token not in text
+
+
+def staff_with(*permissions: str) -> Client:
+    staff = User.objects.create_user("grace", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(staff)
+    return client
+
+
+def test_staff_see_what_is_shared_by_whom_without_the_token_and_revoke_it(
+    browser_of_person: Client, session: Session, reader: Client
+) -> None:
+    address = share(browser_of_person, session)
+    link = ShareLink.objects.get()
+    staff = staff_with("view_sharelink", "view_text", "revoke_sharelink")
+    row = reverse("admin:sessions_app_sharelink_change", args=[link.pk])
+    for url in (reverse("admin:sessions_app_sharelink_changelist"), row):
+        html = staff.get(url).content.decode()
+        assert "Broken lamp" in html and "ada" in html
+        assert link.token not in html
+    action = reverse("admin:sessions_app_sharelink_revoke", args=[link.pk])
+    assert action in staff.get(row).content.decode()
+    assert staff.post(action, {"reason": "Left the company"}).status_code == 302
+    assert status(reader, address) == 404
+    link.refresh_from_db()
+    assert link.revoked_at is not None and link.revoked_by_name == "grace"
+    act = StaffAct.objects.get()
+    assert (act.actor_name, act.action, act.subject_kind, act.reason) == (
+        "grace", "revoke", "sharelink", "Left the company",
+    )  # fmt: skip
+    assert action not in staff.get(row).content.decode()
+
+
+def test_staff_need_the_permission_to_revoke(
+    browser_of_person: Client, session: Session, reader: Client
+) -> None:
+    address = share(browser_of_person, session)
+    action = reverse("admin:sessions_app_sharelink_revoke", args=[ShareLink.objects.get().pk])
+    assert staff_with("view_sharelink").post(action, {"reason": "No"}).status_code == 403
+    assert status(reader, address) == 200

@@ -1,0 +1,96 @@
+"""Run `manage.py` in forks of a process that has imported the site: importing it anew takes seconds of CPU time.
+
+`python -m tests.integration.management.fork_server FD` takes requests from a socket until it is closed: a message with
+arguments, environment and a flag for a controlling terminal; and the files for input, output, errors and the answer.
+The answer is the process id, and, after the end, the exit code.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import termios
+from importlib import import_module
+from typing import Literal, TextIO
+
+import django
+
+from adk_site.embedded.paths import CHECKOUT
+from adk_site.garbage_collection import exclude_permanent_objects
+
+MAX_REQUEST_BYTES = 1_000_000
+LATE_IMPORTS = (
+    "adk_site.urls",
+    *(f"sessions_app.contrib.terminal.management.commands.{name}" for name in ("adk_chat", "adk_run")),
+)
+"""Modules that the start of a command imports after `django.setup`."""
+
+
+def serve(requests: socket.socket) -> None:
+    """Fork for each request. A fork waits for the command, which is a fork of it, so that this process need not."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 4)
+        if not message:
+            return
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            requests.close()
+            *standard, answer = files
+            pid = os.fork()
+            if pid == 0:
+                os.close(answer)
+                return _run(standard, **json.loads(message))
+            _wait(pid, standard, answer)
+        for file in files:
+            os.close(file)
+
+
+def _wait(pid: int, standard: list[int], answer: int) -> None:
+    for file in standard:
+        os.close(file)
+    os.write(answer, f"{pid}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    os.write(answer, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
+def _run(standard: list[int], arguments: list[str], environment: dict[str, str], terminal: bool) -> None:
+    """Become `manage.py`."""
+    os.setsid()
+    for number, file in enumerate(standard):
+        os.dup2(file, number)
+        os.close(file)
+    if terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    # The streams of this process remember whether its files could be sought in.
+    sys.stdin, sys.stdout, sys.stderr = (_reopened(stream) for stream in (sys.stdin, sys.stdout, sys.stderr))
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["manage.py", *arguments]
+    runpy.run_path(str(CHECKOUT / "manage.py"), run_name="__main__")
+
+
+def _reopened(stream: TextIO) -> TextIO:
+    mode: Literal["r", "w"] = "r" if stream is sys.stdin else "w"
+    return open(
+        stream.fileno(),
+        mode,
+        buffering=1 if stream is sys.stderr or os.isatty(stream.fileno()) else -1,
+        encoding=stream.encoding,
+        errors=stream.errors,
+        closefd=False,
+    )
+
+
+if __name__ == "__main__":
+    django.setup()
+    for name in LATE_IMPORTS:
+        import_module(name)
+    exclude_permanent_objects()
+    serve(socket.socket(fileno=int(sys.argv[1])))
