@@ -21,8 +21,7 @@ from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_response import LlmResponse
-from runtime.models.registry import LLMRegistry
-from runtime.models.unknown_model import UnknownModel
+from runtime.models.registry import LLMRegistry, UnknownModel
 from runtime.planners.base_planner import BasePlanner
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset

@@ -26,10 +26,10 @@ from runtime.errors import ModelError
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
-from runtime.models.failed_attempts import collect_failed_attempts
 from runtime.models.llm_request import DeclaredTool, LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.rate_limit import ask
+from runtime.models.retry import collect_failed_attempts
 from runtime.run_config import ModelCall, StreamingMode
 
 _TEXT_FIELDS = frozenset({"content", "partial"})

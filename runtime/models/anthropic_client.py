@@ -15,11 +15,9 @@ from runtime.models.failures import (
     CallFailure,
     FailureReader,
     disconnected,
-    model_error,
-    retry_after,
-    status_name,
+    not_answered,
+    refused,
     timed_out,
-    unreadable,
 )
 from runtime.models.http_llm import EventChunks
 from runtime.models.json_schema import Json
@@ -51,18 +49,15 @@ def _read(failure: Exception) -> CallFailure:
     match failure:
         case anthropic.APIStatusError():
             kind, words = _kind_and_words(failure)
-            is_event = failure.status_code == 200
-            status = _STATUSES.get(kind, 500) if is_event else failure.status_code
-            delay = retry_after(failure.response.headers)
-            return CallFailure("refused", model_error(status_name(status), words), status, delay)
-        case TimeoutError() | anthropic.APITimeoutError() | httpx2.TimeoutException():
+            status = failure.status_code
+            if status == 200:
+                status = _STATUSES.get(kind, 500)
+            return refused(status, words, headers=failure.response.headers)
+        case anthropic.APITimeoutError():
             return timed_out(failure)
         case anthropic.APIConnectionError():
             return disconnected(failure.__cause__ or failure)
-        case httpx2.TransportError():
-            return disconnected(failure)
-        case _:
-            return unreadable(failure)
+    return not_answered(failure)
 
 
 FAILURES = FailureReader(exceptions=(anthropic.APIError, *TRANSPORT_FAILURES), read=_read)

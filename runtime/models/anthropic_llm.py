@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-from types import ModuleType
+from typing import ClassVar
 
-from runtime.errors import ConfigurationError
 from runtime.models.anthropic_request import as_message
-from runtime.models.base_llm import Capabilities, SetupProblem
-from runtime.models.call_limits import timeout_of
-from runtime.models.http_llm import HttpLlm, PreparedCall, has_package, require_package
+from runtime.models.base_llm import Capabilities
+from runtime.models.http_llm import HttpLlm, PreparedCall
 from runtime.models.llm_request import LlmRequest
 from runtime.models.loop_clients import Access
+from runtime.models.retry import timeout_of
 
 _KEY_VARIABLE = "ANTHROPIC_API_KEY"
 
@@ -30,6 +27,8 @@ class Claude(HttpLlm):
     model: str = "claude-sonnet-5-5"
     max_tokens: int = 8192
 
+    _package: ClassVar[str] = "anthropic"
+
     @classmethod
     def supported_models(cls) -> list[str]:
         return [r"anthropic/.+", r"claude-.+"]
@@ -38,40 +37,19 @@ class Claude(HttpLlm):
     def capabilities(self) -> Capabilities:
         return Capabilities(schema_with_tools=True)
 
-    def setup_problems(self) -> list[SetupProblem]:
-        problems = []
-        if not has_package("anthropic"):
-            problems.append(SetupProblem.missing_package("anthropic", self.model))
-        if not self._key():
-            problems.append(SetupProblem.missing_key(_KEY_VARIABLE, self.model))
-        return problems
+    def _missing_key(self, model: str) -> str | None:
+        return None if self._key(_KEY_VARIABLE) else _KEY_VARIABLE
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
         name = llm_request.model or self.model
-        key = self._key()
-        if not key:
-            raise ConfigurationError(
-                f"Model {name!r} has no API key. Set {_KEY_VARIABLE} in the environment, or pass Claude(api_key=…)."
-            )
+        module = await self._client_module(name, "anthropic_client")
         arguments = as_message(llm_request, name, self.max_tokens)
-        # The first import takes seconds.
-        module = await asyncio.to_thread(_client_module)
-        client = await module.CLIENTS.for_running_loop(Access(key, self.base_url))
+        client = await module.CLIENTS.for_running_loop(Access(self._key(_KEY_VARIABLE), self.base_url))
         model = name.removeprefix("anthropic/")
         call: PreparedCall = module.MessageCall(
             client, model, arguments, timeout_of(llm_request, self.timeout)
         )
         return call
 
-    def _key(self) -> str | None:
-        return self.api_key or os.environ.get(_KEY_VARIABLE)
-
 
 AnthropicLlm = Claude
-
-
-def _client_module() -> ModuleType:
-    require_package("anthropic", "Claude")
-    from runtime.models import anthropic_client
-
-    return anthropic_client

@@ -5,8 +5,14 @@ from __future__ import annotations
 import base64
 
 from runtime import types
-from runtime.models.call_ids import CallIds
-from runtime.models.declared_functions import choice_of, functions_of, response_text, system_text
+from runtime.models.declared_functions import (
+    CallIds,
+    choice_of,
+    functions_of,
+    given_options,
+    response_text,
+    system_text,
+)
 from runtime.models.json_schema import Json, closed, output_schema
 from runtime.models.llm_request import LlmRequest
 from runtime.models.request_contents import (
@@ -33,21 +39,16 @@ def as_message(llm_request: LlmRequest, model: str, max_tokens: int) -> Json:
     config = llm_request.config
     thinking = _thinking(config)
     is_thinking = thinking is not None and thinking["type"] != "disabled"
-    limit = config.max_output_tokens or max_tokens + (thinking or {}).get("budget_tokens", 0)
     options = {
+        "max_tokens": config.max_output_tokens or max_tokens + (thinking or {}).get("budget_tokens", 0),
+        "messages": _messages(llm_request.contents),
         "system": system_text(config) or None,
         "stop_sequences": config.stop_sequences,
         "thinking": thinking,
         "output_config": _output_config(config),
-        "extra_headers": config.http_options.headers if config.http_options else None,
-        "extra_body": config.http_options.extra_body if config.http_options else None,
         **_tools(config, model, is_thinking),
     }
-    return {
-        "max_tokens": limit,
-        "messages": _messages(llm_request.contents),
-        **{name: value for name, value in options.items() if value is not None},
-    }
+    return given_options(config, options)
 
 
 def _tools(config: types.GenerateContentConfig, model: str, is_thinking: bool) -> Json:
@@ -72,16 +73,20 @@ def _thinking(config: types.GenerateContentConfig) -> Json | None:
         return {"type": "disabled"}
     if given.thinking_budget is not None and given.thinking_budget > 0:
         return {"type": "enabled", "budget_tokens": max(given.thinking_budget, _MIN_BUDGET)}
-    return {"type": "adaptive", **({"display": "summarized"} if given.include_thoughts else {})}
+    if given.include_thoughts:
+        return {"type": "adaptive", "display": "summarized"}
+    return {"type": "adaptive"}
 
 
 def _output_config(config: types.GenerateContentConfig) -> Json | None:
     schema = output_schema(config)
-    return None if schema is None else {"format": {"type": "json_schema", "schema": closed(schema)}}
+    if schema is None:
+        return None
+    return {"format": {"type": "json_schema", "schema": closed(schema)}}
 
 
 def _messages(contents: list[types.Content]) -> list[Json]:
-    """Return one message for each run of contents with one role: results must follow their calls at once."""
+    """Return a message for each run of contents with the same role: results must follow their calls immediately."""
     ids = CallIds()
     messages: list[Json] = []
     for content in ending_with_user(contents):
@@ -106,8 +111,7 @@ def _blocks(parts: list[types.Part], ids: CallIds) -> list[Json]:
         if part.thought_signature:
             blocks += _signed_thought(thought, part.thought_signature)
             thought = ""
-    results = [block for block in blocks if block["type"] == "tool_result"]
-    return results + [block for block in blocks if block["type"] != "tool_result"]
+    return sorted(blocks, key=lambda block: block["type"] != "tool_result")  # Results come first.
 
 
 def _signed_thought(thought: str, signature: bytes) -> list[Json]:

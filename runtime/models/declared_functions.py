@@ -1,8 +1,9 @@
-"""Function declarations and instructions of a request, for providers other than Google."""
+"""Function declarations, call ids and instructions of a request, for providers other than Google."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,12 +13,44 @@ from runtime.models.json_schema import Json, json_schema_of
 
 Choice = Literal["auto", "any", "none"]
 
+_VALID_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
 
 @dataclass(frozen=True)
 class DeclaredFunction:
     name: str
     description: str
     parameters: Json
+
+
+class CallIds:
+    """Gives each call of a request its own id, and each response the id of its call.
+
+    An id that is missing, used before or not valid for all providers is replaced: another model may have made the
+    call. A response belongs to the earliest open call of the same function with the same id, or with no id either.
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._open: list[tuple[types.FunctionCall, str]] = []
+
+    def of_call(self, call: types.FunctionCall) -> str:
+        call_id = call.id or ""
+        if not _VALID_ID.fullmatch(call_id) or call_id in self._used:
+            call_id = f"call_{len(self._used) + 1}"
+            while call_id in self._used:
+                call_id += "_"
+        self._used.add(call_id)
+        self._open.append((call, call_id))
+        return call_id
+
+    def of_response(self, response: types.FunctionResponse) -> str | None:
+        """Return the id of the response's call; None when the contents have no such call."""
+        for index, (call, call_id) in enumerate(self._open):
+            if call.id == response.id and call.name == response.name:
+                del self._open[index]
+                return call_id
+        return None
 
 
 def functions_of(config: types.GenerateContentConfig, model: str) -> list[DeclaredFunction]:
@@ -34,28 +67,36 @@ def functions_of(config: types.GenerateContentConfig, model: str) -> list[Declar
                 f"Model {model!r} cannot run the tool {_tool_name(tool)}: Gemini runs this tool itself. "
                 "Remove it from the agent's tools, or give the agent a Gemini model."
             )
-        functions += [
-            _declared(declaration)
-            for declaration in tool.function_declarations
-            if allowed is None or declaration.name in allowed
-        ]
+        for declaration in tool.function_declarations:
+            if allowed is None or declaration.name in allowed:
+                functions.append(_declared(declaration))
     return functions
 
 
 def choice_of(config: types.GenerateContentConfig) -> Choice:
     """Return `any` when the model must call a function, and `none` when it must not."""
     mode = _calling_config(config).mode
-    match mode:
-        case types.FunctionCallingConfigMode.ANY:
-            return "any"
-        case types.FunctionCallingConfigMode.NONE:
-            return "none"
+    if mode is types.FunctionCallingConfigMode.ANY:
+        return "any"
+    if mode is types.FunctionCallingConfigMode.NONE:
+        return "none"
     return "auto"
 
 
 def response_text(response: types.FunctionResponse) -> str:
     """Return a function's result as the JSON that a model reads."""
     return json.dumps(response.response or {}, ensure_ascii=False, default=str)
+
+
+def given_options(config: types.GenerateContentConfig, options: Json) -> Json:
+    """Return the options that have a value, with the headers and the extra body of the config's `http_options`."""
+    given = {name: value for name, value in options.items() if value is not None}
+    http = config.http_options
+    if http and http.headers is not None:
+        given["extra_headers"] = http.headers
+    if http and http.extra_body is not None:
+        given["extra_body"] = http.extra_body
+    return given
 
 
 def system_text(config: types.GenerateContentConfig) -> str:

@@ -10,7 +10,6 @@ from typing import Literal
 import httpx2
 
 from runtime.errors import ModelError
-from runtime.models.error_messages import sentence_for
 
 TRANSPORT_FAILURES = (json.JSONDecodeError, httpx2.TransportError, TimeoutError)
 """Exceptions of the libraries below a provider's client, which pass through it."""
@@ -29,6 +28,21 @@ _STATUS_NAMES = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
     529: "UNAVAILABLE",  # Anthropic's "overloaded"
+}
+
+_OVERLOADED = "The model is overloaded. Try again in a moment."
+_UNUSABLE = "The model cannot be used at the moment. Tell the people who run this site."
+# The provider's own text may name projects, hosts and limits, so people read these.
+_SENTENCES = {
+    "RESOURCE_EXHAUSTED": _OVERLOADED,
+    "UNAVAILABLE": _OVERLOADED,
+    "DEADLINE_EXCEEDED": "The model did not answer in time. Try again in a moment.",
+    "INVALID_ARGUMENT": "The model refused the request. Try again, or begin a new conversation.",
+    "UNAUTHENTICATED": _UNUSABLE,
+    "PERMISSION_DENIED": _UNUSABLE,
+    "NOT_FOUND": _UNUSABLE,
+    "INVALID_RESPONSE": "The model's server sent a response that cannot be read. Try again in a moment.",
+    "STREAM_CUT": "The connection to the model broke in the middle of its answer.",
 }
 
 
@@ -64,6 +78,11 @@ class FailureReader:
     read: Callable[[Exception], CallFailure]
 
 
+def sentence_for(code: str) -> str:
+    """Return the sentence for people about a model error."""
+    return _SENTENCES.get(code, "The model could not answer. Try again in a moment.")
+
+
 def model_error(code: str, detail: str = "") -> ModelError:
     """Return the error with the sentence for its code."""
     return ModelError(code, sentence_for(code), detail)
@@ -72,6 +91,14 @@ def model_error(code: str, detail: str = "") -> ModelError:
 def stream_cut(detail: str = "") -> ModelError:
     """Return the error of an answer that ends without a finish reason."""
     return model_error("STREAM_CUT", detail)
+
+
+def refused(
+    http_status: int, detail: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
+) -> CallFailure:
+    """Return the failure of a call that the server answered with an error; `code` None is that of the status."""
+    error = model_error(code or status_name(http_status), detail)
+    return CallFailure("refused", error, http_status, retry_after(headers or {}))
 
 
 def timed_out(failure: Exception) -> CallFailure:
@@ -83,7 +110,13 @@ def disconnected(failure: BaseException) -> CallFailure:
     return CallFailure("connection", model_error("UNAVAILABLE", detail))
 
 
-def unreadable(failure: Exception) -> CallFailure:
+def not_answered(failure: Exception) -> CallFailure:
+    """Read an exception of the libraries below a client, or of an answer that cannot be read."""
+    match failure:
+        case TimeoutError() | httpx2.TimeoutException():
+            return timed_out(failure)
+        case httpx2.TransportError():
+            return disconnected(failure)
     detail = f"The model's server sent a response that cannot be read: {failure}"
     return CallFailure("unreadable", model_error("INVALID_RESPONSE", detail))
 

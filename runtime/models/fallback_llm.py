@@ -9,10 +9,10 @@ from typing import Any
 
 from runtime.errors import ConfigurationError, ModelError
 from runtime.models.base_llm import BaseLlm
-from runtime.models.failed_attempts import note_failed_attempt
 from runtime.models.llm_group import LlmGroup, as_models, ask_one
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
+from runtime.models.retry import note_failed_attempt
 
 logger = logging.getLogger(__name__)
 

@@ -79,9 +79,11 @@ class PrefixCache:
         self._prefixes = {key: kept for key, kept in list(self._prefixes.items()) if kept is not prefix}
 
     def _longest_usable(self, keys: Sequence[str], settings: ContextCacheConfig) -> CachedPrefix | None:
-        prefix = next((self._prefixes[key] for key in reversed(keys) if key in self._prefixes), None)
-        if prefix is None or (prefix.uses < settings.cache_intervals and _platform.now() < prefix.expires):
-            return prefix
+        for key in reversed(keys):
+            prefix = self._prefixes.get(key)
+            if prefix is not None:
+                is_usable = prefix.uses < settings.cache_intervals and _platform.now() < prefix.expires
+                return prefix if is_usable else None
         return None
 
     def _remember(self, key: str, prefix: CachedPrefix) -> None:

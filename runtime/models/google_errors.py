@@ -11,29 +11,21 @@ from google.genai import errors
 from runtime.models.failures import (
     CallFailure,
     FailureReader,
-    disconnected,
     model_error,
+    not_answered,
     parse_seconds,
     retry_after,
     status_name,
-    timed_out,
-    unreadable,
 )
 
 _STATUS_NAME = re.compile("[A-Z_]{1,40}")
 
 
 def _read(failure: Exception) -> CallFailure:
-    match failure:
-        case errors.APIError():
-            error = model_error(_status_name(failure), failure.message or str(failure))
-            return CallFailure("refused", error, failure.code, _requested_delay(failure))
-        case TimeoutError() | httpx2.TimeoutException():
-            return timed_out(failure)
-        case httpx2.TransportError():
-            return disconnected(failure)
-        case _:
-            return unreadable(failure)
+    if not isinstance(failure, errors.APIError):
+        return not_answered(failure)
+    error = model_error(_status_name(failure), failure.message or str(failure))
+    return CallFailure("refused", error, failure.code, _requested_delay(failure))
 
 
 FAILURES = FailureReader(
@@ -60,10 +52,14 @@ def _requested_delay(failure: errors.APIError) -> float | None:
     for detail in _details(failure.details):
         if str(detail.get("@type", "")).endswith("google.rpc.RetryInfo"):
             return parse_seconds(str(detail.get("retryDelay", "")).removesuffix("s"))
-    return retry_after(failure.response.headers) if isinstance(failure.response, httpx2.Response) else None
+    if isinstance(failure.response, httpx2.Response):
+        return retry_after(failure.response.headers)
+    return None
 
 
 def _details(body: object) -> list[dict[str, object]]:
     error = body.get("error", body) if isinstance(body, dict) else {}
-    details = error.get("details", []) if isinstance(error, dict) else []
-    return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+    details = error.get("details") if isinstance(error, dict) else None
+    if not isinstance(details, list):
+        return []
+    return [detail for detail in details if isinstance(detail, dict)]

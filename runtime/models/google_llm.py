@@ -16,7 +16,6 @@ from pydantic import Field
 from runtime import types
 from runtime.errors import ModelError
 from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
-from runtime.models.call_limits import retry_policy_of, timeout_of
 from runtime.models.google_cache import CachedPrefix, PrefixCache
 from runtime.models.google_client import CLIENTS, ChunkStream
 from runtime.models.google_errors import FAILURES
@@ -24,7 +23,7 @@ from runtime.models.google_request import PLACEHOLDER, as_google_config
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.loop_clients import Access
-from runtime.models.retry import with_retries
+from runtime.models.retry import retry_policy_of, timeout_of, with_retries
 from runtime.models.streaming import assemble
 
 T = TypeVar("T")

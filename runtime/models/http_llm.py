@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Generic, Protocol, TypeVar
+from types import ModuleType
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import Field
 
 from runtime import types
 from runtime.errors import ConfigurationError
-from runtime.models.base_llm import BaseLlm
-from runtime.models.call_limits import retry_policy_of
+from runtime.models.base_llm import BaseLlm, SetupProblem
 from runtime.models.failures import FailureReader
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
-from runtime.models.retry import with_retries
+from runtime.models.retry import retry_policy_of, with_retries
 from runtime.models.streaming import Chunks, assemble
 
 E = TypeVar("E")
@@ -41,7 +43,8 @@ class PreparedCall(Protocol):
 class HttpLlm(BaseLlm):
     """A model behind an HTTP API, with the retries, the timeout and the stream of `Gemini` (contract M2).
 
-    The timeout and the retries of a request's `http_options` win over the model's.
+    The timeout and the retries of a request's `http_options` win over the model's. A subclass converts requests; the
+    module that imports the provider's client is loaded at the first call.
 
     Attributes:
         api_key: None reads the provider's variable in the environment at the first call.
@@ -54,6 +57,45 @@ class HttpLlm(BaseLlm):
     base_url: str | None = None
     timeout: float | None = 300.0
     retry_options: types.HttpRetryOptions | None = None
+
+    _package: ClassVar[str]
+    """The provider's optional client."""
+
+    def setup_problems(self) -> list[SetupProblem]:
+        """Return a problem for a missing package, and for a missing key if the provider needs one."""
+        problems = []
+        if find_spec(self._package) is None:
+            problems.append(SetupProblem.missing_package(self._package, self.model))
+        variable = self._missing_key(self.model)
+        if variable is not None:
+            problems.append(SetupProblem.missing_key(variable, self.model))
+        return problems
+
+    def _missing_key(self, model: str) -> str | None:
+        """Return the environment variable of the key that calls of this model lack; None when they lack none."""
+        return None
+
+    def _key(self, variable: str | None) -> str | None:
+        return self.api_key or (os.environ.get(variable) if variable else None)
+
+    async def _client_module(self, model: str, module: str) -> ModuleType:
+        """Import the module that calls the provider's client. The first import takes seconds, so a thread does it.
+
+        Raises:
+            ConfigurationError: the key or the package is missing.
+        """
+        variable = self._missing_key(model)
+        if variable is not None:
+            raise ConfigurationError(
+                f"Model {model!r} has no API key. Set {variable} in the environment, "
+                f"or pass {type(self).__name__}(api_key=…)."
+            )
+        if find_spec(self._package) is None:
+            raise ConfigurationError(
+                f"{type(self).__name__} needs the package {self._package!r}: "
+                f"pip install -r requirements-{self._package}.txt"
+            )
+        return await asyncio.to_thread(import_module, f"runtime.models.{module}")
 
     @abstractmethod
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
@@ -124,15 +166,3 @@ async def _open(call: PreparedCall) -> tuple[Chunks, types.GenerateContentRespon
     except BaseException:
         await chunks.aclose()
         raise
-
-
-def has_package(package: str) -> bool:
-    return find_spec(package) is not None
-
-
-def require_package(package: str, model_class: str) -> None:
-    """Raise a `ConfigurationError` with the remedy when a model's optional client is not installed."""
-    if not has_package(package):
-        raise ConfigurationError(
-            f"{model_class} needs the package {package!r}: pip install -r requirements-{package}.txt"
-        )

@@ -39,22 +39,24 @@ def output_schema(config: types.GenerateContentConfig) -> Json | None:
     """Return the JSON schema that the answer must follow; None when it need not follow any."""
     if config.response_json_schema is not None:
         return dict(config.response_json_schema)
-    return json_schema_of(config.response_schema) if config.response_schema is not None else None
+    if config.response_schema is not None:
+        return json_schema_of(config.response_schema)
+    return None
 
 
 def _from_google(schema: Json) -> Json:
     """Convert Google's type names and `nullable`."""
     converted = {name: value for name, value in schema.items() if name not in _NOT_JSON_SCHEMA}
-    if isinstance(kind := schema.get("type"), str):
-        converted["type"] = kind.lower()
-        if schema.get("nullable"):
-            converted["type"] = [kind.lower(), "null"]
-    if isinstance(properties := schema.get("properties"), dict):
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        converted["type"] = [kind.lower(), "null"] if schema.get("nullable") else kind.lower()
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
         converted["properties"] = {name: _from_google(value) for name, value in properties.items()}
-    if isinstance(items := schema.get("items"), dict):
-        converted["items"] = _from_google(items)
-    if branches := schema.get("anyOf"):
-        converted["anyOf"] = [_from_google(branch) for branch in branches]
+    if isinstance(schema.get("items"), dict):
+        converted["items"] = _from_google(schema["items"])
+    if schema.get("anyOf"):
+        converted["anyOf"] = [_from_google(branch) for branch in schema["anyOf"]]
         if schema.get("nullable") and "type" not in schema:
             converted["anyOf"].append({"type": "null"})
     return converted

@@ -29,11 +29,9 @@ from runtime.models.failures import (
     CallFailure,
     FailureReader,
     disconnected,
-    model_error,
-    retry_after,
-    status_name,
+    not_answered,
+    refused,
     timed_out,
-    unreadable,
 )
 from runtime.models.http_llm import EventChunks
 from runtime.models.json_schema import Json
@@ -56,32 +54,30 @@ def _read(failure: Exception) -> CallFailure:
     for cause in _causes(failure):
         if type(cause).__module__.startswith("openai"):
             return openai_client.FAILURES.read(cause)
+        if isinstance(cause, httpx.TimeoutException):
+            return timed_out(cause)
         if isinstance(cause, httpx.TransportError):
-            return timed_out(cause) if isinstance(cause, httpx.TimeoutException) else disconnected(cause)
-    if isinstance(failure, TimeoutError | litellm.Timeout):
+            return disconnected(cause)
+    if isinstance(failure, litellm.Timeout):
         return timed_out(failure)
     status = getattr(failure, "status_code", None)
     if not isinstance(status, int):
-        return unreadable(failure)
-    is_refusal = isinstance(failure, litellm.ContentPolicyViolationError)
+        return not_answered(failure)
     words = _WRAPPERS.sub("", str(getattr(failure, "message", failure)))
-    error = model_error("SAFETY" if is_refusal else status_name(status), words)
-    return CallFailure("refused", error, status, retry_after(_headers(failure)))
+    code = "SAFETY" if isinstance(failure, litellm.ContentPolicyViolationError) else None
+    headers = dict(getattr(failure, "litellm_response_headers", None) or {})
+    return refused(status, words, code=code, headers=headers)
 
 
 FAILURES = FailureReader(exceptions=(openai.APIError, httpx.TransportError, *TRANSPORT_FAILURES), read=_read)
 
 
 def _causes(failure: BaseException) -> Iterator[Exception]:
-    """Yield the failure and those that it wraps."""
+    """Yield the failure and the exceptions that it wraps."""
     cause: BaseException | None = failure
     while isinstance(cause, Exception):
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-def _headers(failure: Exception) -> dict[str, str]:
-    return dict(getattr(failure, "litellm_response_headers", None) or {})
 
 
 @dataclass(frozen=True)
@@ -121,7 +117,7 @@ class LiteChunks:
         """Return what the chunk adds to the answer, as `ChatChunks.convert` does.
 
         Raises:
-            httpx.ReadError: the stream was cut, so that LiteLLM has invented the finish reason.
+            httpx.ReadError: the stream was cut, and LiteLLM has invented the finish reason.
         """
         read = ChatCompletionChunk.construct(**chunk.model_dump())
         if not self._has_finish_reason and any(choice.finish_reason for choice in read.choices):

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
-from runtime.models.base_llm import SetupProblem
-from runtime.models.call_limits import timeout_of
-from runtime.models.http_llm import HttpLlm, PreparedCall, has_package, require_package
+from runtime.models.http_llm import HttpLlm, PreparedCall
 from runtime.models.llm_request import LlmRequest
 from runtime.models.openai_request import as_chat_completion
+from runtime.models.retry import timeout_of
 
 
 class LiteLlm(HttpLlm):
     """A model by its name in LiteLLM: `LiteLlm(model="bedrock/anthropic.claude-…", aws_region_name="eu-central-1")`.
 
     Keys and endpoints come from the provider's variables in the environment, as LiteLLM documents them, or are given
-    as `api_key` and `base_url` (or `api_base`). Retries and the timeout are those of all models.
+    as `api_key` and `base_url` (or `api_base`); LiteLLM checks keys at the first call. Retries and the timeout are
+    those of all models.
 
     Attributes:
         arguments: all further keyword arguments; each call passes them to `litellm.acompletion`.
@@ -27,15 +25,13 @@ class LiteLlm(HttpLlm):
 
     arguments: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
 
+    _package: ClassVar[str] = "litellm"
+
     def __init__(self, model: str, **arguments: Any) -> None:
         if "api_base" in arguments:
             arguments["base_url"] = arguments.pop("api_base")
         own = {name: arguments.pop(name) for name in HttpLlm.model_fields if name in arguments}
         super().__init__(**{**own, "model": model, "arguments": arguments})
-
-    def setup_problems(self) -> list[SetupProblem]:
-        """Return a missing package as a problem; LiteLLM checks keys at the first call."""
-        return [] if has_package("litellm") else [SetupProblem.missing_package("litellm", self.model)]
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
         model = llm_request.model or self.model
@@ -46,14 +42,6 @@ class LiteLlm(HttpLlm):
             **as_chat_completion(llm_request, model, "max_tokens"),
             "model": model,
         }
-        # The first import takes seconds.
-        module = await asyncio.to_thread(_client_module)
+        module = await self._client_module(model, "lite_client")
         call: PreparedCall = module.LiteCall(arguments, timeout_of(llm_request, self.timeout))
         return call
-
-
-def _client_module() -> ModuleType:
-    require_package("litellm", "LiteLlm")
-    from runtime.models import lite_client
-
-    return lite_client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
@@ -57,9 +56,10 @@ class LlmRequest(BaseModel):
         elif isinstance(current, types.Content):
             parts = [*(current.parts or []), types.Part(text=text)]
             self.config.system_instruction = current.model_copy(update={"parts": parts})
+        elif isinstance(current, list):
+            self.config.system_instruction = [*current, text]
         else:
-            before = current if isinstance(current, list) else [current]
-            self.config.system_instruction = [*before, text]
+            self.config.system_instruction = [current, text]
 
     def append_tools(self, tools: Sequence[DeclaredTool]) -> None:
         """Declare tools: all function declarations share one `types.Tool`, other tools stay apart (contract Q13).
@@ -77,10 +77,14 @@ class LlmRequest(BaseModel):
 
     def latest_responses(self, tool_name: str) -> list[dict[str, Any]]:
         """Return the tool's responses since the model's last turn. Other tools may have added contents after them."""
-        latest = list(takewhile(lambda content: content.role != "model", reversed(self.contents)))
-        parts = [part for content in reversed(latest) for part in content.parts or []]
-        responses = [part.function_response for part in parts if part.function_response]
-        return [response.response or {} for response in responses if response.name == tool_name]
+        found: list[dict[str, Any]] = []
+        for content in self.contents:
+            if content.role == "model":
+                found = []
+            for part in content.parts or []:
+                if part.function_response and part.function_response.name == tool_name:
+                    found.append(part.function_response.response or {})
+        return found
 
     def set_output_schema(self, schema: types.SchemaUnion) -> None:
         """Ask for JSON that follows a pydantic model, a type such as `list[Model]`, or a `types.Schema`."""

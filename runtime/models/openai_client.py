@@ -14,11 +14,9 @@ from runtime.models.failures import (
     CallFailure,
     FailureReader,
     disconnected,
-    model_error,
-    retry_after,
-    status_name,
+    not_answered,
+    refused,
     timed_out,
-    unreadable,
 )
 from runtime.models.http_llm import EventChunks
 from runtime.models.json_schema import Json
@@ -38,19 +36,17 @@ CLIENTS = LoopClients(_new_client)
 def _read(failure: Exception) -> CallFailure:
     match failure:
         case openai.APIStatusError():
-            code = status_name(failure.status_code)
-            error = model_error("SAFETY" if failure.code == "content_filter" else code, _words(failure))
-            return CallFailure("refused", error, failure.status_code, retry_after(failure.response.headers))
-        case TimeoutError() | openai.APITimeoutError():
+            code = "SAFETY" if failure.code == "content_filter" else None
+            return refused(failure.status_code, _words(failure), code=code, headers=failure.response.headers)
+        case openai.APITimeoutError():
             return timed_out(failure)
         case openai.APIConnectionError():
             return disconnected(failure.__cause__ or failure)
-        case openai.APIResponseValidationError():
-            return unreadable(failure)
-        case openai.APIError():  # an error inside a stream
-            return _refused_in_stream(failure)
-        case _:
-            return unreadable(failure)
+        case openai.APIError() if not isinstance(failure, openai.APIResponseValidationError):
+            # An error inside a stream. Some servers give it a code, which is an HTTP status.
+            code = failure.body.get("code") if isinstance(failure.body, dict) else None
+            return refused(int(str(code)) if str(code).isdecimal() else 500, _words(failure))
+    return not_answered(failure)
 
 
 FAILURES = FailureReader(exceptions=(openai.APIError, *TRANSPORT_FAILURES), read=_read)
@@ -59,13 +55,6 @@ FAILURES = FailureReader(exceptions=(openai.APIError, *TRANSPORT_FAILURES), read
 def _words(failure: openai.APIError) -> str:
     words = failure.body.get("message") if isinstance(failure.body, dict) else None
     return str(words or failure.message)
-
-
-def _refused_in_stream(failure: openai.APIError) -> CallFailure:
-    """Read an error that arrives as an event. Some servers give it a code, which is an HTTP status."""
-    code = failure.body.get("code") if isinstance(failure.body, dict) else None
-    status = int(str(code)) if str(code).isdecimal() else 500
-    return CallFailure("refused", model_error(status_name(status), _words(failure)), status)
 
 
 @dataclass(frozen=True)

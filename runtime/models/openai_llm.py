@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from dataclasses import dataclass
-from types import ModuleType
+from typing import ClassVar
 
-from runtime.errors import ConfigurationError
-from runtime.models.base_llm import Capabilities, SetupProblem
-from runtime.models.call_limits import timeout_of
-from runtime.models.http_llm import HttpLlm, PreparedCall, has_package, require_package
+from runtime.models.base_llm import Capabilities
+from runtime.models.http_llm import HttpLlm, PreparedCall
 from runtime.models.llm_request import LlmRequest
 from runtime.models.loop_clients import Access
 from runtime.models.openai_request import as_chat_completion
+from runtime.models.retry import timeout_of
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,8 @@ class OpenAICompatible(HttpLlm):
     computer get none.
     """
 
+    _package: ClassVar[str] = "openai"
+
     @classmethod
     def supported_models(cls) -> list[str]:
         return [rf"({'|'.join(_ENDPOINTS)})/.+", r"https?://.+"]
@@ -64,27 +63,19 @@ class OpenAICompatible(HttpLlm):
         """The capability to combine an output schema with tools is assumed for OpenAI's own server only."""
         return Capabilities(schema_with_tools=self._locate(self.model)[0].is_openai)
 
-    def setup_problems(self) -> list[SetupProblem]:
-        endpoint, _ = self._locate(self.model)
-        problems = [] if has_package("openai") else [SetupProblem.missing_package("openai", self.model)]
-        if endpoint.needs_key and not self._key(endpoint):
-            problems.append(SetupProblem.missing_key(str(endpoint.key_variable), self.model))
-        return problems
+    def _missing_key(self, model: str) -> str | None:
+        endpoint, _ = self._locate(model)
+        has_key = not endpoint.needs_key or self._key(endpoint.key_variable)
+        return None if has_key else endpoint.key_variable
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
         name = llm_request.model or self.model
         endpoint, model = self._locate(name)
-        key = self._key(endpoint)
-        if endpoint.needs_key and not key:
-            raise ConfigurationError(
-                f"Model {name!r} has no API key. Set {endpoint.key_variable} in the environment, "
-                "or pass OpenAICompatible(api_key=…)."
-            )
+        module = await self._client_module(name, "openai_client")
         limit = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
         arguments = as_chat_completion(llm_request, name, limit)
-        # The first import takes a second.
-        module = await asyncio.to_thread(_client_module)
-        client = await module.CLIENTS.for_running_loop(Access(key or _NO_KEY, endpoint.base_url))
+        key = self._key(endpoint.key_variable) or _NO_KEY
+        client = await module.CLIENTS.for_running_loop(Access(key, endpoint.base_url))
         call: PreparedCall = module.ChatCall(client, model, arguments, timeout_of(llm_request, self.timeout))
         return call
 
@@ -99,13 +90,3 @@ class OpenAICompatible(HttpLlm):
         if slash and prefix in _ENDPOINTS:
             return _ENDPOINTS[prefix], model
         return _ENDPOINTS["openai"], name
-
-    def _key(self, endpoint: Endpoint) -> str | None:
-        return self.api_key or (os.environ.get(endpoint.key_variable) if endpoint.key_variable else None)
-
-
-def _client_module() -> ModuleType:
-    require_package("openai", "OpenAICompatible")
-    from runtime.models import openai_client
-
-    return openai_client

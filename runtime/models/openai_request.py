@@ -6,13 +6,19 @@ import base64
 import json
 
 from runtime import types
-from runtime.models.call_ids import CallIds
-from runtime.models.declared_functions import choice_of, functions_of, response_text, system_text
+from runtime.models.declared_functions import (
+    CallIds,
+    choice_of,
+    functions_of,
+    given_options,
+    response_text,
+    system_text,
+)
 from runtime.models.json_schema import Json, closed, output_schema
 from runtime.models.llm_request import LlmRequest
 from runtime.models.request_contents import ending_with_user, part_text, unreadable_file
 
-_TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+_TOOL_CHOICES = {"any": "required", "none": "none"}
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -26,6 +32,7 @@ def as_chat_completion(llm_request: LlmRequest, model: str, max_tokens_name: str
     """
     config = llm_request.config
     options = {
+        "messages": _messages(llm_request),
         "temperature": config.temperature,
         "top_p": config.top_p,
         "stop": config.stop_sequences,
@@ -35,66 +42,62 @@ def as_chat_completion(llm_request: LlmRequest, model: str, max_tokens_name: str
         max_tokens_name: config.max_output_tokens,
         "reasoning_effort": _reasoning_effort(config),
         "response_format": _response_format(config),
-        "extra_headers": config.http_options.headers if config.http_options else None,
-        "extra_body": config.http_options.extra_body if config.http_options else None,
         **_tools(config, model),
     }
-    return {
-        "messages": _messages(llm_request),
-        **{name: value for name, value in options.items() if value is not None},
-    }
+    return given_options(config, options)
 
 
 def _tools(config: types.GenerateContentConfig, model: str) -> Json:
     functions = functions_of(config, model)
     if not functions:
         return {}
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": function.name,
-                "description": function.description,
-                "parameters": function.parameters,
-            },
+    tools = []
+    for function in functions:
+        declaration = {
+            "name": function.name,
+            "description": function.description,
+            "parameters": function.parameters,
         }
-        for function in functions
-    ]
-    choice = choice_of(config)
-    return {"tools": tools, "tool_choice": None if choice == "auto" else _TOOL_CHOICES[choice]}
+        tools.append({"type": "function", "function": declaration})
+    return {"tools": tools, "tool_choice": _TOOL_CHOICES.get(choice_of(config))}
 
 
 def _reasoning_effort(config: types.GenerateContentConfig) -> str | None:
-    level = config.thinking_config.thinking_level if config.thinking_config else None
-    is_set = level is not None and level is not types.ThinkingLevel.THINKING_LEVEL_UNSPECIFIED
-    return str(level.value).lower() if level is not None and is_set else None
+    level = config.thinking_config and config.thinking_config.thinking_level
+    if level is None or level is types.ThinkingLevel.THINKING_LEVEL_UNSPECIFIED:
+        return None
+    return str(level.value).lower()
 
 
 def _response_format(config: types.GenerateContentConfig) -> Json | None:
     schema = output_schema(config)
     if schema is not None:
         return {"type": "json_schema", "json_schema": {"name": "answer", "schema": closed(schema)}}
-    return {"type": "json_object"} if config.response_mime_type == "application/json" else None
+    if config.response_mime_type == "application/json":
+        return {"type": "json_object"}
+    return None
 
 
 def _messages(llm_request: LlmRequest) -> list[Json]:
+    messages: list[Json] = []
     instruction = system_text(llm_request.config)
-    messages: list[Json] = [{"role": "system", "content": instruction}] if instruction else []
+    if instruction:
+        messages.append({"role": "system", "content": instruction})
     ids = CallIds()
     for content in ending_with_user(llm_request.contents):
-        parts = content.parts or []
-        messages += _assistant_messages(parts, ids) if content.role == "model" else _user_messages(parts, ids)
+        as_messages = _assistant_messages if content.role == "model" else _user_messages
+        messages += as_messages(content.parts or [], ids)
     return messages
 
 
 def _assistant_messages(parts: list[types.Part], ids: CallIds) -> list[Json]:
     """Return the message of a model, without its thoughts, which the protocol has no place for."""
-    said = [part_text(part) for part in parts if not part.thought]
-    text = "".join(filter(None, said))
+    text = "".join(part_text(part) for part in parts if not part.thought)
     calls = [_tool_call(part.function_call, ids) for part in parts if part.function_call]
-    if not text and not calls:
-        return []
-    return [{"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}]
+    message: Json = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = calls
+    return [message] if text or calls else []
 
 
 def _tool_call(call: types.FunctionCall, ids: CallIds) -> Json:
@@ -107,7 +110,7 @@ def _tool_call(call: types.FunctionCall, ids: CallIds) -> Json:
 
 
 def _user_messages(parts: list[types.Part], ids: CallIds) -> list[Json]:
-    """Return a message for each result, then one with the other parts."""
+    """Return a message for each result, then a message with the other parts."""
     results: list[Json] = []
     others: list[Json] = []
     for part in parts:
@@ -120,10 +123,11 @@ def _user_messages(parts: list[types.Part], ids: CallIds) -> list[Json]:
             others.append(_text_part(f"Result of {part.function_response.name}: {text}"))
         else:
             results.append({"role": "tool", "tool_call_id": call_id, "content": text})
-    if not others:
-        return results
-    is_plain = len(others) == 1 and others[0]["type"] == "text"
-    return [*results, {"role": "user", "content": others[0]["text"] if is_plain else others}]
+    if len(others) == 1 and others[0]["type"] == "text":
+        results.append({"role": "user", "content": others[0]["text"]})
+    elif others:
+        results.append({"role": "user", "content": others})
+    return results
 
 
 def _user_part(part: types.Part) -> list[Json]:

@@ -39,10 +39,11 @@ def set_model_rates(find: FindRate | None) -> None:
 
 def ask(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
     """Return the responses of a model to a request, which is sent as soon as the model's rate allows."""
-    rate = _find_rate(llm_request.model or model.model) if _find_rate and not model.asks_others else None
-    if rate is None:
-        return model.generate_content_async(llm_request, stream=stream)
-    return _ask_at_rate(rate, model, llm_request, stream)
+    if _find_rate and not model.asks_others:
+        rate = _find_rate(llm_request.model or model.model)
+        if rate is not None:
+            return _ask_at_rate(rate, model, llm_request, stream)
+    return model.generate_content_async(llm_request, stream=stream)
 
 
 async def _ask_at_rate(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator
 
 from runtime.errors import ConfigurationError
-from runtime.models.base_llm import BaseLlm
+from runtime.models.base_llm import BaseLlm, SetupProblem
+from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
 
 
 class LLMRegistry:
@@ -27,7 +30,8 @@ class LLMRegistry:
         Raises:
             ConfigurationError: no class supports the name (contract Q17).
         """
-        if found := cls._find(model):
+        found = cls._find(model)
+        if found is not None:
             return found
         patterns = ", ".join(cls._classes)
         raise ConfigurationError(
@@ -43,11 +47,31 @@ class LLMRegistry:
 
     @classmethod
     def _find(cls, model: str) -> type[BaseLlm] | None:
-        patterns = (pattern for pattern in reversed(cls._classes) if re.fullmatch(pattern, model))
-        pattern = next(patterns, None)
-        return cls._classes[pattern] if pattern else None
+        for pattern, llm_class in reversed(cls._classes.items()):
+            if re.fullmatch(pattern, model):
+                return llm_class
+        return None
 
     @classmethod
     def new_llm(cls, model: str) -> BaseLlm:
         """Create a model object for a name; raises as `resolve` does."""
         return cls.resolve(model)(model=model)
+
+
+class UnknownModel(BaseLlm):
+    """Model of a name that no class supports: its agent can be made and listed, and its calls fail (contract Q17)."""
+
+    def setup_problems(self) -> list[SetupProblem]:
+        remedy = "Correct the name, or register a class for it with LLMRegistry.register()."
+        return [SetupProblem(f"No model class is registered for the model {self.model!r}", remedy)]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """Fail with the names that can be called.
+
+        Raises:
+            ConfigurationError: always.
+        """
+        LLMRegistry.resolve(self.model)
+        yield LlmResponse()  # makes this an async generator, as every implementation is

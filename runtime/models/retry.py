@@ -1,7 +1,7 @@
-"""Retries of failed calls.
+"""Retries of failed calls, and the limits of a call: those of the request's `http_options`, else the model's own.
 
-They replace the clients' own retries, which differ: google-genai ignores the delay that the server asks for, and no
-client gives up when that delay is too long.
+The clients' own retries are turned off, because they differ: google-genai ignores the delay that the server asks for,
+and no client gives up when that delay is too long.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
 from runtime import types
-from runtime.models.failed_attempts import note_failed_attempt
 from runtime.models.failures import CallFailure, FailureReader
+from runtime.models.llm_request import LlmRequest
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
+
+_failed_attempts: ContextVar[list[str] | None] = ContextVar("failed attempts", default=None)
 
 
 @dataclass(frozen=True)
@@ -75,3 +78,29 @@ async def with_retries(
             note_failed_attempt(failure.error)
             logger.warning("Model call failed; next attempt in %.1f s: %s", delay, failure.error)
         await asyncio.sleep(delay)
+
+
+def timeout_of(llm_request: LlmRequest, own: float | None) -> float | None:
+    """Return the seconds that the model may be silent; None means no limit."""
+    options = llm_request.config.http_options
+    return options.timeout / 1000 if options and options.timeout else own
+
+
+def retry_policy_of(llm_request: LlmRequest, own: types.HttpRetryOptions | None) -> RetryPolicy:
+    """Return the policy by which a failed call is repeated."""
+    options = llm_request.config.http_options
+    return RetryPolicy.of((options and options.retry_options) or own)
+
+
+def collect_failed_attempts() -> list[str]:
+    """Return a list that `note_failed_attempt` fills in this context, until the next call of this function."""
+    attempts: list[str] = []
+    _failed_attempts.set(attempts)
+    return attempts
+
+
+def note_failed_attempt(error: Exception) -> None:
+    """Record an error after which the model, or another model, is asked again. Does nothing when nobody collects."""
+    attempts = _failed_attempts.get()
+    if attempts is not None:
+        attempts.append(str(error))

@@ -85,7 +85,7 @@ class StreamedAnswer:
         self._candidate = _updated(self._candidate, candidate)
         if candidate.citation_metadata is not None:
             self._citations.extend(candidate.citation_metadata.citations or [])
-        parts = candidate.content.parts if candidate.content and candidate.content.parts else []
+        parts = (candidate.content and candidate.content.parts) or []
         for part in parts:
             self._add_part(part)
         texts = [part for part in parts if part.text]
@@ -108,9 +108,11 @@ class StreamedAnswer:
             ModelError: the failure itself, when no part was received.
         """
         self._join_texts()
-        parts = self._parts if failure is None else [part for part in self._parts if not part.function_call]
-        if failure is not None and not parts:
-            raise failure
+        parts = self._parts
+        if failure is not None:
+            parts = [part for part in parts if not part.function_call]
+            if not parts:
+                raise failure
         self._candidate.content = types.Content(role="model", parts=parts) if parts else None
         if self._citations:
             self._candidate.citation_metadata = types.CitationMetadata(citations=self._citations)

@@ -11,7 +11,7 @@ import logging
 from functools import lru_cache
 
 from runtime.errors import ModelError
-from runtime.models.error_messages import sentence_for
+from runtime.models.failures import sentence_for
 from sessions_app.conf import RateLimit, conf
 from sessions_app.limits.quotas import MINUTE, Quota
 from sessions_app.limits.rates import Exceeded, rates

@@ -10,7 +10,7 @@ import pytest
 from babel.messages.catalog import Message as Entry
 
 from runtime.a2a import errors
-from runtime.models.error_messages import sentence_for
+from runtime.models.failures import sentence_for
 from sessions_app.rendering.sentences import OF_THE_RUNTIME
 from tests.catalogues import catalogue
 

@@ -1,0 +1,58 @@
+"""Answers of providers other than Google as google-genai's responses: the parts that all of them share.
+
+A provider's own module reads its events and names its finish reasons. Here a call gathers its arguments, which arrive
+in pieces, and `last_response` adds the calls when the answer is whole: one that a limit, a refusal or bad JSON has cut
+must not execute anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from runtime import types
+
+Usage = types.GenerateContentResponseUsageMetadata
+
+
+@dataclass
+class PendingCall:
+    """A function call with the JSON of its arguments so far."""
+
+    id: str | None
+    name: str = ""
+    arguments: str = ""
+
+    def as_part(self) -> types.Part:
+        """Return the call; raises `ValueError` when its arguments are not a JSON object."""
+        arguments = json.loads(self.arguments or "{}")
+        return types.Part(function_call=types.FunctionCall(id=self.id, name=self.name, args=arguments))
+
+
+def response_of(
+    model: str,
+    parts: list[types.Part],
+    usage: Usage | None,
+    finish_reason: types.FinishReason | None = None,
+) -> types.GenerateContentResponse:
+    """Return a piece of an answer, or all of it."""
+    content = types.Content(role="model", parts=parts) if parts else None
+    candidate = types.Candidate(content=content, finish_reason=finish_reason)
+    return types.GenerateContentResponse(candidates=[candidate], usage_metadata=usage, model_version=model)
+
+
+def last_response(
+    model: str,
+    parts: list[types.Part],
+    calls: Iterable[PendingCall],
+    usage: Usage | None,
+    finish_reason: types.FinishReason,
+) -> types.GenerateContentResponse:
+    """Return the end of an answer, with its calls if it is whole and their arguments can be read."""
+    if finish_reason is types.FinishReason.STOP:
+        try:
+            parts = parts + [call.as_part() for call in calls]
+        except ValueError:
+            finish_reason = types.FinishReason.MALFORMED_FUNCTION_CALL
+    return response_of(model, parts, usage, finish_reason)
