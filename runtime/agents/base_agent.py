@@ -32,7 +32,7 @@ UNSUPPORTED = {
     "ReflectAndRetryToolPlugin.",
     "timeout": "Limit the agent's model calls by generate_content_config.http_options.timeout.",
 }
-"""Fields of google-adk's agents that these lack, each with its remedy. A subclass may have fields of these names."""
+"""Fields of google-adk's agents that are missing here, each with its remedy. A subclass may have such fields."""
 
 
 class BaseAgent(BaseModel):
@@ -67,11 +67,12 @@ class BaseAgent(BaseModel):
     def _refuse_unsupported(cls, fields: Any) -> Any:
         if not isinstance(fields, dict):
             return fields
-        unsupported = {name for name in UNSUPPORTED if name in fields and name not in cls.model_fields}
-        for name in sorted(unsupported):
-            if fields[name] is not None and fields[name] != _DEFAULT_MODE:
-                raise ValueError(f"Agent {fields.get('name')!r} cannot have {name!r}: {UNSUPPORTED[name]}")
-        return {name: value for name, value in fields.items() if name not in unsupported}
+        supported = dict(fields)
+        for name, remedy in UNSUPPORTED.items():
+            if name in fields and name not in cls.model_fields:
+                if supported.pop(name) not in (None, _DEFAULT_MODE):
+                    raise ValueError(f"Agent {fields.get('name')!r} cannot have {name!r}: {remedy}")
+        return supported
 
     @field_validator("name")
     @classmethod
@@ -86,8 +87,9 @@ class BaseAgent(BaseModel):
     def model_post_init(self, context: Any, /) -> None:
         """Set `parent_agent` of all sub-agents, or of none when one has a parent already."""
         for index, child in enumerate(self.sub_agents):
-            is_repeated = any(child is earlier for earlier in self.sub_agents[:index])
-            parent = self if is_repeated else child.parent_agent
+            parent = child.parent_agent
+            if any(child is earlier for earlier in self.sub_agents[:index]):
+                parent = self
             if parent is not None:
                 raise ConfigurationError(
                     f"Agent {child.name!r} already has a parent agent, {parent.name!r}, so it cannot also be a "
@@ -138,9 +140,10 @@ class BaseAgent(BaseModel):
         yield  # makes this an async generator, as every implementation is
 
     def _load_agent_state(self, ctx: InvocationContext, state_type: type[AgentStateT]) -> AgentStateT | None:
-        """Return the state recorded before the interruption; None when the agent starts anew (contract R1)."""
-        recorded = ctx.scope.agent_states.get(self.name) if ctx.resuming else None
-        return state_type.model_validate(recorded) if recorded is not None else None
+        """Return the state recorded before the interruption; None when the agent starts again (contract R1)."""
+        if not ctx.resuming or ctx.scope.agent_states.get(self.name) is None:
+            return None
+        return state_type.model_validate(ctx.scope.agent_states[self.name])
 
     def _create_agent_state_event(self, ctx: InvocationContext) -> Event:
         """Return an event that records the state set by `ctx.set_agent_state`; yield it at once (contract R1)."""
@@ -162,21 +165,25 @@ class BaseAgent(BaseModel):
         return False
 
     def find_agent(self, name: str) -> BaseAgent | None:
-        """Return the agent of this name: this agent or one below it; None when there is none."""
+        """Return this agent or the agent below it that has this name; None when no agent has it."""
         return self if self.name == name else self.find_sub_agent(name)
 
     def find_sub_agent(self, name: str) -> BaseAgent | None:
-        """Return the agent of this name below this one; None when there is none."""
-        return next((found for child in self.sub_agents if (found := child.find_agent(name))), None)
+        """Return the agent below this agent that has this name; None when no agent has it."""
+        for child in self.sub_agents:
+            found = child.find_agent(name)
+            if found is not None:
+                return found
+        return None
 
     def descendants(self) -> Iterator[BaseAgent]:
-        """Yield all agents below this one, parents first."""
+        """Yield all agents below this agent, parents first."""
         for child in self.sub_agents:
             yield child
             yield from child.descendants()
 
     def get_agent(self, name: str) -> BaseAgent:
-        """Return the agent of this name: this agent or one below it.
+        """Return this agent or the agent below it that has this name.
 
         Raises:
             ConfigurationError: no agent has this name.
@@ -198,10 +205,10 @@ class BaseAgent(BaseModel):
             raise ConfigurationError(
                 f"clone() of agent {self.name!r} cannot set {', '.join(map(repr, refused))}."
             )
-        fields = {
-            name: list(value) if isinstance(value := getattr(self, name), list) else value
-            for name in self.model_fields_set - {"parent_agent"}
-        }
+        fields: dict[str, Any] = {}
+        for name in self.model_fields_set - {"parent_agent"}:
+            value = getattr(self, name)
+            fields[name] = list(value) if isinstance(value, list) else value
         if "sub_agents" not in update:
             fields["sub_agents"] = [child.clone() for child in self.sub_agents]
         return type(self)(**{**fields, **update})

@@ -58,10 +58,11 @@ def _owners(found: Any) -> list[str]:
         return [found.__name__]
     if isinstance(found, partial):
         return _owners(found.func)
-    if (origin := get_origin(found)) is not None:
+    origin = get_origin(found)
+    if origin is not None:
         return [owner for owner in _owners(origin) if owner.partition(".")[0] not in _SCHEMA_PACKAGES]
-    owner = getattr(found, "__module__", None) if callable(found) else None
-    return [owner] if owner else []
+    owner = getattr(found, "__module__", None)
+    return [owner] if owner and callable(found) else []
 
 
 def _reason(error: Exception) -> str:

@@ -83,14 +83,18 @@ class _ConfigFile:
             raise self._error(f"{type(error).__name__}: {error}", key) from error
 
     def _error(self, reason: str, key: str = "") -> ConfigurationError:
-        line = key_lines(self._text).get(key) if key else None
-        place = f", line {line}" if line else ""
-        place += f", key {key!r}" if key else ""
-        return ConfigurationError(f"{self._path}{place}: {reason}")
+        place = str(self._path)
+        if key:
+            line = key_lines(self._text).get(key)
+            place += f", line {line}, key {key!r}" if line else f", key {key!r}"
+        return ConfigurationError(f"{place}: {reason}")
 
     def _agent_class(self, name: str | None) -> type[BaseAgent]:
         name = name or "LlmAgent"
-        found = getattr(runtime.agents, name) if name in runtime.agents.__all__ else self._object(name)
+        if name in runtime.agents.__all__:
+            found = getattr(runtime.agents, name)
+        else:
+            found = self._object(name)
         if not (inspect.isclass(found) and issubclass(found, BaseAgent)):
             raise ConfigurationError(f"{name!r} is no agent class.")
         return found
@@ -111,7 +115,8 @@ class _ConfigFile:
 
         A key that is no field itself may name code for a field: `model_code`, `before_model_callbacks`.
         """
-        fields = {name: field for name, field in agent_class.model_fields.items() if name != _SET_BY_PARENT}
+        fields = dict(agent_class.model_fields)
+        fields.pop(_SET_BY_PARENT)
         if key in fields:
             return key, _takes_callables(fields[key].annotation)
         for suffix, code in (("_code", "_code"), ("_callbacks", "s")):
@@ -162,7 +167,7 @@ class _ConfigFile:
     def _tool(self, value: Any) -> Any:
         config = _parse_reference(ToolConfig, "name", value)
         tool = getattr(runtime.tools, config.name, None) or self._object(config.name)
-        args = dict(config.args) if config.args else {}
+        args = dict(config.args or {})
         if inspect.isclass(tool) and issubclass(tool, BaseTool | BaseToolset):
             if issubclass(tool, AgentTool) and "agent" in args:
                 args["agent"] = self._agent(args["agent"])
@@ -199,5 +204,8 @@ def _first_field(error: ValidationError) -> str:
 
 def _mistakes_in(error: ValidationError) -> str:
     """Return the mistakes that pydantic has found, in one line."""
-    mistakes = [(".".join(map(str, found["loc"])), found["msg"]) for found in error.errors()]
-    return "; ".join(f"{place}: {message}" if place else message for place, message in mistakes)
+    mistakes = []
+    for found in error.errors():
+        place = ".".join(map(str, found["loc"]))
+        mistakes.append(f"{place}: {found['msg']}" if place else found["msg"])
+    return "; ".join(mistakes)

@@ -15,10 +15,9 @@ from runtime.events.summaries import last_agent_before_summary
 
 
 def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
-    """Return the agent that handles the latest user message.
+    """Return the agent that handles the latest user message: the agent whose call it answers, else the latest agent.
 
-    This is the agent whose call the message answers; else the latest agent. `events` hold no rewound events; events
-    covered by a summary may be missing, as it names their last agent.
+    `events` hold no rewound events; events covered by a summary may be missing, as it names their last agent.
     """
     last = next((event for event in reversed(events) if event.content), None)
     if last is not None and last.content and last.author == "user":
@@ -30,10 +29,7 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 
 
 def latest_agent(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
-    """Return the agent that handles a message that answers no call.
-
-    This is the latest author that may receive a message; else the root.
-    """
+    """Return the agent for a message that answers no call: the latest author that may receive it, else the root."""
     for name in _authors_newest_first(events):
         agent = root.find_agent(name)
         if agent is not None and (agent is root or _may_receive_message(agent)):
@@ -52,7 +48,8 @@ def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
             failed.add(event.invocation_id)
         elif event.author != "user" and event.invocation_id not in failed:
             yield event.author
-    if name := last_agent_before_summary(events):
+    name = last_agent_before_summary(events)
+    if name:
         yield name
 
 

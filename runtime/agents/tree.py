@@ -19,12 +19,14 @@ def trees_of(root: BaseAgent) -> list[BaseAgent]:
     """Return the root agent, then the agents used as tools, each the root of its own tree."""
     roots = [root]
     seen = {id(agent) for agent in walk(root)}
-    for tree in roots:  # grows during the loop: an agent used as a tool may itself have agents as tools
-        for tool in (tool for agent in walk(tree) for tool in tools_of(agent)):
-            agent = tool.agent if isinstance(tool, AgentTool) else None
-            if isinstance(agent, BaseAgent) and id(agent) not in seen:
-                roots.append(agent)
-                seen.update(id(member) for member in walk(agent))
+    for tree in roots:  # Grows during the loop: an agent used as a tool may itself have agents as tools.
+        for agent in walk(tree):
+            for tool in tools_of(agent):
+                if not isinstance(tool, AgentTool) or id(tool.agent) in seen:
+                    continue
+                if isinstance(tool.agent, BaseAgent):
+                    roots.append(tool.agent)
+                    seen.update(map(id, walk(tool.agent)))
     return roots
 
 
@@ -36,11 +38,14 @@ def walk(agent: BaseAgent) -> Iterator[BaseAgent]:
 
 def agents_named(root: BaseAgent, name: str) -> Iterator[BaseAgent]:
     """Yield the agents of a name in all trees of an app."""
-    yield from (agent for tree in trees_of(root) for agent in walk(tree) if agent.name == name)
+    for tree in trees_of(root):
+        for agent in walk(tree):
+            if agent.name == name:
+                yield agent
 
 
 def check_names(root: BaseAgent, *, is_resumable: bool) -> None:
-    """Check that the agents of the tree have different names; log a warning for a repeated one.
+    """Check that the agents of the tree have different names; log a warning for a repeated name.
 
     Raises:
         ConfigurationError: two agents of a resumable app have the same name; the message shows their paths.

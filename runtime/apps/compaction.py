@@ -2,8 +2,8 @@
 
     earlier summary + overlap + new invocations -> summarizer -> summary event that replaces all events up to it
 
-Each summary includes the one before it, so that the number of events loaded and sent stays bounded. Nothing is
-stored before the summary exists, so a crash changes nothing.
+Each summary includes the previous summary, so the number of events loaded and sent stays bounded. Nothing is stored
+before the summary exists, so a crash changes nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.routing import latest_agent
+from runtime.agents.tree import walk
 from runtime.apps.app import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction_plan import Plan, last_invocations, plan_compaction
@@ -48,8 +49,10 @@ async def compact(
         ModelError: the model call failed.
     """
     config = app.events_compaction_config
-    plan = plan_compaction(config, session.events, ended) if config else None
-    if config is None or plan is None:
+    if config is None:
+        return None
+    plan = plan_compaction(config, session.events, ended)
+    if plan is None:
         return None
     overlap = await _load_overlap(config, service, session, plan.previous)
     summary = await _choose_summarizer(app, config).maybe_summarize_events(
@@ -75,18 +78,21 @@ async def _load_overlap(
     config: EventsCompactionConfig, service: BaseSessionService, session: Session, previous: Event | None
 ) -> Sequence[Event]:
     """Return the events of the last invocations that the previous summary replaces."""
-    note = summary_note(previous) if previous else None
-    if not config.overlap_size or note is None or previous is None:
+    if not config.overlap_size or previous is None:
+        return []
+    note = summary_note(previous)
+    if note is None:
         return []
     since_overlap = GetSessionConfig(after_timestamp=note["overlap_from"])
     recent = await service.get_session(**session_args(session), config=since_overlap)
     events = drop_rewound(recent.events if recent else [])
-    index = next((position for position, event in enumerate(events) if event.id == previous.id), None)
-    covered = summarized_range(events, index) if index is not None else None
-    summarized = events[: covered.last + 1] if covered else []
-    return last_invocations(
-        [event for event in summarized if not event.actions.compaction], config.overlap_size
-    )
+    for index, event in enumerate(events):
+        if event.id == previous.id:
+            covered = summarized_range(events, index)
+            summarized = events[: covered.last + 1] if covered else []
+            originals = [event for event in summarized if not event.actions.compaction]
+            return last_invocations(originals, config.overlap_size)
+    return []
 
 
 def _summary_event(plan: Plan, summary: Event, *, content: types.Content, note: SummaryNote) -> Event:
@@ -131,6 +137,7 @@ def _choose_summarizer(app: App, config: EventsCompactionConfig) -> BaseEventsSu
 
 
 def _first_llm_agent(agent: BaseAgent) -> LlmAgent | None:
-    if isinstance(agent, LlmAgent):
-        return agent
-    return next((found for child in agent.sub_agents if (found := _first_llm_agent(child))), None)
+    for candidate in walk(agent):
+        if isinstance(candidate, LlmAgent):
+            return candidate
+    return None

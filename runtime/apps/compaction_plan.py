@@ -33,14 +33,15 @@ class Plan:
     @property
     def start(self) -> float:
         """Timestamp of the first event that the next summary replaces."""
-        compaction = self.previous.actions.compaction if self.previous else None
-        return compaction.start_timestamp if compaction else self.events[0].timestamp
+        if self.previous and self.previous.actions.compaction:
+            return self.previous.actions.compaction.start_timestamp
+        return self.events[0].timestamp
 
     def summarizer_input(self, overlap: Sequence[Event]) -> list[Event]:
         """Return the input of the summarizer: the previous summary, the overlap, the events."""
-        compaction = self.previous.actions.compaction if self.previous else None
-        if self.previous is None or compaction is None:
+        if self.previous is None or self.previous.actions.compaction is None:
             return self.events
+        compaction = self.previous.actions.compaction
         fields = {
             "author": "model",
             "timestamp": compaction.start_timestamp,
@@ -53,32 +54,37 @@ class Plan:
         """True when the session's current events have no newer summary and still include the planned events."""
         current = without_superseded(events)
         index = latest_full_summary(current)
-        newest_summary_id = current[index].id if index is not None else None
-        ids = {event.id for event in current}
-        return (
-            newest_summary_id == (self.previous.id if self.previous else None) and self.events[-1].id in ids
-        )
+        if self.previous is None:
+            is_newest = index is None
+        else:
+            is_newest = index is not None and current[index].id == self.previous.id
+        return is_newest and any(event.id == self.events[-1].id for event in current)
 
 
 def plan_compaction(
     config: EventsCompactionConfig, events: Sequence[Event], ended: str | None
 ) -> Plan | None:
-    """Return the plan of the summary that is due, or None when none is.
+    """Return the plan of the summary that is due, or None.
 
     Args:
         ended: id of the latest invocation known to have ended; without it, the newest invocation is left out.
     """
     current = without_superseded(events)
+    previous = None
+    begin = 0
     index = latest_full_summary(current)
-    summarized = summarized_range(current, index) if index is not None else None
-    previous = current[index] if index is not None and summarized else None
+    if index is not None:
+        summarized = summarized_range(current, index)
+        if summarized is not None:
+            previous = current[index]
+            begin = summarized.last + 1
     log = [event for event in current if not event.actions.compaction]
-    begin = summarized.last + 1 if summarized else 0
     limit = _end_of_ended_invocations(log, ended)
     forbidden = _forbidden_cuts(log)
     if config.token_threshold is not None and _prompt_tokens(current) >= config.token_threshold:
         retained = len(log) - (config.event_retention_size or 0)
-        if end := _last_cut(begin, min(limit, retained), forbidden):
+        end = _last_cut(begin, min(limit, retained), forbidden)
+        if end is not None:
             return Plan(previous, log[begin:end])
     end = _last_cut(begin, limit, forbidden)
     if end is None or len(invocations_of(log[begin:end])) < config.compaction_interval:
@@ -99,41 +105,43 @@ def last_invocations(events: Sequence[Event], count: int) -> Sequence[Event]:
 
 def _end_of_ended_invocations(log: list[Event], ended: str | None) -> int:
     """Return the position after the last event of an ended invocation."""
-    if ended is not None:
-        return next(
-            (
-                position + 1
-                for position in range(len(log) - 1, -1, -1)
-                if log[position].invocation_id == ended
-            ),
-            0,
-        )
-    newest = next((event.invocation_id for event in reversed(log) if event.content), "")
-    return index_of_invocation(log, newest)
+    if ended is None:
+        newest = next((event.invocation_id for event in reversed(log) if event.content), "")
+        return index_of_invocation(log, newest)
+    for end in range(len(log), 0, -1):
+        if log[end - 1].invocation_id == ended:
+            return end
+    return 0
 
 
 def _last_cut(begin: int, limit: int, forbidden: set[int]) -> int | None:
-    return next((end for end in range(limit, begin, -1) if end not in forbidden), None)
+    for end in range(limit, begin, -1):
+        if end not in forbidden:
+            return end
+    return None
 
 
 def _forbidden_cuts(log: list[Event]) -> set[int]:
     """Return positions not to cut at: inside an invocation or call, between equal timestamps, after a withdrawal.
 
-    A withdrawal counts even among rewound events. A summary that ended there would be taken for one of rewound events.
+    A withdrawal counts even among rewound events. A summary that ends there would look like a summary of rewound
+    events.
     """
     invocation_starts: dict[str, int] = {}
-    position_of = {id(event): index for index, event in enumerate(log)}
-    forbidden = {
-        position for position in range(1, len(log)) if log[position].timestamp == log[position - 1].timestamp
-    }
+    position_of: dict[int, int] = {}
+    forbidden: set[int] = set()
     for index, event in enumerate(log):
+        position_of[id(event)] = index
+        if index and event.timestamp == log[index - 1].timestamp:
+            forbidden.add(index)
         if withdrawn_tool(event):
             forbidden.add(index + 1)
         if event.content and event.invocation_id:
             forbidden.update(range(invocation_starts.setdefault(event.invocation_id, index) + 1, index + 1))
     for made in made_calls(log):
-        end = max((position_of[id(answer.event)] for answer in made.answers), default=0)
-        end = len(log) if made.is_pending else end
+        end = len(log)
+        if not made.is_pending:
+            end = max((position_of[id(answer.event)] for answer in made.answers), default=0)
         forbidden.update(range(position_of[id(made.event)] + 1, end + 1))
     return forbidden
 

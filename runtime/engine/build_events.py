@@ -79,7 +79,7 @@ def agent_event(
 
 
 def failure_event(ctx: InvocationContext, author: str, error: Exception) -> Event:
-    """Return the event of an exception that ends the invocation; its words may be secret, so it keeps the type."""
+    """Return the event of an exception that ends the invocation. The message may be secret: users read the type."""
     event = _event(ctx, author, None, EventActions(), branch=None)
     event.error_code = type(error).__name__
     event.error_detail = str(error) or None
@@ -103,7 +103,8 @@ def fill_in(ctx: InvocationContext, event: Event) -> Event:
     if ctx.branch and not event.branch:
         event.branch = ctx.branch
     if event.content and not event.content.role:
-        event.content = with_role(event.content, "user" if event.get_function_responses() else "model")
+        role = "user" if event.get_function_responses() else "model"
+        event.content = with_role(event.content, role)
     return _with_metadata(ctx, event)
 
 
@@ -124,10 +125,12 @@ def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
     if all(call.id == call_id for call, call_id in zip(calls_in(response), ids, strict=True)):
         return response
     remaining_ids = iter(ids)
-    parts = [
-        _with_call_id(part, next(remaining_ids)) if part.function_call else part
-        for part in _parts(response.content)
-    ]
+    parts = []
+    for part in _parts(response.content):
+        if part.function_call:
+            call = part.function_call.model_copy(update={"id": next(remaining_ids)})
+            part = part.model_copy(update={"function_call": call})
+        parts.append(part)
     content = response.content and response.content.model_copy(update={"parts": parts})
     return response.model_copy(update={"content": content})
 
@@ -139,7 +142,7 @@ def is_long_running(call: types.FunctionCall, tools: Mapping[str, DeclaredTool])
 
 
 def new_call_id() -> str:
-    """Return an id for a call of the framework, or for one that the model sent without an id (contract Q3)."""
+    """Return an id for a call of the framework, or for a call that the model sent without an id (contract Q3)."""
     return f"{CALL_ID_PREFIX}{_platform.new_id()}"
 
 
@@ -149,7 +152,7 @@ def error_response(error: ModelError) -> LlmResponse:
 
 
 def rewind_event(actions: EventActions, *, undoes: str | None = None) -> Event:
-    """Return the event of a rewind, or of one that undoes an earlier rewind event."""
+    """Return the event of a rewind; `undoes` is the id of an earlier rewind event that it undoes."""
     metadata = {UNDONE_REWIND_KEY: undoes} if undoes else None
     return Event(author="user", invocation_id=new_invocation_id(), actions=actions, custom_metadata=metadata)
 
@@ -179,11 +182,6 @@ def _with_metadata(ctx: InvocationContext, event: Event) -> Event:
     if given and not given.items() <= own.items():
         event.custom_metadata = {**given, **own}
     return event
-
-
-def _with_call_id(part: types.Part, call_id: str) -> types.Part:
-    call = part.function_call and part.function_call.model_copy(update={"id": call_id})
-    return part.model_copy(update={"function_call": call})
 
 
 def _parts(content: types.Content | None) -> list[types.Part]:

@@ -94,19 +94,17 @@ class CancellableRun:
 
     def closing_events(self, ctx: InvocationContext) -> list[Event]:
         """Return the events that record the cancellation: the partial text, and responses for open calls."""
-        interrupted = [
-            interrupted_event(
-                streamed.author, ctx.invocation_id, "".join(streamed.pieces), branch=streamed.branch
-            )
-            for streamed in self._streamed_texts.values()
-        ]
-        seals = seal_events(ctx.session.events, ctx.invocation_id, SEAL_REASON)
-        if interrupted:
-            return [*interrupted, *seals]
-        return [*seals, interrupted_event(ctx.agent.name, ctx.invocation_id)]
+        events = []
+        for streamed in self._streamed_texts.values():
+            text = "".join(streamed.pieces)
+            events.append(interrupted_event(streamed.author, ctx.invocation_id, text, branch=streamed.branch))
+        events += seal_events(ctx.session.events, ctx.invocation_id, SEAL_REASON)
+        if not self._streamed_texts:
+            events.append(interrupted_event(ctx.agent.name, ctx.invocation_id))
+        return events
 
     async def _undo_task_cancellation(self) -> None:
-        """Take back the one cancellation that `cancel` requested: the task itself goes on."""
+        """Take back the cancellation that `cancel` requested: the task itself continues."""
         self._has_cancelled_task = False
         if self._waiting_task is not None:
             self._waiting_task.uncancel()
@@ -118,8 +116,9 @@ class CancellableRun:
         """Keep the text of partial events until the complete event with the same id arrives."""
         if not event.partial:
             self._streamed_texts.pop(event.id, None)
-        elif text := event.text():
-            streamed = self._streamed_texts.get(event.id)
-            if streamed is None:
-                streamed = self._streamed_texts[event.id] = _StreamedText(event.author, event.branch)
-            streamed.pieces.append(text)
+            return
+        text = event.text()
+        if text:
+            if event.id not in self._streamed_texts:
+                self._streamed_texts[event.id] = _StreamedText(event.author, event.branch)
+            self._streamed_texts[event.id].pieces.append(text)

@@ -53,7 +53,7 @@ async def run_code(run: CodeToRun, ctx: InvocationContext) -> Event:
     """Run code and return the event with its result; output files become artifacts."""
     executor = run.executor
     given = CodeExecutionInput(run.code, execution_id=ctx.session.id if executor.stateful else None)
-    with no_stray_cancellation(f"{type(executor).__name__}"):
+    with no_stray_cancellation(type(executor).__name__):
         result = await executor.execute_code_async(ctx, given)
     context = Context(ctx)
     for file in result.output_files:

@@ -1,4 +1,4 @@
-"""Cache of built contents, so that earlier invocations of a session are converted once per agent (contract A7)."""
+"""Cache of built contents: earlier invocations of a session are converted once per agent (contract A7)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from runtime import types
 from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events.calls import MadeCall, may_answer_calls_before
 from runtime.events.event import Event
+from runtime.events.summaries import changes_effective_events
 
 MAX_CACHED_BYTES = 32_000_000
 """Limit of the estimated size of the cached contents in this process, all sessions together."""
@@ -28,7 +29,7 @@ class ContentsPrefix:
     """Contents of the first `count` events of a session, as one agent on one branch sees them.
 
     Attributes:
-        last: the event at the end of the prefix. When it is gone, so is the session that the prefix belongs to.
+        last: the event at the end of the prefix. When it is gone, the prefix's session is gone too.
         with_files: positions of the contents with file parts.
         calls: ids of the function calls that the agent sees in the prefix.
         size: estimated size in bytes.
@@ -51,9 +52,7 @@ class ContentsPrefix:
         """True when a later event changes the prefix's contents: a late response, a rewind or a summary."""
         if self.count == 0:
             return False
-        return may_answer_calls_before(tail, self.calls) or any(
-            event.actions.rewind_before_invocation_id or event.actions.compaction for event in tail
-        )
+        return may_answer_calls_before(tail, self.calls) or any(map(changes_effective_events, tail))
 
     def add(self, contents: list[types.Content]) -> None:
         """Append contents; `cover` then appends their events."""
@@ -65,7 +64,7 @@ class ContentsPrefix:
         """Append the events of the contents that were added, with the calls that the agent sees in them."""
         self.count += len(events)
         self.last = ref(events[-1])
-        self.calls.update(one.call.id for one in made if one.call.id)
+        self.calls.update(call.call.id for call in made if call.call.id)
 
     def clear(self) -> None:
         """Make the prefix empty."""
@@ -80,8 +79,8 @@ class ContentsPrefix:
 class ContentsCache:
     """Cached prefixes of this process.
 
-    The least recently used ones are evicted first. A prefix is dropped when its last event is no longer in memory, as
-    it fits only a session with the same event objects.
+    The least recently used prefixes are evicted first. A prefix is dropped when its last event is no longer in memory,
+    as it fits only a session with the same event objects.
     """
 
     def __init__(self) -> None:
@@ -97,7 +96,7 @@ class ContentsCache:
         return prefix
 
     def put(self, key: CacheKey, prefix: ContentsPrefix) -> None:
-        """Cache the prefix. An empty one, as in the first invocation of a session, is not cached."""
+        """Cache the prefix, unless it is empty, as in the first invocation of a session."""
         last = prefix.last() if prefix.last else None
         if last is None:
             return

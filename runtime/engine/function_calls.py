@@ -23,13 +23,21 @@ from runtime.events.allowances import with_used_allowances
 from runtime.events.call_times import with_call_seconds
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
-from runtime.models.usage import sum_usage
 from runtime.run_config import CallEnd
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_result import as_response
 from runtime.tools.tool_threads import CallClock, one_after_another
 
 Tools = Mapping[str, BaseTool]
+
+_TOKEN_COUNTS = (
+    "prompt_token_count",
+    "tool_use_prompt_token_count",
+    "cached_content_token_count",
+    "candidates_token_count",
+    "thoughts_token_count",
+    "total_token_count",
+)
 
 
 @dataclass(frozen=True)
@@ -63,8 +71,10 @@ class CallResult:
             return []
         call = self.call
         answer = construct(types.FunctionResponse, id=call.id, name=call.name, response=self.response)
-        text = [types.Part(text=self.display_text)] if self.display_text else []
-        return [construct(types.Part, function_response=answer), *text]
+        parts = [construct(types.Part, function_response=answer)]
+        if self.display_text:
+            parts.append(types.Part(text=self.display_text))
+        return parts
 
 
 @dataclass(frozen=True)
@@ -76,33 +86,45 @@ class Batch:
 
     def response_event(self, ctx: InvocationContext) -> Event | None:
         """Return the one event that answers the calls, or None when there is nothing to record."""
-        parts = [part for result in self.results for part in result.response_parts()]
         actions = merge_actions(result.actions for result in self.results)
+        parts: list[types.Part] = []
+        used: dict[str, float] = {}
+        seconds: dict[str, float] = {}
+        child_responses: list[Event] = []
+        for result in self.results:
+            call_id = result.call.id or ""
+            parts += result.response_parts()
+            child_responses += result.child_responses
+            if result.allowed_at:
+                used[call_id] = result.allowed_at
+            if result.seconds is not None:
+                seconds[call_id] = result.seconds
         if not parts and actions == EventActions():
             return None
-        used = {result.call.id or "": result.allowed_at for result in self.results if result.allowed_at}
         event = with_used_allowances(function_response_event(ctx, parts, actions), used)
-        _add_usage(event, [response for result in self.results for response in result.child_responses])
-        seconds = {
-            result.call.id or "": result.seconds for result in self.results if result.seconds is not None
-        }
+        _add_usage(event, child_responses)
         return with_call_seconds(event, seconds) if seconds else event
 
     def has_calls_without_response(self, tools: Tools) -> bool:
-        """True when a long-running call has no first result that the model could be told of."""
+        """True when a long-running call has no first result for the model."""
         return any(result.response is None and is_long_running(result.call, tools) for result in self.results)
 
 
 def _add_usage(event: Event, responses: Sequence[Event]) -> None:
     """Add the usage of agents that ran as tools to the event that answers the calls, as their events are not stored.
 
-    The event names the model of the last of their responses.
+    The event names the model of the last response. A count that no response has is None.
     """
-    if responses:
-        event.usage_metadata = sum_usage(
-            response.usage_metadata for response in responses if response.usage_metadata
-        )
-        event.model_version = responses[-1].model_version
+    if not responses:
+        return
+    sums: dict[str, int] = {}
+    for response in responses:
+        for name in _TOKEN_COUNTS:
+            count = getattr(response.usage_metadata, name, None)
+            if count is not None:
+                sums[name] = sums.get(name, 0) + count
+    event.usage_metadata = types.GenerateContentResponseUsageMetadata(**sums)
+    event.model_version = responses[-1].model_version
 
 
 async def run_function_calls(
@@ -112,7 +134,7 @@ async def run_function_calls(
     tools: Tools,
     confirmations: Confirmations | None = None,
 ) -> Batch:
-    """Run the calls. When one fails, cancel the others and keep the results that are complete.
+    """Run the calls. When a call fails, cancel the others and keep the complete results.
 
     Asynchronous tools run concurrently, synchronous ones one after another in call order.
     After a failure, results with flow control (transfer, escalate) are dropped: the failure ends the invocation.
@@ -152,15 +174,14 @@ async def run_call(
     tools: Tools,
     confirmations: Confirmations,
 ) -> CallResult:
-    """Run one call with its hooks. Runs in a task of its own."""
+    """Run one call with its hooks, in its own task."""
     adopt_write_scope()
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmations.get(call.id or ""))
     tool = tools.get(call.name or "")
     args = copy.deepcopy(call.args or {})
     if tool is None:
-        return CallResult(
-            call, context.actions, await _answer_unknown_tool(agent, call, args, tools, context)
-        )
+        answer = await _answer_unknown_tool(agent, call, args, tools, context)
+        return CallResult(call, context.actions, answer)
     result: Any = await hooks.before_tool(agent, tool, args, context)
     if result is None:
         result = await _run_tool(agent, tool, args, context)
@@ -190,7 +211,8 @@ async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any
             refusal = await confirmation.unconfirmed_response(tool, args, context)
             return refusal or await tool.run_async(args=args, tool_context=context)
     except Exception as error:
-        if report := context.invocation.run_config.on_tool_error:
+        report = context.invocation.run_config.on_tool_error
+        if report is not None:
             report(context.function_call_id or "", tool.name, error)
         answer = await hooks.on_tool_error(agent, tool, args, context, error)
         if answer is None:
@@ -211,19 +233,21 @@ def _stray_cancellation(
 
 
 def _pending_response(actions: EventActions, tool: BaseTool, *, is_rerun: bool) -> dict[str, Any] | None:
-    """Return the placeholder for a result that is not available yet, or None when none is needed."""
+    """Return the placeholder for a result that is not available yet, or None if the call needs no placeholder."""
     if actions.requested_tool_confirmations:
         return dict(confirmation.PENDING)
     if actions.requested_auth_configs:
         return dict(credentials.PENDING)
-    # A rerun call always gets a recorded response: only the events show that it must not be run once more.
-    return {"status": "pending"} if is_rerun and tool.is_long_running else None
+    if is_rerun and tool.is_long_running:
+        # Without a recorded response the events would not show that the call must not run a second time.
+        return {"status": "pending"}
+    return None
 
 
 async def _answer_unknown_tool(
     agent: LlmAgentProtocol, call: types.FunctionCall, args: dict[str, Any], tools: Tools, context: Context
 ) -> dict[str, Any]:
-    """Return the answer of an `on_tool_error` hook, or an error that lists the tools (contract T4)."""
+    """Return the answer of an `on_tool_error` hook, or an error with the names of all tools (contract T4)."""
     name = call.name or ""
     known = ", ".join(tools) or "none"
     error = ToolNotFoundError(f"There is no tool {name!r}. Call one of these by its exact name: {known}.")

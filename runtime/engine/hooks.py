@@ -37,8 +37,9 @@ async def after_agent(agent: AgentProtocol, context: Context) -> types.Content |
 
 
 async def on_agent_error(agent: AgentProtocol, context: Context, error: Exception) -> None:
-    """Tell the plugins of an exception that ends the agent call; they cannot replace it (contract C4)."""
-    if plugins := context.invocation.plugin_manager:
+    """Report an exception that ends the agent call to the plugins; they cannot replace it (contract C4)."""
+    plugins = context.invocation.plugin_manager
+    if plugins is not None:
         await plugins.tell("on_agent_error_callback", agent=agent, callback_context=context, error=error)
 
 
@@ -115,7 +116,9 @@ async def _first_answer(
     plugins = context.invocation.plugin_manager
     if callbacks is None and (plugins is None or not plugins.plugins):
         return None
-    answer: T | None = await plugins.ask(f"{hook}_callback", **plugin_kwargs) if plugins else None
+    answer: T | None = None
+    if plugins is not None:
+        answer = await plugins.ask(f"{hook}_callback", **plugin_kwargs)
     if answer is None:
         answer = await first_answer(as_list(callbacks), **agent_kwargs)
     context.state.note_changes()

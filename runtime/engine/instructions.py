@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runtime import types
-from runtime.context import AgentProtocol, InvocationContext, ReadonlyContext
+from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.transfer import transfer_targets
 from runtime.errors import ConfigurationError
@@ -45,17 +45,17 @@ async def render_instructions(agent: LlmAgentProtocol, ctx: InvocationContext) -
     global_text = await render_instruction(agent.root_global_instruction, readonly)
     own_text = await render_instruction(agent.instruction, readonly)
     static = static_parts(agent.static_instruction)
-    static_text = "\n\n".join(part.text for part in static if part.text)
-    paragraphs = [
-        global_text,
-        static_text if static else own_text,
-        _identity_instruction(agent),
-        _transfer_instruction(agent),
-    ]
-    contents_parts = [part for part in static if part.text is None]
-    if static and own_text:
-        contents_parts.append(types.Part(text=own_text))
-    return Instructions([paragraph for paragraph in paragraphs if paragraph], contents_parts)
+    contents_parts: list[types.Part] = []
+    paragraphs = [global_text]
+    if static:
+        paragraphs.append("\n\n".join(part.text for part in static if part.text))
+        contents_parts = [part for part in static if part.text is None]
+        if own_text:
+            contents_parts.append(types.Part(text=own_text))
+    else:
+        paragraphs.append(own_text)
+    paragraphs += [_identity_instruction(agent), _transfer_instruction(agent)]
+    return Instructions(list(filter(None, paragraphs)), contents_parts)
 
 
 def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
@@ -68,8 +68,9 @@ def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
         return []
     if isinstance(content, types.Content):
         return content.parts or []
+    items = content if isinstance(content, list) else [content]
     try:
-        return [part_of(item) for item in (content if isinstance(content, list) else [content])]
+        return [part_of(item) for item in items]
     except ValueError as error:
         raise ConfigurationError(f"static_instruction cannot be sent to a model. {error}") from error
 
@@ -84,7 +85,7 @@ def _transfer_instruction(agent: LlmAgentProtocol) -> str:
     if not targets:
         return ""
     names = ", ".join(f"`{target.name}`" for target in targets)
-    lines = "\n".join(_description(target) for target in targets)
+    lines = "\n".join(f"- {target.name}: {target.description or 'no description'}" for target in targets)
     text = (
         f"These agents can take over the conversation:\n{lines}\n"
         "If one of them is better suited to answer, by its description, call `transfer_to_agent` with its name and "
@@ -95,7 +96,3 @@ def _transfer_instruction(agent: LlmAgentProtocol) -> str:
             f" If none of them suits and neither do you, transfer to your parent `{agent.parent_agent.name}`."
         )
     return text
-
-
-def _description(target: AgentProtocol) -> str:
-    return f"- {target.name}: {target.description or 'no description'}"

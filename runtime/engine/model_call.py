@@ -57,7 +57,7 @@ class _EventDraft:
     def add_call_ids(self, response: LlmResponse, tools: Mapping[str, DeclaredTool]) -> LlmResponse:
         """Return the response with an id on each call; a whole response reuses the ids of its partial events.
 
-        An id that the model repeats in one response is replaced. So is one that a long-running call uses again, as
+        An id that the model repeats in one response is replaced. So is an id that a long-running call uses again, as
         the answer from outside names the call by its id alone.
         """
         calls = calls_in(response)
@@ -65,7 +65,10 @@ class _EventDraft:
         ids: list[str] = []
         for call, fragment_id in zip_longest(calls, fragment_ids):
             is_used = call.id in ids or (is_long_running(call, tools) and self._has_call(call.id))
-            ids.append(fragment_id or new_call_id() if is_used or not call.id else call.id)
+            if call.id and not is_used:
+                ids.append(call.id)
+            else:
+                ids.append(fragment_id or new_call_id())
         if response.partial:
             self.call_ids += ids
         return with_call_ids(response, ids)
@@ -75,7 +78,7 @@ class _EventDraft:
         return call_id is not None and find_call_event(events, call_id) is not None
 
     def start_next_event(self) -> None:
-        """Reset for the next event of the same model call, when the one before it is complete."""
+        """Reset for the next event of the same model call, when the previous event is complete."""
         if self.is_complete:
             self.context = Context(self.context.invocation)
             self.event_id = _platform.new_id()
@@ -184,7 +187,8 @@ def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResp
         return response
     if response.error_code:
         return _with_parts(response, [part for part in parts if not part.function_call])
-    if split := parts_with_code(agent, context.invocation, parts):
+    split = parts_with_code(agent, context.invocation, parts)
+    if split:
         parts = split
         response = _with_parts(response, split)
     planned = agent.planner and agent.planner.process_planning_response(context, parts)

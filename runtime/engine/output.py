@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from itertools import takewhile
 
 from pydantic import ValidationError
 
@@ -86,8 +85,10 @@ def _has_text(event: Event) -> bool:
 
 def _text_before_interruption(ctx: InvocationContext) -> str:
     """Return the text of the agent's events since the latest message of the user, which a resume continues."""
-    since_message = list(takewhile(lambda event: event.author != "user", reversed(ctx.events())))
-    recent = {id(event) for event in since_message}
-    return "".join(
-        event.text() for event in own_events(ctx) if id(event) in recent and _is_part_of_output(event)
-    )
+    recent: set[int] = set()
+    for event in reversed(ctx.events()):
+        if event.author == "user":
+            break
+        recent.add(id(event))
+    continued = [event for event in own_events(ctx) if id(event) in recent]
+    return "".join(event.text() for event in continued if _is_part_of_output(event))

@@ -16,34 +16,34 @@ CallsByEvent = Mapping[int, Sequence[MadeCall]]
 def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
     """When the last event answers an earlier call, drop the text between the two (contract Q10).
 
-    When it answers several calls, only the text after the latest of them is dropped, so that no call is dropped.
+    When the last event answers several calls, only the text after the latest of these calls is dropped: a call stays.
     """
     if not events or not response_ids(events[-1]):
         return events
-    made = made_calls(events)
-    answered = [one.event for one in made if any(answer.event is events[-1] for answer in one.answers)]
-    if not answered:
-        return events
-    call_event = answered[-1]
-    answers = {id(answer.event) for one in made if one.event is call_event for answer in one.answers}
-    index = next(i for i, event in enumerate(events) if event is call_event)
-    earlier_responses = [event for event in events[index + 1 : -1] if id(event) in answers]
-    return [*events[: index + 1], *earlier_responses, events[-1]]
+    calls_of = calls_by_event(made_calls(events))
+    for index in range(len(events) - 1, -1, -1):
+        answers = {
+            id(answer.event) for made in calls_of.get(id(events[index]), ()) for answer in made.answers
+        }
+        if id(events[-1]) in answers:
+            earlier_responses = [event for event in events[index + 1 : -1] if id(event) in answers]
+            return [*events[: index + 1], *earlier_responses, events[-1]]
+    return events
 
 
 def calls_by_event(made: Iterable[MadeCall]) -> CallsByEvent:
     """Return the calls of each event."""
     calls_of: dict[int, list[MadeCall]] = {}
-    for one in made:
-        calls_of.setdefault(id(one.event), []).append(one)
+    for call in made:
+        calls_of.setdefault(id(call.event), []).append(call)
     return calls_of
 
 
 def pair_responses_with_calls(events: Sequence[Event], calls_of: CallsByEvent) -> list[types.Content]:
-    """Return the events' contents; one with calls is followed by one with their latest responses, in call order.
+    """Return the events' contents; a content with calls is followed by their latest responses, in call order.
 
     Calls without a response and responses without a call are dropped, because models refuse such contents. Other
-    parts of an event with responses stay in their place. The events may be a slice of those that the calls are from.
+    parts of an event with responses stay in their place. The events may be a slice of the events with the calls.
     """
     paired: list[types.Content] = []
     for event in events:
@@ -51,16 +51,18 @@ def pair_responses_with_calls(events: Sequence[Event], calls_of: CallsByEvent) -
         if content is None:
             continue
         parts = content.parts or []
-        if calls := calls_of.get(id(event)):
+        calls = calls_of.get(id(event))
+        if calls:
             unanswered = [made.call for made in calls if not made.answers]
             paired.append(_without_calls(parts, unanswered) if unanswered else content)
-            if responses := [made.answers[-1].part for made in calls if made.answers]:
-                paired.append(construct(types.Content, role="user", parts=responses))
+            added = [made.answers[-1].part for made in calls if made.answers]
         elif any([part.function_response for part in parts]):
-            if other_parts := [part for part in parts if not part.function_response]:
-                paired.append(construct(types.Content, role="user", parts=other_parts))
+            added = [part for part in parts if not part.function_response]
         else:
             paired.append(content)
+            continue
+        if added:
+            paired.append(construct(types.Content, role="user", parts=added))
     return paired
 
 

@@ -19,11 +19,11 @@ _SHOWN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", 
 
 def positions_of_files(contents: Sequence[types.Content], first: int = 0) -> list[int]:
     """Return the positions of the contents with file parts; `first` is the position of the first content."""
-    return [
-        position
-        for position, content in enumerate(contents, first)
-        if any(part.file_data is not None for part in content.parts or ())
-    ]
+    positions = []
+    for position, content in enumerate(contents, first):
+        if any(part.file_data is not None for part in content.parts or ()):
+            positions.append(position)
+    return positions
 
 
 async def load_references(
@@ -63,7 +63,10 @@ class _Loader:
             return content
         parts: list[types.Part] = []
         for part, reference in zip(content.parts or [], references, strict=True):
-            parts += [part] if reference is None else await self._parts_of(reference)
+            if reference is None:
+                parts.append(part)
+            else:
+                parts += await self._parts_of(reference)
         return content.model_copy(update={"parts": parts})
 
     async def _parts_of(self, reference: ArtifactReference) -> list[types.Part]:
@@ -94,7 +97,9 @@ class _Loader:
         )
         if artifact is None:
             return None
-        return artifact.inline_data.data or b"" if artifact.inline_data else (artifact.text or "").encode()
+        if artifact.inline_data:
+            return artifact.inline_data.data or b""
+        return (artifact.text or "").encode()
 
 
 def _beginning(data: bytes) -> str:

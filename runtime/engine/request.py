@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runtime import types
 from runtime._pydantic_models import construct
@@ -56,10 +56,10 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
     request.append_instructions(instructions.system)
     if agent.code_executor:
         agent.code_executor.process_llm_request(request)
-    if planning_instruction := agent.planner and agent.planner.build_planning_instruction(
-        ReadonlyContext(ctx), request
-    ):
-        request.append_instructions([planning_instruction])
+    if agent.planner:
+        planning_instruction = agent.planner.build_planning_instruction(ReadonlyContext(ctx), request)
+        if planning_instruction:
+            request.append_instructions([planning_instruction])
     has_tools = any(isinstance(source, BaseTool) for source in sources)
     for source in [*sources, *_require_output_schema(agent, model, request, has_tools=has_tools)]:
         await source.process_llm_request(tool_context=Context(ctx), llm_request=request)
@@ -89,19 +89,21 @@ def _generation_config(agent: LlmAgentProtocol, run_config: RunConfig) -> types.
     given = agent.generate_content_config
     config = given.model_copy(deep=True) if given else construct(types.GenerateContentConfig)
     config.labels = {**(config.labels or {}), **(run_config.labels or {}), AGENT_LABEL: agent.name}
-    if options := run_config.http_options:
-        config.http_options = _merged(config.http_options, options)
+    if run_config.http_options:
+        config.http_options = _merged(config.http_options, run_config.http_options)
     return config
 
 
 def _merged(own: types.HttpOptions | None, given: types.HttpOptions) -> types.HttpOptions:
-    """Return the agent's options with the given ones, which do not change the address that the agent has set."""
+    """Return the agent's options with the options of the run config, which do not change the agent's address."""
     if own is None:
         return given.model_copy(update={"headers": dict(given.headers or {})})
-    names = ("timeout", "retry_options", "extra_body")
-    update = {name: value for name in names if (value := getattr(given, name)) is not None}
-    headers = {**(own.headers or {}), **(given.headers or {})}
-    return own.model_copy(update={**update, "headers": headers})
+    update: dict[str, Any] = {"headers": {**(own.headers or {}), **(given.headers or {})}}
+    for name in ("timeout", "retry_options", "extra_body"):
+        value = getattr(given, name)
+        if value is not None:
+            update[name] = value
+    return own.model_copy(update=update)
 
 
 def _input_context(run_config: RunConfig) -> list[types.Content]:
@@ -110,7 +112,8 @@ def _input_context(run_config: RunConfig) -> list[types.Content]:
 
 def _position_of_input_context(contents: list[types.Content], ctx: InvocationContext) -> int:
     """Return the position of the user's message; 0 without the message, or without an input context."""
-    if not ctx.run_config.model_input_context:
-        return 0
-    positions = (i for i in reversed(range(len(contents))) if contents[i] == ctx.user_content)
-    return next(positions, 0)
+    if ctx.run_config.model_input_context:
+        for position in reversed(range(len(contents))):
+            if contents[position] == ctx.user_content:
+                return position
+    return 0

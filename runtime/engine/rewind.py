@@ -1,8 +1,8 @@
 """Rewind: restores the session's state and artifacts to before an invocation (contract R3).
 
-A rewind that undoes an earlier one restores them to before that one. Earlier values are computed from all events in
-order; each event, including an earlier rewind, carries the changes it made. `app:` and `user:` state and `user:`
-artifacts are shared with other sessions and are not rewound.
+A rewind that undoes an earlier rewind restores them to before the earlier rewind. Earlier values are computed from all
+events in order; each event, including a rewind, carries its changes. `app:` and `user:` state and `user:` artifacts are
+shared with other sessions and are not rewound.
 """
 
 from __future__ import annotations
@@ -57,8 +57,10 @@ async def undo_rewind(
         ConfigurationError: artifacts have to be restored, but there is no artifact service.
     """
     path = path_of(session.events)
-    step = next((step for step in path.steps if step.rewind.event_id == rewind_id), None)
-    if step is None:
+    for step in path.steps:
+        if step.rewind.event_id == rewind_id:
+            break
+    else:
         raise InvocationNotFoundError(f"Session {session.id!r} has no rewind {rewind_id!r} to undo.")
     left = undone_positions(path.spans, step.before)
     invocation_id = session.events[left[0].start].invocation_id if left else step.rewind.invocation_id

@@ -5,33 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime import types
-from runtime.events.calls import FRAMEWORK_CALLS, id_of_requested_call, made_calls
+from runtime.events.calls import FRAMEWORK_CALLS, events_of_invocation, id_of_requested_call, made_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
 
 def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Return events that answer the invocation's open calls with an error, one per event that made such calls.
+    """Return events that answer the invocation's open calls with an error: an event for each event with such calls.
 
     Several events may have open calls when parallel agents ran. Long-running calls stay open: their response comes
     from outside.
     """
-    own_events = [event for event in events if event.invocation_id == invocation_id]
-    parts_by_event: dict[int, list[types.Part]] = {}
-    for made in made_calls(own_events):
+    open_calls: dict[int, tuple[Event, list[types.FunctionCall]]] = {}
+    for made in made_calls(events_of_invocation(events, invocation_id)):
         if not (made.answers or made.is_long_running or made.call.name in FRAMEWORK_CALLS):
-            parts_by_event.setdefault(id(made.event), []).append(_error_part(made.call, reason))
-    return [
-        Event(
-            author=event.author,
-            invocation_id=invocation_id,
-            branch=event.branch,
-            content=types.Content(role="user", parts=parts_by_event[id(event)]),
-            actions=EventActions(),
-        )
-        for event in own_events
-        if id(event) in parts_by_event
-    ]
+            _, calls = open_calls.setdefault(id(made.event), (made.event, []))
+            calls.append(made.call)
+    return [_error_event(event, calls, reason) for event, calls in open_calls.values()]
 
 
 def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
@@ -39,25 +29,17 @@ def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str)
 
     A question of the framework is about another call; its event answers that call, too.
     """
-    own_events = [event for event in events if event.invocation_id == invocation_id]
-    made = made_calls(own_events)
-    calls = {one.call.id: one.call for one in made}
+    made_here = made_calls(events_of_invocation(events, invocation_id))
+    calls_by_id = {made.call.id: made.call for made in made_here}
     sealed = []
-    for one in made:
-        if not one.is_pending:
+    for made in made_here:
+        if not made.is_pending:
             continue
-        asked_about = calls.get(id_of_requested_call(one.call)) if one.call.name in FRAMEWORK_CALLS else None
-        parts = [_error_part(call, reason) for call in (one.call, asked_about) if call]
-        content = types.Content(role="user", parts=parts)
-        sealed.append(
-            Event(
-                author=one.event.author,
-                invocation_id=invocation_id,
-                branch=one.event.branch,
-                content=content,
-                actions=EventActions(),
-            )
-        )
+        calls = [made.call]
+        asked_about = calls_by_id.get(id_of_requested_call(made.call))
+        if asked_about and made.call.name in FRAMEWORK_CALLS:
+            calls.append(asked_about)
+        sealed.append(_error_event(made.event, calls, reason))
     return sealed
 
 
@@ -71,6 +53,17 @@ def interrupted_event(
     return Event(author=author, invocation_id=invocation_id, branch=branch, content=content, interrupted=True)
 
 
-def _error_part(call: types.FunctionCall, reason: str) -> types.Part:
-    response = {"status": "error", "error": reason}
-    return types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response=response))
+def _error_event(made_in: Event, calls: Sequence[types.FunctionCall], reason: str) -> Event:
+    """Return the event that answers calls of the event `made_in` with an error."""
+    parts = []
+    for call in calls:
+        error = {"status": "error", "error": reason}
+        response = types.FunctionResponse(id=call.id, name=call.name, response=error)
+        parts.append(types.Part(function_response=response))
+    return Event(
+        author=made_in.author,
+        invocation_id=made_in.invocation_id,
+        branch=made_in.branch,
+        content=types.Content(role="user", parts=parts),
+        actions=EventActions(),
+    )

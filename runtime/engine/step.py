@@ -121,12 +121,15 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
             step.next = Stop()
         case RunCode(event):
             step.next = Stop()
-            if code := code_to_run(step.agent, step.ctx, event):
+            code = code_to_run(step.agent, step.ctx, event)
+            if code is not None:
                 yield await execute_code(step, code)
         case TransferTo(agent_name):
             step.next = Transfer(agent_name)
         case AskPerson(calls, actions):
-            step.next = Transfer(actions.transfer_to_agent) if actions.transfer_to_agent else Stop()
+            step.next = Stop()
+            if actions.transfer_to_agent:
+                step.next = Transfer(actions.transfer_to_agent)
             yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
             request = (await build_request(step.agent, step.ctx, step.agent.canonical_model)).request
@@ -167,7 +170,7 @@ async def execute_code(step: Step, code: CodeToRun) -> Event:
 async def run_calls(
     step: Step, calls: list[types.FunctionCall], tools: Tools, confirmations: Confirmations | None = None
 ) -> AsyncGenerator[Event, None]:
-    """Run the calls; yield one event with their responses, then one with requests to the person, if any.
+    """Run the calls; yield an event with their responses, then an event with requests to the person, if any.
 
     Completed responses are yielded, and so committed, before a failure is raised (contract T2).
     """
@@ -175,22 +178,26 @@ async def run_calls(
     response = batch.response_event(step.ctx)
     if response is not None:
         yield response
-        if requests := requests_to_person(calls, response.actions):
+        requests = requests_to_person(calls, response.actions)
+        if requests:
             yield request_event(step.ctx, requests)
     if batch.failure is not None:
         raise batch.failure
     step.next = decide_next_step(batch, response, tools)
-    if step.next == CallModel() and (answer := structured_answer(step.ctx, batch, tools)):
-        step.next = Stop()
-        yield answer
+    if step.next == CallModel():
+        answer = structured_answer(step.ctx, batch, tools)
+        if answer is not None:
+            step.next = Stop()
+            yield answer
 
 
 def decide_next_step(batch: Batch, response: Event | None, tools: Tools) -> NextStep:
-    """Decide the step after function responses: the model is told of pending results (contract A6, T5, Q9, Q10)."""
+    """Decide the step after function responses: pending results go to the model, too (contract A6, T5, Q9, Q10)."""
     if response is None:
         return Stop()
-    if response.actions.transfer_to_agent:
-        return Transfer(response.actions.transfer_to_agent)
-    if response.actions.skip_summarization or response.actions.asks_person():
+    actions = response.actions
+    if actions.transfer_to_agent:
+        return Transfer(actions.transfer_to_agent)
+    if actions.skip_summarization or actions.asks_person() or batch.has_calls_without_response(tools):
         return Stop()
-    return Stop() if batch.has_calls_without_response(tools) else CallModel()
+    return CallModel()

@@ -16,7 +16,7 @@ from runtime.tools.transfer_to_agent_tool import TransferToAgentTool, transfer_t
 async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool]:
     """Return the transfer tool, then the tools in the order of `agent.tools`; toolsets are queried concurrently.
 
-    An agent's own tool that is called `transfer_to_agent` takes the place of the built-in one.
+    An agent's own tool called `transfer_to_agent` replaces the built-in tool.
     """
     return _tools_in(await resolve_sources(agent, ctx))
 
@@ -33,7 +33,7 @@ async def resolve_sources(agent: LlmAgentProtocol, ctx: InvocationContext) -> li
 async def tools_of_sources(
     sources: Sequence[BaseTool | BaseToolset], readonly: ReadonlyContext | None
 ) -> list[BaseTool]:
-    """Return the tools and those of the toolsets, in this order; toolsets are queried concurrently."""
+    """Return the tools, with the tools of a toolset in its place; toolsets are queried concurrently."""
     return _tools_in(await _with_tools(sources, readonly))
 
 
@@ -44,8 +44,12 @@ async def _with_tools(
     if not toolsets:
         return list(sources)
     provided = await asyncio.gather(*(toolset.get_tools_with_prefix(readonly) for toolset in toolsets))
-    by_toolset = {id(toolset): tools for toolset, tools in zip(toolsets, provided, strict=True)}
-    return [found for source in sources for found in (source, *by_toolset.get(id(source), ()))]
+    tools_of = dict(zip(map(id, toolsets), provided, strict=True))
+    found: list[BaseTool | BaseToolset] = []
+    for source in sources:
+        found.append(source)
+        found += tools_of.get(id(source), [])
+    return found
 
 
 def _tools_in(sources: Sequence[BaseTool | BaseToolset]) -> list[BaseTool]:

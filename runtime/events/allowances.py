@@ -44,11 +44,14 @@ def find_allowances(events: Iterable[Event], earlier: Allowances | None = None) 
     allowed = dict(earlier or {})
     offered: dict[str, ToolOfAgent] = {}
     for event in events:
-        if (withdrawn := withdrawn_tool(event)) is not None:
+        withdrawn = withdrawn_tool(event)
+        if withdrawn is not None:
             allowed.pop(withdrawn, None)
         offered.update(_offers(event))
-        for answer in event.get_function_responses() if event.author == "user" else []:
-            tool = offered.pop(answer.id or "", None)  # the first answer counts
+        if event.author != "user":
+            continue
+        for answer in event.get_function_responses():
+            tool = offered.pop(answer.id or "", None)  # The first answer counts.
             if tool is not None and _allows_session(answer):
                 allowed[tool] = event.timestamp
     return allowed
@@ -79,7 +82,7 @@ def with_used_allowances(event: Event, used: Mapping[str, float]) -> Event:
 
 
 def used_allowance(event: Event, call_id: str) -> float | None:
-    """Return the time of the allowance that a call used which the event answers; None when it used none."""
+    """Return the time of the allowance used by a call that the event answers; None when the call used none."""
     used = (event.custom_metadata or {}).get(USED_KEY)
     given_at = used.get(call_id) if isinstance(used, Mapping) else None
     return float(given_at) if isinstance(given_at, int | float) else None

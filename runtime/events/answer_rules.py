@@ -16,7 +16,7 @@ def check_answer_rule(parameter: str, rule: str, tool_name: str, *, may_be_site:
     """Check that the rule is `person`, `staff:<permission>` or, if allowed, `site`.
 
     Raises:
-        ConfigurationError: it is none of these.
+        ConfigurationError: the rule has none of these forms.
     """
     if rule == PERSON or (rule == SITE and may_be_site) or _STAFF_RULE.fullmatch(rule):
         return
@@ -31,7 +31,7 @@ def check_confirmer(rule: str, tool_name: str, may_allow_for_session: bool) -> s
     """Return the `confirmed_by` of a tool.
 
     Raises:
-        ConfigurationError: it names nobody, or staff would have to allow the later calls of a session.
+        ConfigurationError: the rule names nobody, or staff would have to allow the later calls of a session.
     """
     check_answer_rule("confirmed_by", rule, tool_name, may_be_site=False)
     if rule != PERSON and may_allow_for_session:

@@ -20,5 +20,7 @@ def with_call_seconds(event: Event, seconds: Mapping[str, float]) -> Event:
 def call_seconds(event: Event, call_id: str) -> float | None:
     """Return the duration of a call that the event answers; None when it was not recorded."""
     recorded = (event.custom_metadata or {}).get(SECONDS_KEY)
-    seconds = recorded.get(call_id) if isinstance(recorded, Mapping) else None
+    if not isinstance(recorded, Mapping):
+        return None
+    seconds = recorded.get(call_id)
     return float(seconds) if isinstance(seconds, int | float) else None

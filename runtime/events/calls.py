@@ -27,9 +27,10 @@ def is_framework_request(event: Event) -> bool:
     A model may make a call of the same name, but the framework's calls alone are long-running.
     """
     long_running = event.long_running_tool_ids or ()
-    return any(
-        call.name in FRAMEWORK_CALLS and call.id in long_running for call in event.get_function_calls()
-    )
+    for call in event.get_function_calls():
+        if call.name in FRAMEWORK_CALLS and call.id in long_running:
+            return True
+    return False
 
 
 def id_of_requested_call(request: types.FunctionCall) -> str | None:
@@ -58,28 +59,34 @@ def find_call_event(events: Sequence[Event], call_id: str, name: str | None = No
     """Return the latest event that makes the call, or None; with a `name`, prefer a call of this function."""
     latest: Event | None = None
     for event in reversed(events):
-        names = [call.name for call in event.get_function_calls() if call.id == call_id]
-        if name in names or (names and name is None):
-            return event
-        latest = latest or (event if names else None)
+        for call in event.get_function_calls():
+            if call.id != call_id:
+                continue
+            if name is None or call.name == name:
+                return event
+            latest = latest or event
     return latest
 
 
 def answered_call_events(events: Sequence[Event], message: types.Content) -> list[Event]:
-    """Return the events that made the calls which a message of the user answers."""
-    answers = [part.function_response for part in message.parts or []]
-    found = [find_call_event(events, answer.id, answer.name) for answer in answers if answer and answer.id]
-    return [event for event in found if event]
+    """Return the events with the calls that a message of the user answers."""
+    found = []
+    for part in message.parts or []:
+        answer = part.function_response
+        if answer and answer.id:
+            event = find_call_event(events, answer.id, answer.name)
+            if event is not None:
+                found.append(event)
+    return found
 
 
 def events_of_invocation(events: Sequence[Event], invocation_id: str) -> list[Event]:
     """Return the invocation's events, oldest first."""
-    first = next((i for i, event in enumerate(events) if event.invocation_id == invocation_id), len(events))
-    return [event for event in events[first:] if event.invocation_id == invocation_id]
+    return [event for event in events if event.invocation_id == invocation_id]
 
 
 def trailing_start(events: Sequence[Event], invocation_id: str) -> int:
-    """Return the index at which the trailing events of the invocation begin; `len(events)` when there are none.
+    """Return the index at which the trailing events of the invocation begin; `len(events)` without such events.
 
     Events of other invocations end the trailing run only when they have content (external state changes have none).
     """
@@ -107,7 +114,7 @@ class Answer:
 
     @property
     def ends_wait(self) -> bool:
-        """True when the response came from outside, or is the tool's report that it failed."""
+        """True when the response came from outside, or reports a failure of the tool."""
         response = self.part.function_response
         return self.event.author == "user" or (response is not None and reports_failure(response.response))
 
@@ -145,17 +152,16 @@ class MadeCall:
         """True when a later response with the call's id names its function and comes from its agent or the user."""
         if response.name != self.call.name:
             return False
-        return event.author == "user" or (event.author, event.branch) == (
-            self.event.author,
-            self.event.branch,
-        )
+        if event.author == "user":
+            return True
+        return event.author == self.event.author and event.branch == self.event.branch
 
 
 class MadeCalls:
     """The calls of events that are added in their order, each with its responses.
 
-    Models may use an id again, so the id alone does not tell which call a response belongs to. A response belongs to
-    the latest call before it with the same id, function and agent, or else to the latest one with the same id.
+    Models may use an id again, so the id alone does not identify the call of a response. A response belongs to the
+    latest call before it with the same id, function and agent, or else to the latest call with the same id.
     """
 
     def __init__(self) -> None:
@@ -171,7 +177,8 @@ class MadeCalls:
                 if call and call.id:
                     self.in_order.append(MadeCall(event, call))
                     self._by_id.setdefault(call.id, []).append(self.in_order[-1])
-                elif response and (candidates := self._by_id.get(response.id or "")):
+                elif response and response.id in self._by_id:
+                    candidates = self._by_id[response.id]
                     answered = _find_answered(candidates, event, response) or candidates[-1]
                     answered.answers.append(Answer(event, part))
 
@@ -184,7 +191,7 @@ def made_calls(events: Iterable[Event]) -> list[MadeCall]:
 
 
 def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> bool:
-    """True when the events may hold a response to a call with one of the ids that was made before these events.
+    """True when the events may answer a call that was made before them and has one of the ids.
 
     A response of the user always counts: its call may be another agent's, which the reader of the events does not see.
     """
@@ -203,13 +210,14 @@ def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> boo
 
 
 def reports_failure(response: dict[str, Any] | None) -> bool:
-    """True when the response reports a failure, so that the call does not stay pending (contract T5)."""
+    """True when the response reports a failure: the call does not stay pending (contract T5)."""
     return response is not None and response.get("status") == "error"
 
 
 def pending_calls(events: Sequence[Event]) -> dict[str, str]:
     """Return the long-running calls that wait for a response from outside, as `{call id: author}`."""
-    return {made.call.id or "": made.event.author for made in made_calls(events) if made.is_pending}
+    pending = [made for made in made_calls(events) if made.is_pending]
+    return {made.call.id or "": made.event.author for made in pending}
 
 
 def unanswered_calls(events: Sequence[Event]) -> list[types.FunctionCall]:
@@ -225,4 +233,7 @@ def parts_of(event: Event) -> list[types.Part]:
 def _find_answered(
     calls: Sequence[MadeCall], event: Event, response: types.FunctionResponse
 ) -> MadeCall | None:
-    return next((made for made in reversed(calls) if made.is_answered_by(event, response)), None)
+    for made in reversed(calls):
+        if made.is_answered_by(event, response):
+            return made
+    return None

@@ -1,8 +1,8 @@
 """Path of the effective events through a log with rewinds: the one place that decides what is in effect (contract R3).
 
-A log is a tree, written in the order of time. Each event follows the one before it, but a rewind goes back to an
-earlier event, and what comes next follows that event. A rewind that undoes an earlier rewind goes forward again, to
-where the log stood before the earlier one. The effective events are the path from the first event to the last one.
+A log is a tree, written in the order of time. Each event follows the event before it, but a rewind goes back to an
+earlier event, and the next event follows that. A rewind that undoes an earlier rewind goes forward again, to the event
+before the earlier rewind. The effective events are the path from the first event to the last.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
 
 Spans = tuple[range, ...]
 """Positions in a log, in ascending order."""
@@ -23,7 +22,7 @@ class Rewind:
 
     Attributes:
         invocation_id: the invocation that it goes back to before.
-        undoes: id of an earlier rewind event, if this rewind undoes one: the log then goes on as it was before that
+        undoes: id of an earlier rewind event, if this rewind undoes it: the log then continues as it was before that
             event, and not as it was before the invocation.
     """
 
@@ -43,9 +42,11 @@ class RewindStep:
 
     @cached_property
     def first_change(self) -> int:
-        """The first position that this rewind put out of effect or back into effect; its own if there is none."""
+        """The first position that this rewind put out of effect or back into effect; its own if it changed none."""
         difference = _first_difference(self.before, self.after)
-        return self.rewind.position if difference is None else difference
+        if difference is None:
+            return self.rewind.position
+        return difference
 
     @cached_property
     def undone(self) -> Spans:
@@ -76,8 +77,10 @@ class EffectivePath:
         """Return the last rewind that put the event at the position out of effect; None for an effective event."""
         if position in self:
             return None
-        undoing = (step for step in reversed(self.steps) if any(position in span for span in step.undone))
-        return next((step.rewind for step in undoing), None)
+        for step in reversed(self.steps):
+            if any(position in span for span in step.undone):
+                return step.rewind
+        return None
 
 
 def find_path(
@@ -98,10 +101,10 @@ def find_path(
     for rewind in rewinds:
         spans = _extended(spans, range(start, rewind.position))
         spans_before[rewind.event_id] = spans
-        undone = spans_before.get(rewind.undoes) if rewind.undoes else None
-        after = (
-            _cut_before_first(spans, positions.get(rewind.invocation_id, ())) if undone is None else undone
-        )
+        if rewind.undoes in spans_before:
+            after = spans_before[rewind.undoes]
+        else:
+            after = _cut_before_first(spans, positions.get(rewind.invocation_id, ()))
         steps.append(RewindStep(rewind, spans, after))
         spans = after
         start = rewind.position + 1
@@ -124,14 +127,19 @@ def _cut_before_first(spans: Spans, positions: Sequence[int]) -> Spans:
 def undone_positions(before: Spans, after: Spans) -> Spans:
     """Return the positions of the path `before` that the path `after` has left."""
     first = _first_difference(before, after)
-    clipped = (range(max(span.start, first), span.stop) for span in before) if first is not None else ()
+    if first is None:
+        return ()
+    clipped = [range(max(span.start, first), span.stop) for span in before]
     return tuple(span for span in clipped if span)
 
 
-def _first_difference(one: Spans, other: Spans) -> int | None:
+def _first_difference(path: Spans, other: Spans) -> int | None:
     """Return the first position that only one of two paths contains; None when they are equal."""
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    ends = [spans[shared] for spans in (one, other) if shared < len(spans)]
-    if len(ends) == 2 and ends[0].start == ends[1].start:
-        return min(ends[0].stop, ends[1].stop)
-    return min((span.start for span in ends), default=None)
+    for span, other_span in zip(path, other, strict=False):
+        if span.start != other_span.start:
+            return min(span.start, other_span.start)
+        if span.stop != other_span.stop:
+            return min(span.stop, other_span.stop)
+    shared = min(len(path), len(other))
+    longer = path if len(path) > shared else other
+    return longer[shared].start if len(longer) > shared else None

@@ -48,11 +48,9 @@ class EventActions(BaseModel):
     @classmethod
     def _drop_nulls(cls, data: Any) -> Any:
         """Drop fields without a value: google-adk writes all of its fields, and has more of them."""
-        return (
-            {key: value for key, value in data.items() if value is not None}
-            if isinstance(data, dict)
-            else data
-        )
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None}
 
     def asks_person(self) -> bool:
         """True when calls wait for a confirmation or a credential of the person (contract T7, T8)."""
@@ -66,20 +64,23 @@ class EventActions(BaseModel):
 def merge_actions(actions_in_call_order: Iterable[EventActions]) -> EventActions:
     """Merge the actions of the calls of one step; later calls win (contract T2, Q1).
 
-    The result has only those fields that a call set.
+    The result has only the fields that a call set.
     """
     merged: dict[str, Any] = {}
     for actions in actions_in_call_order:
         for name in EventActions.model_fields:
             value = getattr(actions, name)
-            if value:
-                earlier = merged.get(name)
-                merged[name] = deep_merge(earlier, value) if isinstance(earlier, dict) else value
+            if not value:
+                continue
+            earlier = merged.get(name)
+            if isinstance(earlier, dict):
+                value = deep_merge(earlier, value)
+            merged[name] = value
     return construct(EventActions, **merged)
 
 
 def deep_merge(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
-    """Return a new dict of both in which `overrides` wins; nested dicts are merged the same way."""
+    """Return a new dict with the keys of both; `overrides` wins, and nested dicts are merged in the same way."""
     result = dict(base)
     for key, value in overrides.items():
         current = result.get(key)

@@ -37,19 +37,22 @@ def _quote_part(author: str, part: types.Part) -> list[types.Part]:
     if part.thought:
         return []
     if part.text is not None:
-        return [types.Part(text=quote(f"[{author}] said", part.text))] if part.text.strip() else []
-    if call := part.function_call:
-        return [
-            types.Part(text=quote(f"[{author}] called tool `{call.name}` with parameters", _json(call.args)))
-        ]
-    if response := part.function_response:
-        introduction = f"[{author}] `{response.name}` tool returned result"
-        return [types.Part(text=quote(introduction, _json(response.response)))]
-    if code := part.executable_code:
-        return [types.Part(text=quote(f"[{author}] ran code", code.code or ""))]
-    if result := part.code_execution_result:
-        return [types.Part(text=quote(f"[{author}] ran code with the result", result.output or ""))]
-    return [part]
+        if not part.text.strip():
+            return []
+        text = quote(f"[{author}] said", part.text)
+    elif part.function_call:
+        call = part.function_call
+        text = quote(f"[{author}] called tool `{call.name}` with parameters", _json(call.args))
+    elif part.function_response:
+        response = part.function_response
+        text = quote(f"[{author}] `{response.name}` tool returned result", _json(response.response))
+    elif part.executable_code:
+        text = quote(f"[{author}] ran code", part.executable_code.code or "")
+    elif part.code_execution_result:
+        text = quote(f"[{author}] ran code with the result", part.code_execution_result.output or "")
+    else:
+        return [part]
+    return [types.Part(text=text)]
 
 
 def _json(value: dict[str, Any] | None) -> str:

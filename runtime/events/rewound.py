@@ -1,13 +1,12 @@
 """Effective events after rewinds: pure functions over events (contract R3).
 
-The log keeps everything. A rewind is an event that names an invocation; the session continues as it was before that
-invocation. A rewind that undoes an earlier rewind also names that event; the session continues as it was before
-that event.
+The log keeps all events. A rewind is an event that names an invocation; the session continues as it was before this
+invocation. A rewind that undoes an earlier rewind also names the earlier event; the session continues as it was before
+this event.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from runtime.events.allowances import withdrawn_tool
@@ -29,23 +28,24 @@ def as_rewind(event: Event, position: int) -> Rewind | None:
 
 def path_of(events: Sequence[Event]) -> EffectivePath:
     """Return the effective path of a log; positions are indexes."""
-    rewinds = [
-        rewind
-        for index, event in enumerate(events)
-        if event.actions.rewind_before_invocation_id is not None and (rewind := as_rewind(event, index))
-    ]
-    named = {rewind.invocation_id for rewind in rewinds}
-    positions: defaultdict[str, list[int]] = defaultdict(list)
-    for index, event in enumerate(events) if named else ():
-        if event.invocation_id in named:
-            positions[event.invocation_id].append(index)
+    rewinds: list[Rewind] = []
+    for index, event in enumerate(events):
+        if event.actions.rewind_before_invocation_id is not None:
+            rewind = as_rewind(event, index)
+            if rewind is not None:
+                rewinds.append(rewind)
+    positions: dict[str, list[int]] = {rewind.invocation_id: [] for rewind in rewinds}
+    if positions:
+        for index, event in enumerate(events):
+            if event.invocation_id in positions:
+                positions[event.invocation_id].append(index)
     return find_path(rewinds, positions, first=0, end=len(events))
 
 
 def drop_rewound(events: Sequence[Event]) -> list[Event]:
-    """Return the events without rewound ones, rewind events, and summaries of rewound events.
+    """Return the events without rewound events, rewind events, and summaries of rewound events.
 
-    The withdrawal of an allowance stays: a rewind takes back what a person has allowed, never what they have forbidden.
+    The withdrawal of an allowance stays: a rewind takes back a permission of the user, never a refusal.
     """
     path = path_of(events)
     if not path.steps:

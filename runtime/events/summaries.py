@@ -7,8 +7,7 @@ the log. The timestamps of the events in between do not matter, because clocks m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from runtime.events.allowances import ToolOfAgent, find_allowances
 from runtime.events.event import Event
@@ -32,20 +31,19 @@ class SummaryNote(TypedDict):
     allowances: NotRequired[list[tuple[str, str, float]]]
 
 
-@dataclass(frozen=True)
-class EventRange:
+class EventRange(NamedTuple):
     """Positions of the events that a summary replaces, both ends inclusive."""
 
     first: int
     last: int
 
-    def contains(self, other: EventRange) -> bool:
-        """True when the other range lies within this one."""
+    def encloses(self, other: EventRange) -> bool:
+        """True when the other range lies within this range."""
         return self.first <= other.first and other.last <= self.last
 
 
 def changes_effective_events(event: Event) -> bool:
-    """True for a rewind or a summary: without one, all events are in effect."""
+    """True for a rewind or a summary. A log without them has effective events only."""
     return event.actions.rewind_before_invocation_id is not None or event.actions.compaction is not None
 
 
@@ -58,8 +56,10 @@ def summary_note(event: Event) -> SummaryNote | None:
 
 def latest_full_summary(events: Sequence[Event]) -> int | None:
     """Return the position of the latest full summary, or None."""
-    latest_first = range(len(events) - 1, -1, -1)
-    return next((i for i in latest_first if events[i].actions.compaction and summary_note(events[i])), None)
+    for index in range(len(events) - 1, -1, -1):
+        if events[index].actions.compaction and summary_note(events[index]):
+            return index
+    return None
 
 
 def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None:
@@ -67,15 +67,21 @@ def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None
     compaction = events[summary].actions.compaction
     if compaction is None:
         return None
-    times = [(i, events[i].timestamp) for i in range(summary) if not events[i].actions.compaction]
-    end = compaction.end_timestamp
-    start = compaction.start_timestamp
-    last = max((i for i, time in times if time == end), default=None)
-    if last is None:
-        last = max((i for i, time in times if time <= end), default=-1)
-    first = next((i for i, time in times if time == start), None)
-    if first is None:
-        first = next((i for i, time in times if time >= start), summary)
+    firsts: list[int] = []
+    lasts: list[int] = []
+    for index in range(summary):
+        event = events[index]
+        if event.actions.compaction:
+            continue
+        if event.timestamp >= compaction.start_timestamp:
+            firsts.append(index)
+        if event.timestamp <= compaction.end_timestamp:
+            lasts.append(index)
+    # An event with the very timestamp wins: clocks differ, so a later event may have an earlier timestamp.
+    exact_firsts = [index for index in firsts if events[index].timestamp == compaction.start_timestamp]
+    exact_lasts = [index for index in lasts if events[index].timestamp == compaction.end_timestamp]
+    first = min(exact_firsts or firsts, default=summary)
+    last = max(exact_lasts or lasts, default=-1)
     return EventRange(first, last) if first <= last else None
 
 
@@ -84,8 +90,14 @@ def apply_summaries(events: list[Event]) -> list[Event]:
     ranges = _ranges_by_summary(events)
     if not ranges:
         return events
-    replaced = {i for span in ranges.values() if span for i in range(span.first, span.last + 1)}
-    summary_at = {(span.last if span else index): index for index, span in ranges.items()}
+    replaced: set[int] = set()
+    summary_at: dict[int, int] = {}
+    for index, span in ranges.items():
+        if span is None:
+            summary_at[index] = index
+        else:
+            summary_at[span.last] = index
+            replaced.update(range(span.first, span.last + 1))
     kept: list[Event] = []
     for index, event in enumerate(events):
         if index in summary_at:
@@ -96,7 +108,7 @@ def apply_summaries(events: list[Event]) -> list[Event]:
 
 
 def without_superseded(events: Sequence[Event]) -> list[Event]:
-    """Return the effective events: without rewound ones and without those that the latest full summary replaces.
+    """Return the effective events, without the events that the latest full summary replaces.
 
     The last replaced event stays, because it marks the place of the summary in the log.
     """
@@ -110,38 +122,40 @@ def without_superseded(events: Sequence[Event]) -> list[Event]:
 
 
 def session_allowances(events: Sequence[Event]) -> dict[ToolOfAgent, float]:
-    """Return the allowances of a session, those before its latest full summary included."""
+    """Return the allowances of a session, including the allowances before its latest full summary."""
     kept = drop_rewound(events)
-    index = latest_full_summary(kept)
-    note = summary_note(kept[index]) if index is not None else None
-    noted = note.get("allowances", []) if note else []
-    return find_allowances(kept, {ToolOfAgent(agent=agent, tool=tool): at for agent, tool, at in noted})
+    note = _latest_note(kept)
+    earlier: dict[ToolOfAgent, float] = {}
+    if note is not None:
+        for agent, tool, given_at in note.get("allowances", []):
+            earlier[ToolOfAgent(agent=agent, tool=tool)] = given_at
+    return find_allowances(kept, earlier)
 
 
 def last_agent_before_summary(events: Sequence[Event]) -> str | None:
-    """Return the agent that would have answered after the range of the latest full summary; None without one."""
-    index = latest_full_summary(events)
-    note = summary_note(events[index]) if index is not None else None
+    """Return the agent that would have answered after the range of the latest full summary; None without a summary."""
+    note = _latest_note(events)
     return note["last_agent"] if note else None
 
 
-def _ranges_by_summary(events: list[Event]) -> dict[int, EventRange | None]:
-    """Return the range of each summary by its position, without summaries whose range lies within another one.
+def _latest_note(events: Sequence[Event]) -> SummaryNote | None:
+    index = latest_full_summary(events)
+    return None if index is None else summary_note(events[index])
 
-    Of two summaries with equal ranges the later one stays.
+
+def _ranges_by_summary(events: list[Event]) -> dict[int, EventRange | None]:
+    """Return the range of each summary by its position, without summaries whose range lies within another range.
+
+    Of two summaries with equal ranges the later summary stays.
     """
     ranges = {i: summarized_range(events, i) for i, event in enumerate(events) if event.actions.compaction}
-    return {
-        index: span
-        for index, span in ranges.items()
-        if not any(
-            other is not None
-            and span is not None
-            and other.contains(span)
-            and (other != span or other_index > index)
-            for other_index, other in ranges.items()
-        )
-    }
+    for index, span in list(ranges.items()):
+        for other_index, other in ranges.items():
+            wins = other != span or other_index > index
+            if span and other and wins and other.encloses(span):
+                del ranges[index]
+                break
+    return ranges
 
 
 def _with_summary_content(summary: Event) -> Event:

@@ -43,7 +43,9 @@ class ToolConfirmation(BaseModel):
             ValueError, TypeError: the answer has neither form.
         """
         fields = response or {}
-        return cls.model_validate(json.loads(fields["response"]) if set(fields) == {"response"} else fields)
+        if set(fields) == {"response"}:
+            fields = json.loads(fields["response"])
+        return cls.model_validate(fields)
 
 
 def make_request_args(call: Mapping[str, Any], question: ToolConfirmation) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _tools(config: types.GenerateContentConfig, model: str) -> Json:
 
 
 def _reasoning_effort(config: types.GenerateContentConfig) -> str | None:
-    level = config.thinking_config and config.thinking_config.thinking_level
+    level = config.thinking_config.thinking_level if config.thinking_config else None
     if level is None or level is types.ThinkingLevel.THINKING_LEVEL_UNSPECIFIED:
         return None
     return str(level.value).lower()

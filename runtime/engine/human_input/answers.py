@@ -59,21 +59,14 @@ def decide_answers(
 ) -> NoAnswers | AlreadyAnswered | Rerun:
     """Decide which of the agent's calls the answers in the invocation's latest message let run.
 
-    Only calls that the agent made and the framework requested input for are rerun, so that events supplied by a
-    client cannot execute a tool.
+    Only calls that the agent made and the framework requested input for are rerun: events supplied by a client must
+    not execute a tool.
 
     Raises:
         InvalidAnswerError: an answer cannot be read.
     """
-    message = next(
-        (
-            event
-            for event in reversed(events)
-            if event.author == "user" and event.content and event.invocation_id == invocation_id
-        ),
-        None,
-    )
-    if message is None or not any(_is_answer(response) for response in message.get_function_responses()):
+    message = _latest_message(events, invocation_id)
+    if message is None or not any(map(_is_answer, message.get_function_responses())):
         return NoAnswers()
     log = _RequestLog(invocation_id)
     for event in drop_rewound(events):
@@ -81,7 +74,16 @@ def decide_answers(
     if log.is_already_answered(message):
         return AlreadyAnswered()
     calls = log.calls_to_run(agent_name)
-    return Rerun(calls, {call.id or "": log.confirmation(call) for call in calls}) if calls else NoAnswers()
+    if not calls:
+        return NoAnswers()
+    return Rerun(calls, {call.id or "": log.confirmation(call) for call in calls})
+
+
+def _latest_message(events: Sequence[Event], invocation_id: str) -> Event | None:
+    for event in reversed(events):
+        if event.author == "user" and event.content and event.invocation_id == invocation_id:
+            return event
+    return None
 
 
 @dataclass

@@ -47,8 +47,8 @@ def extract_credentials(
 ) -> tuple[types.Content, dict[str, AuthCredential]]:
     """Return the message without secrets, and its credentials by credential key.
 
-    The key is taken from the recorded request. Credentials that answer no recorded request are dropped. An answer whose
-    credential was taken out before stays as it is.
+    The recorded request has the key. Credentials that answer no recorded request are dropped. An answer without its
+    credential, which was removed earlier, stays as it is.
 
     Raises:
         InvalidAnswerError: an answer is not a credential.
@@ -82,7 +82,9 @@ def _is_redacted(response: types.FunctionResponse) -> bool:
 
 def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) -> str | None:
     event = find_call_event(events, response.id or "", REQUEST_CREDENTIAL)
-    for call in event.get_function_calls() if event else []:
+    if event is None:
+        return None
+    for call in event.get_function_calls():
         if call.id == response.id and call.name == REQUEST_CREDENTIAL:
             return AuthToolArguments.model_validate(call.args).auth_config.credential_key
     return None

@@ -61,12 +61,17 @@ def find_latest_start(events: Sequence[Event]) -> int:
     start_of_call: dict[str, int] = {}
     requests: set[str] = set()
     for position, event in enumerate(events):
-        if event.author == "user" and (answered := response_ids(event) & start_of_call.keys()):
-            waiting = {made.call.id for made in made_calls(events[:position]) if made.waits and made.call.id}
-            pending_starts = [start_of_call[call_id] for call_id in answered & waiting]
-            start = min(pending_starts, default=position if answered - requests else start)
+        answered = response_ids(event) & start_of_call.keys() if event.author == "user" else set()
+        if answered:
+            waiting = {made.call.id for made in made_calls(events[:position]) if made.waits}
+            pending_starts = [start_of_call[call_id] for call_id in answered if call_id in waiting]
+            if pending_starts:
+                start = min(pending_starts)
+            elif answered - requests:
+                start = position
         start_of_call.update(dict.fromkeys(call_ids(event), start))
-        requests |= call_ids(event) if is_framework_request(event) else set()
+        if is_framework_request(event):
+            requests |= call_ids(event)
     return start
 
 
@@ -85,9 +90,10 @@ def recorded_states(
             states[event.author] = event.actions.agent_state
             ended.discard(event.author)
             agent = root.find_agent(event.author)
-            for descendant in agent.descendants() if agent else ():
-                states.pop(descendant.name, None)
-                ended.discard(descendant.name)
+            if agent is not None:
+                for descendant in agent.descendants():
+                    states.pop(descendant.name, None)
+                    ended.discard(descendant.name)
         if event.actions.end_of_agent:
             ended.add(event.author)
     return states, ended
@@ -102,15 +108,20 @@ def find_latest_agent(
     transfer does not count while its event asks the person for input to other calls.
     """
     for event in reversed(events):
-        target = None if event.actions.asks_person() else event.actions.transfer_to_agent
-        names = [target or event.author]
-        if event.author == "user":
-            answered = answered_call_events(log, event.content) if event.content else []
-            names = [call_event.author for call_event in answered]
-        agent = next((agent for name in names if (agent := top.find_agent(name))), None)
-        if agent is not None:
-            return agent
+        for name in _names_that_continue(event, log):
+            agent = top.find_agent(name)
+            if agent is not None:
+                return agent
     return None
+
+
+def _names_that_continue(event: Event, log: Sequence[Event]) -> list[str]:
+    if event.author == "user":
+        answered = answered_call_events(log, event.content) if event.content else []
+        return [call_event.author for call_event in answered]
+    if event.actions.transfer_to_agent and not event.actions.asks_person():
+        return [event.actions.transfer_to_agent]
+    return [event.author]
 
 
 def entry_agent(agent: AgentProtocol, began: AgentProtocol) -> AgentProtocol:
@@ -120,8 +131,11 @@ def entry_agent(agent: AgentProtocol, began: AgentProtocol) -> AgentProtocol:
     invocation began, are not considered.
     """
     outside = {ancestor.name for ancestor in _ancestors(began)}
-    path = [agent, *(ancestor for ancestor in _ancestors(agent) if ancestor.name not in outside)]
-    return next((candidate for candidate in reversed(path) if not candidate.offers_transfer), agent)
+    entry = agent
+    for ancestor in _ancestors(agent):
+        if ancestor.name not in outside and not ancestor.offers_transfer:
+            entry = ancestor
+    return entry
 
 
 def is_own(event: Event, ctx: InvocationContext) -> bool:

@@ -73,20 +73,24 @@ Decision = Continue | Pause | Done | TransferTo | Replay | AskPerson | RunCode
 def decide_resume(ctx: InvocationContext) -> Decision:
     """Decide how the context's LLM agent continues its interrupted invocation.
 
-    Only calls that the agent made in this invocation are replayed, so that events supplied by a client cannot
-    execute a tool.
+    Only calls that the agent made in this invocation are replayed: events supplied by a client must not execute a tool.
     """
     log = ctx.events()
-    if calls := _call_event(ctx, log, _answered_since_latest_content(ctx, log)):
+    calls = _call_event(ctx, log, _answered_since_latest_content(ctx, log))
+    if calls is not None:
         return _decide_on_calls(calls, log)
     own = [event for event in own_events(ctx) if _shows_progress(event)]
-    request = own.pop() if own and is_framework_request(own[-1]) else None
+    request = None
+    if own and is_framework_request(own[-1]):
+        request = own.pop()
     if not own:
         return Continue()
     if request is None or _is_open(request, log):
         decision = _decide_on_latest(own, is_asked=request is not None)
-        if decision == Done() and (agent := _agent_that_continued(ctx, log, own[-1])):
-            return TransferTo(entry_agent(agent, ctx.agent).name)
+        if decision == Done():
+            agent = _agent_that_continued(ctx, log, own[-1])
+            if agent is not None:
+                return TransferTo(entry_agent(agent, ctx.agent).name)
         if decision is not None:
             return decision
     calls = _call_event(ctx, log, call_ids(own[-1]) | response_ids(own[-1]))
@@ -110,23 +114,25 @@ def _decide_on_latest(own: Sequence[Event], *, is_asked: bool) -> Decision | Non
         return AskPerson(_answered_by(latest, own), actions)
     if actions.transfer_to_agent:
         return TransferTo(actions.transfer_to_agent)
-    return None if latest.get_function_responses() and not actions.skip_summarization else Done()
+    if latest.get_function_responses() and not actions.skip_summarization:
+        return None
+    return Done()
 
 
 def _decide_on_calls(calls: Event, log: Sequence[Event]) -> Decision:
     """Decide from an event with calls of the agent and the invocation's events (contract Q10)."""
     since = _own_since(calls, log)
-    waiting = calls.long_running_tool_ids or set()
-    made = [one for one in made_calls(log) if one.event is calls]
-    run_without_response = waiting if _have_surely_run(calls, log, since) else set()
-    not_run = [one.call for one in made if not one.answers and one.call.id not in run_without_response]
+    unanswered = [made for made in made_calls(log) if made.event is calls and not made.answers]
+    have_run = _have_surely_run(calls, log, since)
+    not_run = [made.call for made in unanswered if not (have_run and made.is_long_running)]
     if not_run:
         return Replay(not_run)
-    if any(one.is_pending and not one.answers for one in made):
+    if any(made.is_pending for made in unanswered):
         return Pause()
-    return (
-        Pause() if any(_is_open(event, log) for event in since if is_framework_request(event)) else Continue()
-    )
+    for event in since:
+        if is_framework_request(event) and _is_open(event, log):
+            return Pause()
+    return Continue()
 
 
 def _have_surely_run(calls: Event, log: Sequence[Event], since: Sequence[Event]) -> bool:
@@ -136,16 +142,18 @@ def _have_surely_run(calls: Event, log: Sequence[Event], since: Sequence[Event])
     """
     if any(later.content or later.actions != EventActions() for later in since):
         return True
-    latest = next(
-        later for later in reversed(log) if later is calls or (later.author == "user" and later.content)
-    )
-    return latest is not calls
+    messages = log[_position(log, calls) + 1 :]
+    return any(later.author == "user" and later.content for later in messages)
 
 
 def _answered_by(event: Event, events: Sequence[Event]) -> list[types.FunctionCall]:
     answered = response_ids(event)
-    calls = {call.id: call for earlier in events for call in earlier.get_function_calls()}
-    return [call for call_id, call in calls.items() if call_id in answered]
+    calls: dict[str | None, types.FunctionCall] = {}
+    for earlier in events:
+        for call in earlier.get_function_calls():
+            if call.id in answered:
+                calls[call.id] = call
+    return list(calls.values())
 
 
 def _answered_since_latest_content(ctx: InvocationContext, log: Sequence[Event]) -> set[str]:
@@ -172,18 +180,17 @@ def _agent_that_continued(
 
 
 def _call_event(ctx: InvocationContext, log: Sequence[Event], ids: set[str]) -> Event | None:
-    """Return the latest event in which the agent made one of these calls."""
-    made = (event for event in reversed(log) if is_own(event, ctx) and not is_framework_request(event))
-    return next((event for event in made if ids & call_ids(event)), None)
+    """Return the latest event in which the agent made a call with one of these ids."""
+    for event in reversed(log):
+        if ids & call_ids(event) and is_own(event, ctx) and not is_framework_request(event):
+            return event
+    return None
 
 
 def _own_since(calls: Event, log: Sequence[Event]) -> list[Event]:
-    """Return the events that the agent of the calls committed after them."""
-    return [
-        event
-        for event in log[_position(log, calls) + 1 :]
-        if (event.author, event.branch) == (calls.author, calls.branch)
-    ]
+    """Return the events that the agent of the calls committed after the calls."""
+    later = log[_position(log, calls) + 1 :]
+    return [event for event in later if event.author == calls.author and event.branch == calls.branch]
 
 
 def _position(log: Sequence[Event], event: Event) -> int:
@@ -196,7 +203,7 @@ def _is_open(request: Event, log: Sequence[Event]) -> bool:
 
 
 def _shows_progress(event: Event) -> bool:
-    """True when the event shows progress: it is not an error or interrupted, and has a content or a transfer."""
+    """True for an event with a content or a transfer that is neither an error nor interrupted."""
     if event.error_code or event.interrupted:
         return False
     return bool(event.content or event.actions.transfer_to_agent)

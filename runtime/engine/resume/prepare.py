@@ -15,23 +15,23 @@ from runtime.sessions.session import Session
 
 
 def find_answered_invocation(events: Sequence[Event], message: types.Content) -> str | None:
-    """Return the id of the invocation that made a call which the message answers, or None."""
-    return next((event.invocation_id for event in answered_call_events(events, message)), None)
+    """Return the id of the invocation with a call that the message answers, or None."""
+    answered = answered_call_events(events, message)
+    return answered[0].invocation_id if answered else None
 
 
 def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.Content | None) -> None:
     """Set the context to the progress recorded in the invocation's events.
 
-    A message that answers a call that is no longer pending starts new work: then the context has no progress.
+    A message that answers a call after its wait has ended starts new work: the context then has no progress.
     """
     events = ctx.events()
     ctx.user_content = next((event.content for event in events if event.author == "user"), None)
     start = find_latest_start([*events, user_event(ctx, message)] if message else events)
-    first = events[start] if start < len(events) else None
-    ctx.scope.begins_at = next(
-        (index for index, event in enumerate(ctx.session.events) if event is first),
-        len(ctx.session.events),
-    )
+    ctx.scope.begins_at = len(ctx.session.events)
+    if start < len(events):
+        positions = enumerate(ctx.session.events)
+        ctx.scope.begins_at = next(index for index, event in positions if event is events[start])
     events = ctx.events()
     ctx.resuming = any(event.author != "user" for event in events)
     ctx.scope.agent_states, ctx.scope.ended = recorded_states(root, events)
