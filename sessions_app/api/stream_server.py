@@ -20,7 +20,7 @@ from django.http import HttpResponse, QueryDict
 
 from sessions_app.api.access.authentication import caller_of_stream
 from sessions_app.api.access.callers import Caller
-from sessions_app.api.access.connections import Stream, ended_with, place
+from sessions_app.api.access.connections import Stream, end_on_sign_out, reserve_connection
 from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.event_streams import EVENT_STREAM, HEADERS, parse_seq
 from sessions_app.asgi.origin import http_request
@@ -110,14 +110,14 @@ class ApiStream:
             return
         try:
             caller = await caller_of_stream(scope)
-            with await place(caller):
+            with await reserve_connection(caller):
                 body = await read_body(receive, 2 * conf().upload_bytes)
                 headers = {
                     name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
                 }
                 values = scope["url_route"]["kwargs"]
                 stream = await self.open(StreamRequest(caller, values, headers, scope["query_string"], body))
-                with ended_with(caller, scope, stream):
+                with end_on_sign_out(caller, scope, stream):
                     await (self.respond or respond_with_events)(stream, receive, send)
         except RequestAborted:
             return  # The program has left.

@@ -14,10 +14,11 @@ from sessions_app.asgi.protocol import AsgiScope, Receive, Send
 from sessions_app.chat import protocol
 from sessions_app.chat.connection import Connection
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
-from sessions_app.chat.frame_limits import exceeded_limit
+from sessions_app.chat.frame_limits import count_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame
 from sessions_app.chat.viewer import log_failure
+from sessions_app.errors import LimitExceededError, TooLargeError
 from sessions_app.process.pool import UNAVAILABLE
 
 
@@ -111,8 +112,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     async def _count_frame(self, text: str) -> bool:
         """Count a frame. Closes the socket and returns False when the frame exceeds the limit on size or rate."""
-        exceeded = exceeded_limit(text, self._connection.user, self._connection.network)
-        if exceeded is None:
-            return True
-        await self._viewer.end(exceeded.close_code, protocol.error_frame(exceeded.error).json())
-        return False
+        try:
+            count_frame(text, self._connection.user, self._connection.network)
+        except LimitExceededError as error:
+            await self._viewer.end(protocol.CLOSE_TOO_MANY, protocol.error_frame(error).json())
+            return False
+        except TooLargeError as error:
+            await self._viewer.end(protocol.CLOSE_TOO_LARGE, protocol.error_frame(error).json())
+            return False
+        return True

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from runtime.errors import AdkError
-from sessions_app.chat import protocol
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, TooLargeError
 from sessions_app.limits import quotas
@@ -13,20 +9,14 @@ from sessions_app.limits.rates import rates
 from sessions_app.sessions.ownership import User
 
 
-@dataclass(frozen=True)
-class ExceededLimit:
-    """A limit that a frame exceeds, and the code with which the socket of the frame is closed."""
+def count_frame(text: str, user: User, network: str) -> None:
+    """Count a frame.
 
-    error: AdkError
-    close_code: int
-
-
-def exceeded_limit(text: str, user: User, network: str) -> ExceededLimit | None:
-    """Count a frame; return the limit on rate or size that it exceeds, or None when the frame may be read."""
+    Raises:
+        LimitExceededError: the user, or the network, has sent too many frames.
+        TooLargeError: the frame is too large to be read.
+    """
     if exceeded := rates().count(quotas.frames(user.pk, network)):
-        too_many = LimitExceededError(f"More than {exceeded.quota.most} frames in a minute. Wait a minute.")
-        return ExceededLimit(too_many, protocol.CLOSE_TOO_MANY)
+        raise LimitExceededError(f"More than {exceeded.quota.most} frames in a minute. Wait a minute.")
     if len(text) > conf().frame_limit:
-        too_large = TooLargeError(f"The frame is larger than {conf().frame_limit} characters.")
-        return ExceededLimit(too_large, protocol.CLOSE_TOO_LARGE)
-    return None
+        raise TooLargeError(f"The frame is larger than {conf().frame_limit} characters.")

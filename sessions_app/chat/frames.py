@@ -14,7 +14,7 @@ from sessions_app.base.actors import acting_from
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.chat import protocol
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
-from sessions_app.chat.frame_limits import exceeded_limit
+from sessions_app.chat.frame_limits import count_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame, notice_frame
 from sessions_app.chat.viewer import log_failure
@@ -41,10 +41,9 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
         await own_session_or_404(person, session_id)
     # Read no further than the limit, whatever `Content-Length` says.
     body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
-    if exceeded := exceeded_limit(body.decode(errors="replace"), person, network):
-        return _reply(protocol.error_frame(exceeded.error).json(), http_status(exceeded.error))
     reply_to = None
     try:
+        count_frame(body.decode(errors="replace"), person, network)
         frame = protocol.parse(body)
         reply_to = protocol.reply_id(frame)
         with acting_from(client_address(request)):

@@ -36,11 +36,14 @@ class InvocationUsage:
             LimitExceededError: the invocation exceeds a limit and would go on.
         """
         self._unfinished.pop(event.id, None)
-        excess_before = self._excess()
+        exceeded = self._exceeded_limit()
         self._add(event)
-        excess = (event.usage_metadata and excess_before) if event.is_final_response() else self._excess()
-        if excess:
-            raise excess
+        if not event.is_final_response():
+            exceeded = self._exceeded_limit()
+        elif event.usage_metadata is None:
+            exceeded = None
+        if exceeded:
+            raise exceeded
 
     def note_partial(self, event: Event) -> None:
         """Keep the newest usage of a streamed answer, which counts if the answer is stopped before its end."""
@@ -56,7 +59,7 @@ class InvocationUsage:
             self._tokens + tokens, self._cost + sum(cost_of(event, self._conf) for event in unfinished)
         )
 
-    def _excess(self) -> LimitExceededError | None:
+    def _exceeded_limit(self) -> LimitExceededError | None:
         """Return the error of the exceeded limit, None when there is none."""
         conf = self._conf
         if conf.invocation_tokens and self._tokens > conf.invocation_tokens:

@@ -14,7 +14,7 @@ from runtime.errors import ModelError
 from runtime.models.failures import sentence_for
 from sessions_app.conf import RateLimit, conf
 from sessions_app.limits.quotas import MINUTE, Quota
-from sessions_app.limits.rates import Exceeded, rates
+from sessions_app.limits.rates import ExceededQuota, rates
 from sessions_app.process.loop_local import LoopLocal
 from sessions_app.process.thread_pools import limit_threads
 
@@ -52,7 +52,7 @@ class SharedRate:
         """Count the tokens of an answer. The count reaches other processes within a second."""
         rates().count(self._tokens, tokens)
 
-    def _count_request(self) -> Exceeded | None:
+    def _count_request(self) -> ExceededQuota | None:
         """Count a request; return the exceeded limit, if any. Above the limit of tokens nothing is counted."""
         return rates().count_now(self._requests, unless=self._tokens)
 

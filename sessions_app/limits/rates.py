@@ -1,7 +1,7 @@
 """Rates: counts of what people do in a window of time.
 
-A process counts in its memory. Every second a thread adds these counts to the counts of all processes in Redis. So a
-frame does not wait for Redis, and a limit may be exceeded by the things that other processes count within that second.
+A process counts in its memory. Every second a thread adds these counts to those of all processes in Redis: a frame
+does not wait for Redis, and a limit may be exceeded by what other processes count within that second.
 A window begins with its first thing, and Redis decides when it ends. Without Redis each process counts for itself.
 """
 
@@ -40,8 +40,8 @@ class _Window:
 
 
 @dataclass(frozen=True)
-class Exceeded:
-    """A quota that is used up, and the seconds until its window ends."""
+class ExceededQuota:
+    """A quota that is exceeded, and the seconds until its window ends."""
 
     quota: Quota
     seconds: float
@@ -55,7 +55,7 @@ class Rates:
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
 
-    def count(self, quotas: Sequence[Quota], amount: int = 1) -> Exceeded | None:
+    def count(self, quotas: Sequence[Quota], amount: int = 1) -> ExceededQuota | None:
         """Add the amount to the counts. Return the first quota that is exceeded now. Does not wait for Redis."""
         with self._lock:
             for quota in quotas:
@@ -64,7 +64,7 @@ class Rates:
 
     def count_now(
         self, quotas: Sequence[Quota], amount: int = 1, *, unless: Sequence[Quota] = ()
-    ) -> Exceeded | None:
+    ) -> ExceededQuota | None:
         """Count as `count` does, but with the current counts of all processes: blocks for a round trip to Redis.
 
         Args:
@@ -93,7 +93,9 @@ class Rates:
                 wanted = self._windows if keys is None else {*keys} & self._windows.keys()
                 sending = {key: self._windows[key] for key in wanted if keys or self._windows[key].unsent}
                 amounts = {key: window.unsent for key, window in sending.items()}
-            answers = attempt(partial(_add, sending, amounts)) if sending else None
+            if not sending:
+                return
+            answers = attempt(partial(_add, sending, amounts))
             if answers is None:
                 return
             with self._lock:
@@ -109,12 +111,12 @@ class Rates:
             window = self._windows[quota.key] = _Window(quota.seconds, now + quota.seconds)
         return window
 
-    def _exceeded(self, quotas: Sequence[Quota]) -> Exceeded | None:
+    def _exceeded(self, quotas: Sequence[Quota]) -> ExceededQuota | None:
         with self._lock:
             for quota in quotas:
                 window = self._window(quota)
                 if window.shared + window.unsent > quota.most:
-                    return Exceeded(quota, max(0.0, window.ends_at - time.monotonic()))
+                    return ExceededQuota(quota, max(0.0, window.ends_at - time.monotonic()))
         return None
 
 

@@ -39,8 +39,8 @@ class Stream(Protocol):
         """End the frames early."""
 
 
-async def place(caller: Caller) -> AbstractContextManager[None]:
-    """Return a context manager that holds a place among the open connections, and gives it back at its end.
+async def reserve_connection(caller: Caller) -> AbstractContextManager[None]:
+    """Return a context manager that counts a connection of the caller as open until its end.
 
     Raises:
         LimitExceededError: the person, or the network, has too many open connections.
@@ -50,11 +50,11 @@ async def place(caller: Caller) -> AbstractContextManager[None]:
         raise LimitExceededError(
             f"{opened.most} connections are open already. Close others, or wait.", retry_seconds=RETRY_SECONDS
         )
-    return _placed(opened)
+    return _reserved(opened)
 
 
 @contextmanager
-def _placed(socket_id: str) -> Iterator[None]:
+def _reserved(socket_id: str) -> Iterator[None]:
     add_connections(1)
     try:
         yield
@@ -64,7 +64,7 @@ def _placed(socket_id: str) -> Iterator[None]:
 
 
 @contextmanager
-def ended_with(caller: Caller, scope: AsgiScope, stream: Stream) -> Iterator[None]:
+def end_on_sign_out(caller: Caller, scope: AsgiScope, stream: Stream) -> Iterator[None]:
     """End the stream when the sign-in or the key of the caller ends during the block."""
 
     def end() -> None:

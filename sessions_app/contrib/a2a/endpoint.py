@@ -18,7 +18,7 @@ from runtime.apps.app import App
 from sessions_app.agent_apps import registry
 from sessions_app.api.access.authentication import bearer_key, caller_with_key
 from sessions_app.api.access.callers import Caller
-from sessions_app.api.access.connections import place
+from sessions_app.api.access.connections import reserve_connection
 from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.origin import http_request
 from sessions_app.asgi.problem_details import method_not_allowed, problem
@@ -59,7 +59,7 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
     try:
         app = _served(scope)
         caller = await _caller(scope)
-        with await place(caller):
+        with await reserve_connection(caller):
             body = await read_body(receive, 2 * conf().upload_bytes)
             if reason := reason_unreadable(body):
                 error = {"code": NO_JSON, "message": reason}

@@ -27,7 +27,7 @@ from a2a.types import (
 from a2a.utils.errors import TaskNotFoundError, UnsupportedOperationError
 
 from runtime.a2a.parts import FileBudget
-from sessions_app.api.access.connections import ended_with
+from sessions_app.api.access.connections import end_on_sign_out
 from sessions_app.conf import conf
 from sessions_app.contrib.a2a import push
 from sessions_app.contrib.a2a.conversion import task_of
@@ -162,7 +162,7 @@ async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[
     """Yield the task, then its news until it is at rest."""
     yield await _with_artifacts(task, None)
     stream = TaskStream(task)
-    with ended_with(_agent(context).caller, context.state[SCOPE], stream.stream):
+    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.stream):
         async with aclosing(stream.updates()) as updates:
             async for update in updates:
                 yield update
@@ -178,7 +178,7 @@ async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, second
     if task.is_at_rest:
         return task
     stream = TaskStream(task)
-    with ended_with(_agent(context).caller, context.state[SCOPE], stream.stream), suppress(TimeoutError):
+    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.stream), suppress(TimeoutError):
         async with asyncio.timeout(seconds), aclosing(stream.updates()) as updates:
             async for _ in updates:
                 pass
