@@ -8,7 +8,7 @@ from runtime.models import LLMRegistry
 
 
 class AdkSiteConfig(AppConfig):
-    """Registers the demo model before any `agents.py` is imported, and the reload of agents in development."""
+    """Configuration that registers the demo model before any `agents.py` is imported."""
 
     name = "adk_site"
     verbose_name = "Site"

@@ -24,7 +24,7 @@ from sessions_app.conf import conf
 from sessions_app.limits.model_rates import find_model_rate
 
 LAST_UNSQUASHED = "29e8ddad"
-"""The last commit that has the migrations which `0001_initial` replaces."""
+"""Last commit with the migrations that `0001_initial` replaces."""
 
 
 class SessionsAppConfig(AppConfig):

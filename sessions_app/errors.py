@@ -20,7 +20,7 @@ class InvalidInputError(AdkError):
 
     Attributes:
         field: name of the invalid field in the request's body. Another field is named with its place, such as
-            `header.Upload-Metadata`. Empty when no field is to blame.
+            `header.Idempotency-Key`. Empty when no field is to blame.
     """
 
     def __init__(self, message: str | None = None, *, field: str = "") -> None:

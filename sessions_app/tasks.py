@@ -44,7 +44,6 @@ from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
 from sessions_app.store.credential_service import delete_old_credentials
 from sessions_app.store.idempotent_requests import delete_old_requests
-from sessions_app.store.resumable_uploads import delete_expired_uploads
 from sessions_app.store.sql import leases
 from sessions_app.store.unused_texts import delete_all_unused_texts
 from sessions_app.webhooks.delivery import Push, delete_old_deliveries, start_round
@@ -143,7 +142,6 @@ def run_housekeeping() -> None:
         delete_old_accesses,
         delete_old_deliveries,
         delete_old_requests,
-        delete_expired_uploads,
         repair_requests,
         delete_old_days,
         recount_all_sessions,

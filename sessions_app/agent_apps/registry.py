@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Registry:
-    """The apps that this process serves. A registry never changes; another one takes its place.
+    """The apps that this process serves. Immutable: a reload replaces the registry.
 
     Attributes:
         modules: apps by the name of their `agents.py` module or agent folder, in the order of `discover`. The name of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessions_app.api.idempotency import HEADER, OFFSET, WRITES
+from sessions_app.api.idempotency import HEADER, WRITES
 from sessions_app.models.idempotent_request import MAX_KEY_LENGTH
 
 PROBLEM: dict[str, Any] = {
@@ -71,6 +71,6 @@ def add_idempotency_keys(document: dict[str, Any]) -> None:
         for method, operation in operations.items():
             parameters = [*operation.get("parameters", [])]
             names = {parameter["name"].lower() for parameter in parameters}
-            if method.upper() in WRITES and not names & {HEADER.lower(), OFFSET.lower()}:
+            if method.upper() in WRITES and HEADER.lower() not in names:
                 parameters.append(_KEY)
             operation["parameters"] = parameters

@@ -37,8 +37,6 @@ HEADER = "Idempotency-Key"
 REPEATED = "Idempotency-Replayed"
 RETRY_SECONDS = "10"
 """Pause that a client is asked for while its first request is being handled."""
-OFFSET = "Upload-Offset"
-"""Header of chunks of a file: they are safe to repeat without a key, and too large to read twice."""
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _SECRET = problem(409, "This was done already. The response had a secret, which is told once.", "conflict")
 """Response to the repetition of a request whose response must not be stored."""
@@ -74,7 +72,7 @@ def _claiming(view: Any) -> Any:
     @wraps(view)
     async def claim(request: HttpRequest, **values: Any) -> Any:
         key = request.headers.get(HEADER)
-        if key is None or request.method not in WRITES or request.headers.get(OFFSET):
+        if key is None or request.method not in WRITES:
             return await view(request, **values)
         try:
             row = await _claim(_identity(request, key))

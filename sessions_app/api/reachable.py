@@ -13,7 +13,6 @@ from sessions_app.errors import NotFoundError
 from sessions_app.models import (
     AnswerRequest,
     Invocation,
-    ResumableUpload,
     ScheduledTask,
     Scope,
     Session,
@@ -25,7 +24,7 @@ from sessions_app.sessions.list.listing import LARGE_COLUMNS
 from sessions_app.sessions.ownership import NO_SESSION
 
 LARGE_OF_SESSION = tuple(f"session__{column}" for column in LARGE_COLUMNS)
-M = TypeVar("M", Invocation, ToolJob, ScheduledTask, AnswerRequest, ResumableUpload)
+M = TypeVar("M", Invocation, ToolJob, ScheduledTask, AnswerRequest)
 
 
 def reach(caller: Caller, user: str) -> Q:
@@ -83,12 +82,6 @@ async def reachable_approval(caller: Caller, approval_id: int, scope: Scope) -> 
     return await _reachable_row(
         caller, rows, scope, "There is no such approval here, or it was given already."
     )
-
-
-async def reachable_upload(caller: Caller, upload_id: UUID, scope: Scope) -> ResumableUpload:
-    """Return an upload of the caller that has not expired, with its session and file; raises as `reachable_session`."""
-    rows = ResumableUpload.objects.in_force().filter(pk=upload_id).select_related("artifact")
-    return await _reachable_row(caller, rows, scope, "There is no such upload here, or it has expired.")
 
 
 async def _reachable_row(caller: Caller, rows: QuerySet[M], scope: Scope, missing: str) -> M:

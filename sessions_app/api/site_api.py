@@ -21,7 +21,6 @@ from sessions_app.api.v1 import (
     files,
     jobs,
     keys,
-    resumable_uploads,
     run_acts,
     runs,
     schedules,
@@ -64,7 +63,6 @@ for module in (
     jobs,
     schedules,
     files,
-    resumable_uploads,
     keys,
     webhooks,
 ):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from http import HTTPStatus
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
@@ -44,37 +43,29 @@ class StreamingApi(NinjaAPI):
 
 
 def _with_head(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a view that answers HEAD as GET unless it has an operation for it. The server leaves the body out."""
+    """Return a view that answers HEAD as GET. The server leaves the body out."""
 
     @wraps(view)
     async def answer_async(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response: HttpResponseBase = await view(request, *args, **kwargs)
-        if _is_head_of_get(request, response):
-            with _as_get(request):
-                response = await view(request, *args, **kwargs)
+        with _head_as_get(request):
+            response: HttpResponseBase = await view(request, *args, **kwargs)
         return response
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response: HttpResponseBase = view(request, *args, **kwargs)
-        if _is_head_of_get(request, response):
-            with _as_get(request):
-                response = view(request, *args, **kwargs)
+        with _head_as_get(request):
+            response: HttpResponseBase = view(request, *args, **kwargs)
         return response
 
     return answer_async if iscoroutinefunction(view) else answer
 
 
-def _is_head_of_get(request: HttpRequest, response: HttpResponseBase) -> bool:
-    """True for a HEAD that was refused at an address that takes GET."""
-    is_refused = request.method == "HEAD" and response.status_code == HTTPStatus.METHOD_NOT_ALLOWED
-    return is_refused and "GET" in response["Allow"].split(", ")
-
-
 @contextmanager
-def _as_get(request: HttpRequest) -> Iterator[None]:
-    request.method = "GET"
+def _head_as_get(request: HttpRequest) -> Iterator[None]:
+    method = request.method
+    if method == "HEAD":
+        request.method = "GET"
     try:
         yield
     finally:
-        request.method = "HEAD"
+        request.method = method

@@ -10,7 +10,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left, Now
 
 from sessions_app.migrations._groups import create_groups
-from sessions_app.migrations._sql import run_file, run_webhooks_file
+from sessions_app.migrations._sql import run_file
 from sessions_app.models import artifact, event, share_link
 from sessions_app.models.past_attempts import PastAttemptsField
 
@@ -915,7 +915,7 @@ class Migration(migrations.Migration):
         ),
         # Room in each page for new versions of its rows: an append then changes its session's row without touching an index.
         migrations.RunSQL('ALTER TABLE sessions_app_session SET (fillfactor = 80)', migrations.RunSQL.noop),
-        run_webhooks_file('webhooks.sql'),
+        run_file('webhooks.sql'),
         run_file('triggers.sql'),
         run_file('guards.sql'),
         migrations.RunPython(create_groups, migrations.RunPython.noop),

@@ -1,4 +1,4 @@
-"""The groups of staff that the first migration creates, with their permissions."""
+"""Groups of staff that the first migration creates, and their permissions."""
 
 from typing import Any
 

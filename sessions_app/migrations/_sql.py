@@ -18,43 +18,38 @@ WEBHOOKS_OF_GROUPS = """\
 
 
 def run_file(name):
-    """Return an operation that runs the SQL of the file. Reversed, it drops the functions that the file creates."""
-    sql = _read(name)
-    return migrations.RunSQL(sql, _drop_functions(sql))
+    """Return an operation that executes the SQL of a file. Reversed, it drops the functions that the file creates."""
+
+    def execute(apps, schema_editor):
+        execute_file(schema_editor, name)
+
+    def drop_functions(apps, schema_editor):
+        functions = re.findall(r'^CREATE OR REPLACE (?:FUNCTION|AGGREGATE) (\w+)', _read(name), re.MULTILINE)
+        schema_editor.execute(f'DROP ROUTINE IF EXISTS {", ".join(functions)} CASCADE')
+
+    return migrations.RunPython(execute, drop_functions)
 
 
-def run_webhooks_file(name):
-    """Like `run_file`, for SQL that finds the webhooks of groups: the project's user model decides on the tables."""
-    sql = _read(name)
-
-    def run(apps, schema_editor):
-        schema_editor.execute(sql.replace('{webhooks_of_groups}', _webhooks_of_groups(schema_editor)), params=None)
-
-    def reverse(apps, schema_editor):
-        schema_editor.execute(_drop_functions(sql), params=None)
-
-    return migrations.RunPython(run, reverse)
+def execute_file(schema_editor, name):
+    """Execute the SQL of a file, in which `{webhooks_of_groups}` depends on the project's user model."""
+    sql = _read(name).replace('{webhooks_of_groups}', _webhooks_of_groups(schema_editor))
+    schema_editor.execute(sql, params=None)
 
 
 def _read(name):
     return Path(__file__).with_name(name).read_text()
 
 
-def _drop_functions(sql):
-    functions = re.findall(r'^CREATE (?:FUNCTION|AGGREGATE) (\w+)', sql, re.MULTILINE)
-    return f'DROP ROUTINE IF EXISTS {", ".join(functions)} CASCADE'
-
-
 def _webhooks_of_groups(schema_editor):
-    """Return the part of the query with the tables of the user model; empty for a model without groups."""
-    people = get_user_model()._meta
+    """Return a query for the webhooks of the user's groups; empty if the user model has no groups."""
+    user = get_user_model()._meta
     try:
-        groups = people.get_field('groups')
+        groups = user.get_field('groups')
     except FieldDoesNotExist:
         return ''
     names = {
-        'people': people.db_table,
-        'person': people.pk.column,
+        'people': user.db_table,
+        'person': user.pk.column,
         'members': groups.m2m_db_table(),
         'member': groups.m2m_column_name(),
         'group': groups.m2m_reverse_name(),

@@ -2,7 +2,7 @@
 
 -- Events never change. Only an erasure deletes them, in a transaction with `SET LOCAL adk.erasing = 'on'`.
 
-CREATE FUNCTION adk_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION adk_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF current_setting('adk.erasing', true) = 'on' THEN
         RETURN coalesce(NEW, OLD);
@@ -12,14 +12,14 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER event_append_only BEFORE UPDATE OR DELETE ON sessions_app_event
+CREATE OR REPLACE TRIGGER event_append_only BEFORE UPDATE OR DELETE ON sessions_app_event
     FOR EACH ROW EXECUTE FUNCTION adk_refuse_change();
 
 -- Return true if an invocation of the session is queued. A volatile function has a snapshot of its own: called under
 -- the lock of the session's row, it sees all invocations that were queued before, even if the statement around it began
 -- earlier.
 
-CREATE FUNCTION adk_has_queued(session uuid) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION adk_has_queued(session uuid) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM sessions_app_invocation WHERE session_id = session AND status = 'queued');
 END $$;
@@ -28,7 +28,7 @@ END $$;
 -- count and add; being volatile, the function sees what the others have added. Only leased sessions keep a queue, so
 -- the count does not grow with the number of sessions.
 
-CREATE FUNCTION adk_queue_is_full(session uuid, most integer) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION adk_queue_is_full(session uuid, most integer) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     person sessions_app_session.user_id%TYPE;
 BEGIN
@@ -47,7 +47,7 @@ END $$;
 -- The session itself is not counted: its last invocation may have ended while the calling statement waited for the row
 -- of the session, but that statement still sees the old lease.
 
-CREATE FUNCTION adk_excess(session uuid, of_person integer, of_app jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION adk_excess(session uuid, of_person integer, of_app jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
     own record;
 BEGIN
@@ -72,7 +72,7 @@ END $$;
 
 -- Return true if the API key has used up its tokens of the day.
 
-CREATE FUNCTION adk_key_has_spent(key uuid, today date) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION adk_key_has_spent(key uuid, today date) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (
         SELECT FROM sessions_app_keyusage used JOIN sessions_app_apikey k ON k.id = used.key_id

@@ -1,7 +1,7 @@
 -- Stage a delivery of the event for each webhook that asked for it: those of the session's user, and those for a group
 -- of which the user is a member. The payload has ids and no words of the conversation. In PL/pgSQL, which keeps plans.
 
-CREATE FUNCTION adk_tell_webhooks(session uuid, told text, about text, details jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION adk_tell_webhooks(session uuid, told text, about text, details jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     hooks uuid[];
 BEGIN

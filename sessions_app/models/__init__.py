@@ -25,7 +25,6 @@ from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import MemoryEntry
 from sessions_app.models.remit import Remit
 from sessions_app.models.request_text import RequestText, SessionText
-from sessions_app.models.resumable_upload import ResumableUpload
 from sessions_app.models.saved_credential import SavedCredential
 from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
@@ -73,7 +72,6 @@ __all__ = [
     "Remit",
     "RequestKind",
     "RequestText",
-    "ResumableUpload",
     "SavedCredential",
     "ScheduledTask",
     "Scope",

@@ -27,7 +27,7 @@ class TitleSource(models.TextChoices):
 OF_OWN_KEY = ~models.Q(key=Cast("id", models.TextField()))
 """Sessions whose key is not their id."""
 WITH_OWN_TITLE = ~models.Q(title_source=TitleSource.MESSAGE)
-"""Sessions with a title that no message gave. Words of a message are found in its event instead."""
+"""Sessions whose title is not from a message: words of a message are found in its event."""
 
 
 class SessionQuerySet(models.QuerySet["Session"]):

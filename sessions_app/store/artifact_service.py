@@ -119,7 +119,7 @@ def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
     """
     if stored := _stored_before(artifact):
         return stored
-    check_size(artifact.user_id, artifact.size)  # before the bytes are written
+    _check_size(artifact.user_id, artifact.size)  # before the bytes are written
     artifact.file.save(artifact.filename, content, save=False)
     try:
         stored = _insert(artifact)
@@ -160,7 +160,7 @@ def _insert(artifact: Artifact) -> Artifact:
                 # Lock order: user and session, which the foreign keys lock, before the sum, which a trigger locks.
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 artifact.save(force_insert=True)
-                check_size(artifact.user_id, 0)
+                _check_size(artifact.user_id, 0)
         except IntegrityError as error:
             if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
                 raise SessionNotFoundError("The session was deleted while a file was saved in it.") from error
@@ -169,7 +169,7 @@ def _insert(artifact: Artifact) -> Artifact:
     raise ConflictError(f"Artifact {artifact.filename!r} has too many concurrent writers. Try again.")
 
 
-def check_size(user: Any, more: int) -> None:
+def _check_size(user: Any, more: int) -> None:
     """Check that the user's artifacts and `more` bytes stay within `max_artifact_bytes_per_user`.
 
     In the transaction of an insertion the sum is locked, so that concurrent saves cannot exceed the limit together.

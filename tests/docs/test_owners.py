@@ -1,4 +1,4 @@
-"""Owners of the tables in docs/architecture.md: each statement of the sources that writes a table is of an owner."""
+"""Owners of the tables in docs/architecture.md: only an owner has a statement that writes the table."""
 
 from __future__ import annotations
 

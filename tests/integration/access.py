@@ -35,7 +35,6 @@ from sessions_app.models import (
     Invocation,
     LegalHold,
     Remit,
-    ResumableUpload,
     ScheduledTask,
     Session,
     SessionAct,
@@ -97,7 +96,6 @@ def make_things(owner: User) -> Things:
         "answerrequest": make_request(session),
         "scheduledtask": make_schedule(session),
         "artifact": make_artifact(session),
-        "resumableupload": ResumableUpload.objects.create(session=session, filename="scan.txt", length=5),
         "feedback": Feedback.objects.create(session=session, user=owner, seq=1, rating="good"),
         # Of another session: its owner revokes the link of this one.
         "sharelink": ShareLink.objects.create(session=make_session(owner)),

@@ -6,7 +6,7 @@ import random
 
 import httpx
 
-from adk_client.errors import ConflictError, ConnectionLostError, error_of
+from adk_client.errors import ConnectionLostError, error_of
 
 TEMPORARY = {429, 502, 503, 504}
 MAX_WAIT = 10.0
@@ -53,13 +53,6 @@ class Attempts:
             raise ConnectionLostError(
                 f"The site did not answer {self._max_attempts} attempts{reason}."
             ) from failure
-        return self._pause()
-
-    def seconds_after_conflict(self, conflict: ConflictError) -> float:
-        """Return the seconds to wait for the end of an earlier attempt; raise the conflict after the last attempt."""
-        self._failures += 1
-        if self._failures >= self._max_attempts:
-            raise conflict
         return self._pause()
 
     def _pause(self) -> float:

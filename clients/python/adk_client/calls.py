@@ -37,7 +37,6 @@ class Call(Generic[T]):
     result: TypeAdapter[T] | None
     query: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
-    content: bytes | None = None
     files: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -52,7 +51,6 @@ class Call(Generic[T]):
             BASE + self.path,
             params=query,
             json=self.json,
-            content=self.content,
             files=self.files,
             headers=headers,
         )

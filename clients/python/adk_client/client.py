@@ -7,14 +7,12 @@ import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
-from typing import IO, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import httpx
 
 from adk_client.attempts import Attempts
 from adk_client.calls import Call, Id
-from adk_client.errors import ConflictError
-from adk_client.large_upload import LargeUpload
 from adk_client.models import StoredFile
 from adk_client.news import News
 from adk_client.operations import Operations
@@ -74,16 +72,6 @@ class Client(BaseClient[httpx.Client]):
     def ask(self, session_id: Id, text: str, *, files: Sequence[StoredFile] = ()) -> Iterator[News]:
         """Send a message and yield the news of its run, to the end."""
         yield from self.follow_run(self.start_run(session_id, text, files=files).run_id)
-
-    def upload_large(self, session_id: Id, name: str, file: IO[bytes]) -> StoredFile:
-        """Store a large file in chunks. After a broken connection the upload goes on where it was."""
-        upload = LargeUpload(session_id, name, file, self._attempts())
-        while upload.file is None:
-            try:
-                upload.take(self.send(upload.call()))
-            except ConflictError as error:
-                time.sleep(upload.seconds_after(error))
-        return upload.file
 
     def send(self, call: Call[T], /) -> T:
         """Send a call, with as many attempts as it needs, and return its result."""
@@ -148,16 +136,6 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
         run = await self.start_run(session_id, text, files=files)
         async for news in self.follow_run(run.run_id):
             yield news
-
-    async def upload_large(self, session_id: Id, name: str, file: IO[bytes]) -> StoredFile:
-        """Store a large file in chunks. After a broken connection the upload goes on where it was."""
-        upload = LargeUpload(session_id, name, file, self._attempts())
-        while upload.file is None:
-            try:
-                upload.take(await self.send(upload.call()))
-            except ConflictError as error:
-                await asyncio.sleep(upload.seconds_after(error))
-        return upload.file
 
     async def send(self, call: Call[T], /) -> T:
         """Send a call, with as many attempts as it needs, and return its result."""

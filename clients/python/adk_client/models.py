@@ -141,15 +141,6 @@ class StoredFile(ApiModel):
     is_upload: bool
 
 
-class UploadState(ApiModel):
-    """An upload in chunks; `file` is set once the last chunk has arrived."""
-
-    upload_id: UUID
-    length: int
-    offset: int
-    file: StoredFile | None
-
-
 class Schedule(ApiModel):
     """An instruction that an agent is told at a time; `status` is active, cancelled, failed or over."""
 

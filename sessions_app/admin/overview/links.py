@@ -1,4 +1,4 @@
-"""Links from a number of the overview to the list that it counts."""
+"""Links from the numbers of the overview to the lists that they count."""
 
 from __future__ import annotations
 

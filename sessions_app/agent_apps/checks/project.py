@@ -1,4 +1,4 @@
-"""Django system check of what this app needs of the project that has installed it.
+"""Django system check of the project in which this app is installed.
 
 - E010  the database is not PostgreSQL
 - E011  an app that this one uses is not installed

@@ -1,7 +1,7 @@
 """Source files of the site's agents: the packages with an `agents.py`, and the agent folders.
 
-In development every process looks at the files several times a second. A look stats the directories and the files that
-are known, and lists a directory only when the directory has changed.
+In development each process checks the files several times a second. A check stats the known directories and files, and
+lists a directory only when the directory has changed.
 """
 
 from __future__ import annotations

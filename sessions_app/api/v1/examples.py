@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 SESSION, RUN = "0b9c5f3e-5d0c-4b7e-9a51-3f1f6f1f2a10", "e-6d1f2c9a-8e0b-4c57-b7a4-0d8a2c5e9f31"
-JOB, UPLOAD = "7c1d4b52-93f0-4f0e-8f4d-2b6a1c9e8d77", "c2f0a9d4-1b7e-4e59-8a36-5d9c7f2e4b10"
+JOB = "7c1d4b52-93f0-4f0e-8f4d-2b6a1c9e8d77"
 KEY, WEBHOOK = "4e8b2f6a-0c3d-4f1e-b5a7-9d2c6e8f1a30", "9a7e3c1b-5f2d-4b8e-a6c0-1d4f7b9e2c58"
 ASKED, STARTED, ENDED = "2026-05-04T09:12:07Z", "2026-05-04T09:12:07.204Z", "2026-05-04T09:12:11.862Z"
 LATER = "2026-08-01T00:00:00Z"
@@ -153,15 +153,6 @@ EXAMPLES: dict[str, Any] = {
         "error": "",
     },
     "StoredFile": _FILE,
-    "UploadState": {
-        "upload_id": UPLOAD,
-        "session_id": SESSION,
-        "name": "scan.tiff",
-        "length": 73400320,
-        "offset": 8388608,
-        "expires_at": "2026-05-05T09:12:07Z",
-        "file": None,
-    },
     "KeySummary": _KEY,
     "NewKey": {"name": "Laptop", "scopes": ["read", "run"], "expires_at": LATER},
     "KeyWithSecret": {**_KEY, "last_used_at": None, "key": "adk_Zt4k…"},

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class EvaluationConfig(AppConfig):
-    """Configuration of the app."""
+    """Configuration of the optional app for evaluations."""
 
     name = "sessions_app.contrib.evaluation"
     label = "adk_evaluation"

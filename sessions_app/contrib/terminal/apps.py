@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class TerminalConfig(AppConfig):
-    """Configuration of the app."""
+    """Configuration of the optional app for conversations in a terminal."""
 
     name = "sessions_app.contrib.terminal"
     label = "adk_terminal"

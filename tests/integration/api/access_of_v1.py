@@ -46,12 +46,6 @@ POST   run     404      201   /api/v1/sessions/{session_id}/files
 GET    read    404      200   /api/v1/sessions/{session_id}/files/{name}
 DELETE run     404      204   /api/v1/sessions/{session_id}/files/{name}
 
-OPTIONS -      204      204   /api/v1/sessions/{session_id}/resumable-uploads
-POST   run     404      201   /api/v1/sessions/{session_id}/resumable-uploads
-GET    run     404      200   /api/v1/resumable-uploads/{upload_id}
-HEAD   run     404      200   /api/v1/resumable-uploads/{upload_id}
-PATCH  run     404      204   /api/v1/resumable-uploads/{upload_id}
-DELETE run     404      204   /api/v1/resumable-uploads/{upload_id}
 """
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/sessions"): {"app": APP},
@@ -69,20 +63,10 @@ QUERIES = {
 }
 UPLOADS = {("POST", "/api/v1/sessions/{session_id}/files")}
 """Operations whose body is a form with a file."""
-HEADERS = {
-    ("POST", "/api/v1/sessions/{session_id}/resumable-uploads"): {
-        "upload-length": "5",
-        "upload-metadata": "filename YS50eHQ=",
-    },
-    ("PATCH", "/api/v1/resumable-uploads/{upload_id}"): {"upload-offset": "0"},
-}
-CHUNKS = {("PATCH", "/api/v1/resumable-uploads/{upload_id}")}
-"""Operations whose body is a chunk of a file."""
 SEGMENTS = {
     "approval_id": ("answerrequest", "pk"),
     "job_id": ("tooljob", "pk"),
     "schedule_id": ("scheduledtask", "pk"),
-    "upload_id": ("resumableupload", "pk"),
     "name": ("artifact", "filename"),
 }
 """Model and attribute of the placeholders of the site's own addresses."""

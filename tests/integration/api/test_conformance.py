@@ -29,7 +29,6 @@ from runtime.apps import App
 from sessions_app.api.adk.adk_api import adk_api
 from sessions_app.api.site_api import site_api
 from sessions_app.api.streaming_api import StreamingApi
-from sessions_app.api.v1.resumable_uploads import CHUNK_TYPE
 from sessions_app.process import threads
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, make_things
@@ -54,12 +53,6 @@ def operations_of(api: StreamingApi) -> Iterator[Any]:
 
 
 OPERATIONS = [*operations_of(site_api), *operations_of(adk_api)]
-
-
-@schemathesis.serializer(CHUNK_TYPE)
-def serialize_chunk(context: Any, value: Any) -> bytes:
-    """Send a chunk as it is."""
-    return bytes(value)
 
 
 @pytest.fixture
@@ -103,7 +96,6 @@ def test_an_operation_keeps_to_the_document(program: Program, person: User, oper
         "job_id": things.rows["tooljob"].pk,
         "schedule_id": things.rows["scheduledtask"].pk,
         "approval_id": things.rows["answerrequest"].pk,
-        "upload_id": things.rows["resumableupload"].pk,
         "seq": 1,
         "name": "notes.txt",
     }

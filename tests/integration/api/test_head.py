@@ -74,12 +74,3 @@ async def test_head_needs_what_get_needs(session: Session, loop_end: None) -> No
 async def test_an_address_without_get_refuses_head(program: Program, session: Session) -> None:
     response = await program.head(f"/api/v1/sessions/{session.pk}/switch")
     assert (response.status_code, response.headers["Allow"]) == (405, "POST")
-
-
-async def test_an_operation_of_its_own_answers_head(program: Program, session: Session) -> None:
-    """A HEAD of a resumable upload tells how much has come, and has other headers than GET."""
-    address = f"/api/v1/sessions/{session.pk}/resumable-uploads"
-    headers = {"Tus-Resumable": "1.0.0", "Upload-Length": "3", "Upload-Metadata": "filename YS50eHQ="}
-    made = await program.post(address, b"", content_type="application/offset+octet-stream", headers=headers)
-    head = await program.head(made.headers["Location"], headers={"Tus-Resumable": "1.0.0"})
-    assert (head.status_code, head.headers["Upload-Offset"]) == (200, "0")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable
-from io import BytesIO
 from uuid import UUID, uuid4
 
 import httpx
@@ -119,20 +118,6 @@ def test_a_request_whose_response_is_lost_has_its_effect_once(
         assert client.download(session.session_id, "größe.txt") == "nötig".encode()
         assert [one.version for one in client.files(session.session_id).items] == [file.version] == [0]
     assert (Session.objects.count(), Invocation.objects.count()) == (1, 1)
-
-
-def test_a_large_file_goes_on_where_it_was(proxy: BlockingProxy, person: User, key: str) -> None:
-    content = bytes(range(256)) * 36 * 1024
-    with Client(proxy.base_url, key, transport=LosesResponses()) as client:
-        session_id = client.create_session("clerk").session_id
-        file = client.upload_large(session_id, "größe.bin", BytesIO(content))
-        assert client.download(session_id, "größe.bin") == content
-
-    async def upload() -> int:
-        async with AsyncClient(proxy.base_url, key) as client:
-            return (await client.upload_large(session_id, "größe.bin", BytesIO(content))).version
-
-    assert (file.name, file.version, asyncio.run(upload())) == ("größe.bin", 0, 1)
 
 
 def edit_and_rewind(client: Client) -> None:

@@ -26,7 +26,6 @@ from sessions_app.models import (
     IdempotentRequest,
     LegalHold,
     RequestText,
-    ResumableUpload,
     SavedCredential,
     Session,
     SessionFigures,
@@ -213,7 +212,7 @@ def test_every_table_of_a_session_is_counted_and_exported_or_left_out_on_purpose
         if relation.auto_created and relation.related_model
     }
     exported_with_events = {SessionText}
-    kept_for_a_day = {IdempotentRequest, ResumableUpload}
+    kept_for_a_day = {IdempotentRequest}
     exported_with_person = {Webhook}
     left_out = exported_with_events | exported_with_person | kept_for_a_day
     derived = {AnswerRequest, SessionFigures, Failure} | left_out

@@ -32,7 +32,6 @@ from tests.integration.access import (
 API = "/api/v1"
 APP = "echo"
 HELLO = {"json": {"text": "Hello"}}
-UPLOAD = {"upload-length": "5", "upload-metadata": "filename YS50eHQ="}
 
 
 @dataclass(frozen=True)
@@ -109,14 +108,6 @@ def session_writes(user: User, http: httpx.Client) -> list[Write]:
             {"files": {"file": ("a.txt", b"Hi")}},
         ),
         Write("deleted file", "DELETE", f"{of}/files/notes.txt?version=0", deletions, 204),
-        Write(
-            "upload",
-            "POST",
-            f"{of}/resumable-uploads",
-            empty.resumable_uploads.count,
-            201,
-            {"headers": UPLOAD},
-        ),
         Write("title", "PATCH", f"/sessions/{renamed.pk}", titled.count, 412, title),
         Write("deleted session", "DELETE", f"/sessions/{deleted.pk}", deleted.acts.count, 404),
         Write("restored session", "POST", f"/sessions/{restored.pk}/restore", restored.acts.count, 200),
