@@ -1,4 +1,8 @@
-"""Footnotes: `[^1]` in a text, and `[^1]: …` at the start of a line. The notes stay where the author has put them."""
+"""Footnotes: `[^1]` in a text, and `[^1]: …` at the start of a line. The notes stay where the author has put them.
+
+The plugin of `mdit-py-plugins` is not used. It collects the notes at the end of the text, which a streamed text does
+not have yet, and links them by ids that repeat in every message of a page.
+"""
 
 from __future__ import annotations
 

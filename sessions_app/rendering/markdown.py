@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
@@ -25,7 +26,6 @@ from sessions_app.rendering.footnotes import show_footnotes
 from sessions_app.rendering.link_targets import show_link_targets
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 from sessions_app.rendering.mathematics import ATTRIBUTES, TAGS, show_mathematics
-from sessions_app.rendering.task_lists import show_task_lists
 
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 LINE_END = re.compile(r"\r\n?|\n")
@@ -33,6 +33,8 @@ OVERRIDES = re.compile("[\u202d\u202e]")
 """Characters that make a browser draw the rest of a paragraph in another order than it is written."""
 BLANK_LINE = re.compile(r"\n[ \t]*\n\Z")
 ENDED_BY_A_BLANK_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
+TASK = re.compile(r"\[([ xX])\](?=\s)")
+"""Mark at the beginning of an item of a task list (GitHub Flavored Markdown, section 5.3)."""
 
 _cleaner = nh3.Cleaner(
     tags={
@@ -86,6 +88,20 @@ def start_of_open_block(text: str) -> int:
     ends_of_lines = [match.end() for match in LINE_END.finditer(text)]
     first_line = (tops[-1].map or [0])[0]
     return ends_of_lines[first_line - 1] if first_line else 0
+
+
+def _show_task_boxes(state: StateCore) -> None:
+    """Replace the marks of task lists by boxes.
+
+    The plugin of `mdit-py-plugins` makes form fields, in time that grows with the square of the length of a list.
+    """
+    for item, paragraph, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        if item.type != "list_item_open" or paragraph.type != "paragraph_open":
+            continue
+        if mark := TASK.match(inline.content):
+            box = "☐" if mark[1] == " " else "☑"
+            inline.content = box + inline.content[mark.end() :]
+            item.attrSet("class", "task")
 
 
 def _fence(
@@ -149,7 +165,7 @@ def _make_markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     show_link_targets(markdown)  # before bare URLs are links, which are their own text
     link_bare_urls(markdown)
-    show_task_lists(markdown)
+    markdown.core.ruler.before("inline", "task_lists", _show_task_boxes)
     show_footnotes(markdown)
     show_mathematics(markdown)
     rules = {
