@@ -198,8 +198,6 @@ class PageConf:
     """Characters of a text that may begin a link, emphasis or the like; later paragraphs have no markup."""
     markdown_nesting: int = 16
     """Depth of lists and quotations in a text; deeper ones are shown as plain text."""
-    inline_render_seconds: float = 0.03
-    """Estimated seconds above which an event is rendered in a thread, to keep the event loop free."""
     dev_ui: bool = False
     """Serve adk-web, google-adk's page for developers, to staff under `dev-ui/` (docs/adk-server.md)."""
     dev_ui_directory: str = ""

@@ -13,24 +13,13 @@ from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.models import ToolJob
 from sessions_app.rendering.html import NO_JOBS, render_event
-from sessions_app.rendering.mathematics import seconds_to_convert
 from sessions_app.rendering.session_view import SessionView
 
-SECONDS_PER_CHARACTER = 3e-7
-SECONDS_PER_FURTHER_CHARACTER = 1e-8
-DENSE_CHARACTERS = 32_768
-"""Characters that count `SECONDS_PER_CHARACTER` each; further ones count less, because long texts are mostly prose."""
-SECONDS_PER_MARK = {
-    "[": 6e-5,
-    "<": 6e-5,
-    "\\n": 5e-5,
-    "{": 1e-4,
-    "://": 6e-5,
-    '":': 5e-5,
-    **dict.fromkeys("*_`~&!\\#", 3e-5),
-}
-"""Seconds, rounded up, for each mark in the JSON of an event: Markdown, and the keys of arguments and state."""
-SECONDS_PER_CELL = 4e-5
+MAX_INLINE_CHARACTERS = 32_768
+MAX_INLINE_MARKS = 400
+"""Above either number a text may take more than some 30 ms: it is rendered in a thread, or not before its end."""
+MARKS = ("[", "<", "{", "\n", "://", '":', "|", "$", *"*_`~&!\\#")
+"""Marks of Markdown, and of the keys of arguments and state. A line end in JSON counts by its backslash."""
 
 _renderer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="render")
 """One thread: more would take the interpreter from the event loop more often and finish no sooner."""
@@ -104,29 +93,10 @@ async def event_html(
     return html
 
 
-def takes_long(body: str) -> bool:
-    """True when rendering an event may take more than `inline_render_seconds`. In doubt the estimate is too high.
-
-    Args:
-        body: JSON of the event.
-    """
-    limit = conf().inline_render_seconds
-    dense = min(len(body), DENSE_CHARACTERS)
+def takes_long(text: str) -> bool:
+    """True when rendering a text, or an event with this JSON, may hold up the event loop."""
     # The length is checked first, because searching some megabytes for marks takes long, too.
-    seconds = dense * SECONDS_PER_CHARACTER + (len(body) - dense) * SECONDS_PER_FURTHER_CHARACTER
-    if seconds > limit:
-        return True
-    seconds += sum(cost * body.count(mark) for mark, cost in SECONDS_PER_MARK.items())
-    return seconds + _most_cells(body) * SECONDS_PER_CELL + seconds_to_convert(body) > limit
-
-
-def _most_cells(body: str) -> int:
-    """Return the number of table cells that a text can have at most: missing cells of a row are added."""
-    if "|" not in body:
-        return 0
-    lines = body.split("\\n")
-    columns = max(line.count("|") for line in lines) + 1
-    return min(columns * len(lines), conf().markdown_cells)
+    return len(text) > MAX_INLINE_CHARACTERS or sum(map(text.count, MARKS)) > MAX_INLINE_MARKS
 
 
 def _render(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:

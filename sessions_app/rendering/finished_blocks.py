@@ -6,13 +6,12 @@ that of the whole text in links and named footnotes that are defined later.
 
 from __future__ import annotations
 
-import json
-
 from sessions_app.conf import conf
 from sessions_app.rendering.event_html import takes_long
 from sessions_app.rendering.markdown import render_markdown, start_of_open_block
 
-MAX_PARSED_CHARACTERS, MAX_PARSED_LINES = 16_384, 500
+MAX_PARSED_CHARACTERS = 16_384
+MAX_PARSED_LINES = 500
 """Characters and lines that are parsed at once. A longer block is not rendered before its text is complete."""
 GROWTH_BEFORE_RETRY = 1.25
 """An open block is parsed again when it has grown by a quarter. So a long block is not parsed for each new line."""
@@ -48,7 +47,7 @@ class FinishedBlocks:
             self.has_given_up = len(parsed) < len(unrendered)
             self._length_to_parse = int(len(unrendered) * GROWTH_BEFORE_RETRY) + 1
             return None
-        if not _is_cheap(finished) or self.end + len(finished) > conf().markdown_limit:
+        if takes_long(finished) or self.end + len(finished) > conf().markdown_limit:
             self.has_given_up = True
             return None
         self.end += len(finished)
@@ -59,7 +58,3 @@ class FinishedBlocks:
 def _beginning(text: str) -> str:
     """Return the lines within the limits."""
     return "".join(text[:MAX_PARSED_CHARACTERS].splitlines(keepends=True)[:MAX_PARSED_LINES])
-
-
-def _is_cheap(text: str) -> bool:
-    return not takes_long(json.dumps(text))

@@ -28,9 +28,6 @@ MAX_FORMULA_LENGTH = 1_000
 """Characters of a formula."""
 MAX_TOTAL_LENGTH = 4_000
 """Characters of all formulas of a text."""
-SECONDS_PER_CHARACTER = 1.5e-5
-"""Upper estimate of the seconds for converting a character of a formula."""
-MARKS = re.compile(r"\$|\\[(\[]")
 DELIMITERS = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
 ON_OWN_LINES = {"$$", r"\["}
 SIGNS = re.compile(r"[\\^_=<>+{]")
@@ -61,11 +58,6 @@ def show_mathematics(markdown: MarkdownIt) -> None:
         "fence", "formula", _parse_lines, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
     markdown.add_render_rule("formula", _formula)
-
-
-def seconds_to_convert(text: str) -> float:
-    """Return an upper estimate of the seconds for converting the formulas of a text."""
-    return min(len(text), MAX_TOTAL_LENGTH) * SECONDS_PER_CHARACTER if MARKS.search(text) else 0.0
 
 
 def _parse_in_line(state: StateInline, silent: bool) -> bool:
