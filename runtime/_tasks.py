@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from runtime._write_scope import adopt_write_scope
-from runtime.errors import StrayCancellationError
+from runtime.errors import BaseExceptionError, StrayCancellationError
 
 T = TypeVar("T")
+PASSED_ON = (Exception, GeneratorExit, KeyboardInterrupt)
+"""What `exceptions_only` does not replace: a KeyboardInterrupt comes from the developer, not from the agent's code."""
 
 
 def count_cancellations() -> int:
@@ -22,11 +24,15 @@ def count_cancellations() -> int:
 
 
 @contextmanager
-def no_stray_cancellation(subject: str) -> Generator[None, None, None]:
-    """Raise `StrayCancellationError` for a `CancelledError` that nobody requested of the current task.
+def exceptions_only(subject: str) -> Generator[None, None, None]:
+    """Raise an `Exception` where code of the subject ends in another `BaseException`.
+
+    Without this, a `SystemExit` in a task would end the event loop with all its other invocations.
 
     Raises:
-        StrayCancellationError: the message names the `subject`. Usually it awaited a task that other code cancelled.
+        StrayCancellationError: a `CancelledError` that nobody requested of the current task. Usually the subject
+            awaited a task that other code cancelled.
+        BaseExceptionError: a `SystemExit`, the panic of a native extension, or the like.
     """
     count_before = count_cancellations()
     try:
@@ -35,6 +41,18 @@ def no_stray_cancellation(subject: str) -> Generator[None, None, None]:
         if count_cancellations() > count_before:
             raise
         raise stray_cancellation_error(subject) from error
+    except BaseException as error:
+        if isinstance(error, PASSED_ON):
+            raise
+        raise base_exception_error(subject, error) from error
+
+
+def base_exception_error(subject: str, error: BaseException) -> BaseExceptionError:
+    """Return the error for a subject that raised a `BaseException` that is no `Exception`."""
+    text = f": {error}" if str(error) else ""
+    return BaseExceptionError(
+        f"{subject} raised {type(error).__name__}{text}. Raise an Exception in its place."
+    )
 
 
 def stray_cancellation_error(subject: str) -> StrayCancellationError:
@@ -47,7 +65,7 @@ def stray_cancellation_error(subject: str) -> StrayCancellationError:
 
 async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
     """Run the coroutines together; when one fails, cancel the others. Results and failures come in order."""
-    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    tasks = [asyncio.create_task(_with_exceptions_only(coroutine)) for coroutine in coroutines]
     if not tasks:
         return []
     try:
@@ -59,6 +77,17 @@ async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseE
         if unfinished:  # Awaiting tasks that are done would take two more rounds of the event loop.
             await asyncio.gather(*unfinished, return_exceptions=True)
     return [_outcome(task) for task in tasks]
+
+
+async def _with_exceptions_only(coroutine: Coroutine[Any, Any, T]) -> T:
+    try:
+        return await coroutine
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        if isinstance(error, PASSED_ON):
+            raise
+        raise base_exception_error("A tool or one of its callbacks", error) from error
 
 
 def _outcome(task: asyncio.Task[T]) -> T | BaseException:
@@ -83,7 +112,7 @@ async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerato
 
     async def pump(name: str, stream: AsyncGenerator[T, None]) -> None:
         adopt_write_scope()
-        with no_stray_cancellation(name):
+        with exceptions_only(name):
             async with aclosing(stream):
                 async for item in stream:
                     consumed = asyncio.Event()
@@ -119,6 +148,22 @@ async def _next_entry(
         return getter.result()
     finally:
         getter.cancel()
+
+
+async def call_in_executor(executor: Executor, function: Callable[[], T]) -> T:
+    """Call the function in a thread of the executor.
+
+    A future cannot hold a `StopIteration`: the caller would wait for ever. It is raised as a RuntimeError, as in a
+    coroutine (PEP 479).
+    """
+
+    def call() -> T:
+        try:
+            return function()
+        except StopIteration as error:
+            raise RuntimeError("The function raised StopIteration.") from error
+
+    return await asyncio.get_running_loop().run_in_executor(executor, call)
 
 
 def iterate_in_thread(stream: AsyncGenerator[T, None], thread_name: str) -> Generator[T, None, None]:

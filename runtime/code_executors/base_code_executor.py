@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import abc
-import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
 
 from runtime import types
+from runtime._tasks import call_in_executor
 from runtime.code_executors.code_blocks import code_as_text, split_at_code
 from runtime.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
 from runtime.context import InvocationContext
@@ -65,6 +66,4 @@ async def in_code_thread(
     function: Callable[..., CodeExecutionResult], *arguments: Any
 ) -> CodeExecutionResult:
     """Call the function in a thread for code, with the caller's context variables."""
-    return await asyncio.get_running_loop().run_in_executor(
-        _threads, copy_context().run, function, *arguments
-    )
+    return await call_in_executor(_threads, partial(copy_context().run, function, *arguments))

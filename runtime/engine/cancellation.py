@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, aclosing, suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from runtime._tasks import stray_cancellation_error
+from runtime._tasks import PASSED_ON, base_exception_error, stray_cancellation_error
 from runtime.context import InvocationContext
 from runtime.engine.seal import interrupted_event, seal_events
 from runtime.events.event import Event
@@ -56,6 +56,7 @@ class CancellableRun:
 
         Raises:
             StrayCancellationError: the awaitable ended in a cancellation that nobody requested.
+            BaseExceptionError: the awaitable raised a `BaseException` that is no `Exception`.
         """
         task = self._waiting_task = asyncio.current_task()
         count_before = task.cancelling() if task else 0
@@ -65,6 +66,10 @@ class CancellableRun:
             result = await awaitable
         except asyncio.CancelledError as error:
             cancelled = error
+        except BaseException as error:
+            if isinstance(error, PASSED_ON):
+                raise
+            raise base_exception_error(f"Invocation {self.invocation_id!r}", error) from error
         finally:
             was_cancelled_here = self._has_cancelled_task
             if was_cancelled_here:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime import types
-from runtime._tasks import no_stray_cancellation
+from runtime._tasks import exceptions_only
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.code_executors.code_blocks import trailing_code
 from runtime.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
@@ -53,7 +53,7 @@ async def run_code(run: CodeToRun, ctx: InvocationContext) -> Event:
     """Run code and return the event with its result; output files become artifacts."""
     executor = run.executor
     given = CodeExecutionInput(run.code, execution_id=ctx.session.id if executor.stateful else None)
-    with no_stray_cancellation(type(executor).__name__):
+    with exceptions_only(type(executor).__name__):
         result = await executor.execute_code_async(ctx, given)
     context = Context(ctx)
     for file in result.output_files:

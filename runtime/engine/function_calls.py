@@ -10,7 +10,7 @@ from typing import Any
 
 from runtime import types
 from runtime._pydantic_models import construct
-from runtime._tasks import first_failure, no_stray_cancellation, settle, stray_cancellation_error
+from runtime._tasks import exceptions_only, first_failure, settle, stray_cancellation_error
 from runtime._write_scope import adopt_write_scope
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
@@ -207,7 +207,7 @@ async def run_call(
 
 async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     try:
-        with no_stray_cancellation(f"Tool {tool.name!r}"):
+        with exceptions_only(f"Tool {tool.name!r}"):
             refusal = await confirmation.unconfirmed_response(tool, args, context)
             return refusal or await tool.run_async(args=args, tool_context=context)
     except Exception as error:

@@ -60,6 +60,10 @@ class StrayCancellationError(AdkError):
     """An awaited task was cancelled, although this invocation was not."""
 
 
+class BaseExceptionError(AdkError):
+    """Code of an agent raised a `BaseException` that is no `Exception`, such as `SystemExit`."""
+
+
 class PluginError(AdkError, RuntimeError):
     """A plugin raised in one of its hooks."""
 

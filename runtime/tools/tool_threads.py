@@ -15,6 +15,8 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
 
+from runtime._tasks import call_in_executor
+
 DEFAULT_TOOL_THREADS = 32
 
 _NAME = "adk tool"
@@ -70,4 +72,4 @@ async def run_in_tool_thread(function: Callable[..., Any], /, **arguments: Any) 
     async with lock or nullcontext():
         if lock and clock:
             clock.restart()
-        return await asyncio.get_running_loop().run_in_executor(_executor, call)
+        return await call_in_executor(_executor, call)

@@ -1,14 +1,17 @@
-"""Contract L5, L7, T4: a `CancelledError` while the invocation is not cancelled counts as a failure."""
+"""Contract L5, L7, T4: a `CancelledError` of an invocation that is not cancelled, a `SystemExit` and the like count as
+failures."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
 
 from runtime.agents import BaseAgent, InvocationContext, LlmAgent, ParallelAgent, SequentialAgent
+from runtime.code_executors.base_code_executor import in_code_thread
 from runtime.errors import StrayCancellationError
 from runtime.events import Event
 from runtime.models import LlmRequest, LlmResponse
@@ -179,3 +182,105 @@ async def test_no_error_callback_is_called_when_the_invocation_is_cancelled() ->
     with pytest.raises(asyncio.CancelledError):
         await listening
     assert errors == []
+
+
+class Panic(BaseException):
+    """Such as the panic of an extension in Rust."""
+
+
+def leaves() -> None:
+    """Leave the process."""
+    sys.exit("bye")
+
+
+async def leaves_later() -> None:
+    """Leave the process."""
+    sys.exit("bye")
+
+
+def panics() -> None:
+    """Panic."""
+    raise Panic("index out of bounds")
+
+
+def finds_nothing() -> str:
+    """Find the first row."""
+    return next(row for row in list[str]())
+
+
+async def fails_as(agent: BaseAgent) -> tuple[Exception, list[str]]:
+    conversation = Conversation(agent)
+    with pytest.raises(Exception) as raised:  # the caller looks at its type and words
+        async with asyncio.timeout(10):
+            await conversation.say("go")
+    return raised.value, outline((await conversation.session()).events)[1:]
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "words"),
+    [
+        (leaves, "BaseExceptionError", "Tool 'leaves' raised SystemExit: bye"),
+        (leaves_later, "BaseExceptionError", "Tool 'leaves_later' raised SystemExit: bye"),
+        (panics, "BaseExceptionError", "Tool 'panics' raised Panic: index out of bounds"),
+        (finds_nothing, "RuntimeError", "raised StopIteration"),
+    ],
+)
+async def test_a_tool_that_raises_no_ordinary_exception_fails_with_an_event(
+    tool: Callable[[], Any], kind: str, words: str
+) -> None:
+    """Contract T4."""
+    name = tool.__name__
+    error, log = await fails_as(
+        LlmAgent(name="clerk", model=ScriptedModel(turns=[[call("note"), call(name)]]), tools=[tool, note])
+    )
+    assert words in str(error)
+    assert log == [f"clerk: note() {name}()", "clerk: =note", f"clerk: !{kind}"]
+
+
+async def test_an_error_callback_may_answer_for_a_tool_that_exits() -> None:
+    """Contract T4."""
+
+    def answer(error: Exception, **_: Any) -> dict[str, str]:
+        return {"told": type(error).__name__}
+
+    model = ScriptedModel(turns=[call("leaves"), "I see."])
+    events = await Conversation(
+        LlmAgent(name="clerk", model=model, tools=[leaves], on_tool_error_callback=answer)
+    ).say("go")
+    assert events[1].get_function_responses()[0].response == {"told": "BaseExceptionError"}
+    assert outline(events)[-1] == "clerk: I see."
+
+
+def exits_as_callback(**_: Any) -> None:
+    sys.exit("bye")
+
+
+class ExitingAgent(BaseAgent):
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        sys.exit("bye")
+        yield Event(author=self.name)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: clerk(call("note"), before_tool_callback=exits_as_callback),
+        lambda: clerk("hello", before_model_callback=exits_as_callback),
+        lambda: clerk("hello", before_agent_callback=exits_as_callback),
+        lambda: ExitingAgent(name="odd"),
+        lambda: ParallelAgent(name="both", sub_agents=[ExitingAgent(name="odd"), clerk(asyncio.Event())]),
+    ],
+    ids=["before tool", "before model", "before agent", "agent", "parallel"],
+)
+async def test_a_callback_or_an_agent_that_exits_fails(make: Callable[[], BaseAgent]) -> None:
+    """Contract L5: a `SystemExit` of one agent does not end the event loop of all others."""
+    error, log = await fails_as(make())
+    assert type(error).__name__ == "BaseExceptionError"
+    assert "SystemExit: bye" in str(error)
+    assert not any("hello" in line for line in log)
+
+
+async def test_a_code_executor_that_raises_stop_iteration_ends_the_wait() -> None:
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        async with asyncio.timeout(10):
+            await in_code_thread(next, iter(()))
