@@ -13,7 +13,7 @@ from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send
 from sessions_app.asgi.sign_in import with_sign_in
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.chat.event_stream import event_stream
-from sessions_app.contrib.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE, agent, agent_card
+from sessions_app.extensions import extensions
 from sessions_app.live.account_changes import follow_accounts
 
 websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]
@@ -35,7 +35,8 @@ def with_caller(stream: ApiStream) -> Application:
 STREAMS = {"sse/chat/<uuid:session_id>/": from_own_pages(with_sign_in(event_stream))} | {
     stream.route: with_caller(stream) for stream in (*API_STREAMS, *ADK_STREAMS)
 }
-STREAMS |= {AGENT_ROUTE: agent, CARD_ROUTE: agent_card}
+for extension in extensions():
+    STREAMS |= extension.streams()
 """Applications of the event streams by their routes."""
 
 

@@ -1,4 +1,4 @@
-"""Celery tasks: run invocations and cases, deliver to webhooks, sweep, keep house. Job tools register their own."""
+"""Celery tasks: run invocations, deliver to webhooks, sweep, keep house. Job tools and extensions have their own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from celery import Task, shared_task
 from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_apps import registry
-from sessions_app.contrib.evaluation.repairs import evaluation_repairs
-from sessions_app.contrib.evaluation.retention import delete_old_evaluations
-from sessions_app.contrib.evaluation.run import evaluate
 from sessions_app.data_protection.access_records import delete_old_accesses
 from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import clear_expired_logins, delete_orphaned_files
 from sessions_app.data_protection.retain import erase_expired_sessions
+from sessions_app.extensions import extensions
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.day_amounts import delete_old_days
 from sessions_app.invocations.answer_requests import repair_requests
@@ -31,7 +29,6 @@ from sessions_app.models import WebhookDelivery
 from sessions_app.process import threads
 from sessions_app.process.celery_dispatch import (
     DELIVER_WEBHOOKS,
-    EVALUATE_CASE,
     HOUSEKEEPING,
     RUN_SESSION,
     RUN_TOOL_JOB,
@@ -39,7 +36,7 @@ from sessions_app.process.celery_dispatch import (
     send_run_session,
 )
 from sessions_app.process.process_metrics import note_sweep
-from sessions_app.process.sweeping import sweep_over
+from sessions_app.process.sweeping import Repair, sweep_over
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
 from sessions_app.store.credential_service import delete_old_credentials
@@ -67,12 +64,6 @@ def run_tool(task: Task[Any, None], job_id: str) -> None:
     run_tool_job(task, UUID(job_id))
 
 
-@shared_task(name=EVALUATE_CASE, ignore_result=True)
-def evaluate_case(case_id: int) -> None:
-    """Run a case of an evaluation, and measure it."""
-    evaluate(case_id)
-
-
 @shared_task(name=DELIVER_WEBHOOKS, ignore_result=True)
 def deliver_webhooks() -> None:
     """Start a round of due deliveries to webhooks."""
@@ -80,28 +71,30 @@ def deliver_webhooks() -> None:
 
 
 async def _push_of(delivery: WebhookDelivery) -> Push | None:
-    from sessions_app.contrib.a2a.push import push_of  # Needs the A2A SDK, an optional package.
-
-    return await push_of(delivery)
+    for extension in extensions():
+        push = await extension.push_of(delivery)
+        if push is not None:
+            return push
+    return None
 
 
 @shared_task(name=SWEEP, ignore_result=True)
 def sweep() -> None:
     """Take up the work that crashes left, send due work, erase deleted sessions, and count figures."""
-    sweep_over(
-        [
-            _take_back_expired,
-            _offer_abandoned_queues,
-            _delete_expired_credentials,
-            *job_repairs(),
-            due_task_repair(),
-            *escalations(),
-            *evaluation_repairs(),
-            deleted_session_repair(),
-            offer_due_deliveries,
-            count_figures,
-        ]
-    )
+    repairs: list[Repair] = [
+        _take_back_expired,
+        _offer_abandoned_queues,
+        _delete_expired_credentials,
+        *job_repairs(),
+        due_task_repair(),
+        *escalations(),
+        deleted_session_repair(),
+        offer_due_deliveries,
+        count_figures,
+    ]
+    for extension in extensions():
+        repairs += extension.repairs()
+    sweep_over(repairs)
     note_sweep()
 
 
@@ -133,7 +126,7 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def run_housekeeping() -> None:
     """Delete expired and left-over rows and files: sessions, texts, logins, credentials, records, figures."""
-    steps: tuple[Callable[[], object], ...] = (
+    steps: list[Callable[[], object]] = [
         erase_expired_sessions,
         delete_orphaned_files,
         delete_all_unused_texts,
@@ -145,8 +138,9 @@ def run_housekeeping() -> None:
         repair_requests,
         delete_old_days,
         recount_all_sessions,
-        delete_old_evaluations,
-    )
+    ]
+    for extension in extensions():
+        steps += extension.housekeeping()
     for step in steps:
         try:
             step()

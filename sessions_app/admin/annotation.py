@@ -1,4 +1,4 @@
-"""Admin of annotations: labels and notes of staff, and the export of labelled sessions as an eval set."""
+"""Admin of annotations: labels and notes of staff."""
 
 from __future__ import annotations
 
@@ -7,24 +7,17 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
-from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
-from runtime.evaluation.json_files import MAX_CASES
 from sessions_app.admin.app_filter import AppFilter, distinct_values
 from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.downloads import streamed_download
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link, session_url
-from sessions_app.admin.note_access import note_access
-from sessions_app.admin.permissions import OF_SESSION, OWN, Right, may, remits_of, require, within_remits
+from sessions_app.admin.permissions import OF_SESSION, OWN, Right, may, remits_of, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
-from sessions_app.contrib.evaluation.eval_set import stream_eval_set
-from sessions_app.models import AccessKind, Annotation, Session
+from sessions_app.models import Annotation, Session
 from sessions_app.rendering.audit_values import excerpt
 
 MAX_SHOWN = 20
@@ -100,11 +93,6 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
     list_filter = (LabelFilter, AppFilter)
     ordering = ("-id",)
     raw_id_fields = ("session",)
-    change_list_template = "admin/sessions_app/annotation/change_list.html"
-
-    def get_urls(self) -> list[URLPattern]:
-        export = self.admin_site.admin_view(self.export_view)
-        return [path("evalset.json", export, name="sessions_app_annotation_evalset"), *super().get_urls()]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return may(request, "sessions_app.add_annotation") and may(request, Right.VIEW_TEXT)
@@ -133,33 +121,6 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
         """Redirect to the session, at the event that the annotation is about."""
         super().response_add(request, obj, post_url_continue)  # adds the message
         return HttpResponseRedirect(session_url(obj.session_id, seq=obj.seq))
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        label = request.GET.get("label", "")
-        context = {"export_label": label if may(request, Right.EXPORT) else "", **(extra_context or {})}
-        return super().changelist_view(request, context)
-
-    def export_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the sessions with the label in the query string as an eval set.
-
-        Raises:
-            BadRequest: the query string names no label.
-            PermissionDenied: the user lacks a permission, or the request could write.
-        """
-        self.require_reading(request)
-        require(request, Right.EXPORT)
-        label = request.GET.get("label", "")
-        if not label:
-            raise BadRequest("Name the label of the sessions: ?label=...")
-        marked = self.get_queryset(request).filter(label=label).order_by("session").distinct("session")
-        session_ids = list(marked.values_list("session", flat=True)[:MAX_CASES])
-        note_access(
-            request, AccessKind.EXPORT, ("annotation", ""), f"{len(session_ids)} sessions labelled {label}"
-        )
-        name = f"{slugify(label) or 'conversations'}.evalset.json"
-        return streamed_download(name, stream_eval_set(label, session_ids), "application/json")
 
     @admin.display(description=_("Note"))
     def short_note(self, row: Annotation) -> str:

@@ -1,4 +1,4 @@
-"""Sending of Celery tasks to workers: jobs, invocations, cases, deliveries. The sweep sends lost ones again."""
+"""Sending of Celery tasks to workers: jobs, invocations, deliveries. The sweep sends lost ones again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ JOB_QUEUE = "jobs"
 RUN_SESSION = "sessions_app.run_session"
 SWEEP = "sessions_app.sweep"
 RUN_TOOL_JOB = "sessions_app.run_tool_job"
-EVALUATE_CASE = "sessions_app.evaluate_case"
-LAST = 9
-"""Priority, in Redis as broker, of tasks that run after the jobs of people."""
 HOUSEKEEPING = "sessions_app.housekeeping"
 DELIVER_WEBHOOKS = "sessions_app.deliver_webhooks"
 
@@ -30,11 +27,6 @@ def send_job(job_id: str | UUID, task_name: str) -> None:
     current_app.send_task(
         task_name, args=[str(job_id)], queue=JOB_QUEUE, task_id=str(job_id), ignore_result=True
     )
-
-
-def send_case(case_id: int) -> None:
-    """Send a case of an evaluation to the broker, behind all jobs of people."""
-    current_app.send_task(EVALUATE_CASE, args=[case_id], queue=JOB_QUEUE, priority=LAST, ignore_result=True)
 
 
 def send_run_session(session_id: str | UUID) -> None:

@@ -21,7 +21,9 @@ from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = "sessions_app/static/sessions_app/chat"
 TEMPLATES = ("*.html", "chat/*.html", "registration/*.html")
-WITHOUT_ADMIN = re.compile(r"sessions_app/(admin|management|migrations)/|adk_site/(admin|dev|embedded|demo)")
+WITHOUT_ADMIN = re.compile(
+    r"sessions_app/(admin|contrib|management|migrations)/|adk_site/(admin|dev|embedded|demo)"
+)
 ERRORS_FOR_PEOPLE = re.compile(
     r"sessions_app/(chat|invocations|sessions)/"
     r"|sessions_app/(use_cases/(answers|files|jobs|messages|sessions)|base/client_ids)\.py"

@@ -5,6 +5,7 @@
 - E015  no class of models supports the model of titles
 - E016  `a2a_apps` names an app that does not exist
 - E017  `a2a_apps` names apps, but the package of A2A is not installed
+- E018  `a2a_apps` names apps, but the Django app that serves them is not installed
 - W002  the cost of invocations or people is limited, but a model has no price
 - W011  a setting has its earlier name
 """
@@ -15,6 +16,7 @@ from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from django.apps import apps as django_apps
 from django.conf import settings as site_settings
 from django.core.checks import CheckMessage, Error, Warning
 from pydantic import ValidationError
@@ -27,6 +29,7 @@ from sessions_app.agent_apps.registry import discover
 from sessions_app.conf import RENAMED, Conf, conf
 from sessions_app.errors import AgentFolderError
 
+A2A_APP = "sessions_app.contrib.a2a"
 HINT = "sessions_app/conf.py lists the settings."
 
 
@@ -86,6 +89,12 @@ def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMe
             "settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed.",
             hint="pip install -r requirements-a2a.txt",
             id="sessions_app.E017",
+        )
+    if settings.a2a_apps and not django_apps.is_installed(A2A_APP):
+        yield Error(
+            f"settings.ADK['a2a_apps'] serves apps by A2A, but {A2A_APP!r} is not installed.",
+            hint="Add it to INSTALLED_APPS.",
+            id="sessions_app.E018",
         )
 
 

@@ -9,11 +9,18 @@ from sessions_app.api.adk.examples import EXAMPLES
 from sessions_app.api.adk.runs import ADK_STREAMS
 from sessions_app.api.json_bodies import AdkParser
 from sessions_app.api.streaming_api import StreamingApi
-from sessions_app.contrib.evaluation import adk_api as evaluations
+from sessions_app.extensions import extensions
+
+routers = [subject.router for subject in (about, sessions, artifacts, memory, traces)]
+examples = {**EXAMPLES}
+for extension in extensions():
+    for router, its_examples in extension.adk_routers():
+        routers.append(router)
+        examples |= its_examples
 
 adk_api = StreamingApi(
     ADK_STREAMS,
-    EXAMPLES,
+    examples,
     title="Agents of this site, for clients of the Agent Development Kit",
     version=about.ADK_VERSION,
     description="Addresses and JSON of google-adk's api_server.",
@@ -22,5 +29,5 @@ adk_api = StreamingApi(
     parser=AdkParser(),
 )
 add_problem_handlers(adk_api)
-for subject in (about, sessions, artifacts, memory, traces, evaluations):
-    adk_api.add_router("", subject.router)
+for router in routers:
+    adk_api.add_router("", router)

@@ -16,13 +16,6 @@ _EVENT: dict[str, Any] = {
     "timestamp": 1777885931.5,
 }
 _AGENT = {"name": "help_desk", "description": "Answers questions about orders."}
-_SCORE = {
-    "metricName": "response_match_score",
-    "threshold": 0.8,
-    "score": 0.91,
-    "evalStatus": 1,
-    "details": {},
-}
 EXAMPLES: dict[str, Any] = {
     "AgentTree": {"name": "help_desk", "root_agent": {**_AGENT, "sub_agents": []}},
     "Version": {"version": "2.13.0", "language": "python", "language_version": "3.13.1"},
@@ -61,34 +54,6 @@ EXAMPLES: dict[str, Any] = {
             "attributes": {"gen_ai.request.model": "gemini-flash"},
         }
     ],
-    "SetResult": {
-        "evalSetResultId": "help_desk_refunds_1777885931.5",
-        "evalSetResultName": "help_desk_refunds_1777885931.5",
-        "evalSetId": "refunds",
-        "evalCaseResults": [
-            {
-                "evalSetId": "refunds",
-                "evalId": "late",
-                "finalEvalStatus": 1,
-                "overallEvalMetricResults": [_SCORE],
-                "evalMetricResultPerInvocation": [
-                    {
-                        "actualInvocation": {"invocationId": "", "userContent": {}, "creationTimestamp": 0.0},
-                        "evalMetricResults": [_SCORE],
-                    }
-                ],
-                "sessionId": "8c1f2b9e-5d0a-4f36-9a71-2f4f0c6f7f10-1",
-            }
-        ],
-        "creationTimestamp": 1777885931.5,
-    },
-    f"{_OPERATION}evaluations_list_eval_sets": ["refunds"],
-    f"{_OPERATION}evaluations_list_evals": ["late"],
-    f"{_OPERATION}evaluations_get_eval": {
-        "evalId": "late",
-        "conversation": [{"userContent": {"role": "user", "parts": [{"text": "Where is my refund?"}]}}],
-    },
-    f"{_OPERATION}evaluations_list_eval_results": ["help_desk_refunds_1777885931.5"],
     "run": [_EVENT],
     "run_sse": f"data: {json.dumps(_EVENT)}\n\n",
 }

@@ -1,4 +1,4 @@
-"""Admin of evaluations: the list of runs, and the page of one run, which staff stop there."""
+"""Admin of evaluations, which staff view and stop, and the export of annotated sessions as an eval set."""
 
 from __future__ import annotations
 
@@ -7,26 +7,33 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import slugify
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from runtime.evaluation.json_files import MAX_CASES
+from sessions_app.admin.annotation import AnnotationAdmin
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
+from sessions_app.admin.downloads import streamed_download
 from sessions_app.admin.keyset_list import KeysetAdmin
+from sessions_app.admin.note_access import note_access
 from sessions_app.admin.page_context import page_context
-from sessions_app.admin.permissions import OF_APP, Right, may, remits_of
+from sessions_app.admin.permissions import OF_APP, Right, may, remits_of, require
 from sessions_app.admin.stoppable import StopForm, stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.base.codec import parse_uuid
 from sessions_app.contrib.evaluation.admin_page import load_page
 from sessions_app.contrib.evaluation.end import cancel_evaluation
+from sessions_app.contrib.evaluation.eval_set import stream_eval_set
 from sessions_app.contrib.evaluation.staff_reader import cases_within
-from sessions_app.models import AccessKind, ActionKind, Evaluation
+from sessions_app.models import AccessKind, ActionKind, Annotation, Evaluation
 from sessions_app.rendering.audit_values import elapsed_time, excerpt, status_badge
 
 
@@ -124,3 +131,44 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
     @admin.display(description=_("Duration"))
     def took(self, row: Evaluation) -> str | None:
         return elapsed_time(row.created_at, row.finished_at)
+
+
+admin.site.unregister(Annotation)
+
+
+@admin.register(Annotation)
+class ExportingAnnotationAdmin(AnnotationAdmin):
+    """Annotations, with an export of the sessions of a label as an eval set."""
+
+    change_list_template = "admin/sessions_app/annotation/change_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        export = self.admin_site.admin_view(self.export_view)
+        return [path("evalset.json", export, name="sessions_app_annotation_evalset"), *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        label = request.GET.get("label", "")
+        context = {"export_label": label if may(request, Right.EXPORT) else "", **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the sessions with the label in the query string as an eval set.
+
+        Raises:
+            BadRequest: the query string names no label.
+            PermissionDenied: the user lacks a permission, or the request could write.
+        """
+        self.require_reading(request)
+        require(request, Right.EXPORT)
+        label = request.GET.get("label", "")
+        if not label:
+            raise BadRequest("Name the label of the sessions: ?label=...")
+        marked = self.get_queryset(request).filter(label=label).order_by("session").distinct("session")
+        session_ids = list(marked.values_list("session", flat=True)[:MAX_CASES])
+        note_access(
+            request, AccessKind.EXPORT, ("annotation", ""), f"{len(session_ids)} sessions labelled {label}"
+        )
+        name = f"{slugify(label) or 'conversations'}.evalset.json"
+        return streamed_download(name, stream_eval_set(label, session_ids), "application/json")

@@ -1,11 +1,38 @@
-"""Django app configuration."""
+"""Django app configuration. Modules are imported on use: models cannot be imported yet."""
 
-from django.apps import AppConfig
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sessions_app.extensions import Extension
+
+if TYPE_CHECKING:
+    from ninja import Router
+
+    from sessions_app.process.sweeping import Repair
 
 
-class EvaluationConfig(AppConfig):
-    """Configuration of the optional app for evaluations."""
+class EvaluationConfig(Extension):
+    """Evaluates agents against eval sets, in Celery jobs."""
 
+    default = True
     name = "sessions_app.contrib.evaluation"
     label = "adk_evaluation"
     verbose_name = "Evaluations of agents"
+
+    def adk_routers(self) -> Sequence[tuple[Router, Mapping[str, Any]]]:
+        from sessions_app.contrib.evaluation.adk_api import router
+        from sessions_app.contrib.evaluation.adk_schemas import EXAMPLES
+
+        return [(router, EXAMPLES)]
+
+    def repairs(self) -> Sequence[Repair]:
+        from sessions_app.contrib.evaluation.repairs import evaluation_repairs
+
+        return evaluation_repairs()
+
+    def housekeeping(self) -> Sequence[Callable[[], object]]:
+        from sessions_app.contrib.evaluation.repairs import delete_old_evaluations
+
+        return [delete_old_evaluations]

@@ -1,11 +1,15 @@
-"""Repairs of evaluations: send due cases, queue lost cases again, end evaluations whose last open case is gone."""
+"""Repairs and retention of evaluations.
+
+The sweep sends due cases, queues lost cases again, and ends evaluations whose last open case is gone. Housekeeping
+deletes old evaluations.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models.functions import Now, RowNumber
 
 from sessions_app.conf import conf
 from sessions_app.contrib.evaluation.end import end_case, end_if_complete
@@ -15,6 +19,8 @@ from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
 
 SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 3
+KEPT_RUNS = 100
+"""Number of evaluations that are kept for each eval set of an app."""
 
 
 def evaluation_repairs() -> list[Repair]:
@@ -24,6 +30,19 @@ def evaluation_repairs() -> list[Repair]:
         OverdueRows(_to_send, lambda case: send_cases([case])),
         OverdueRows(_without_end, lambda evaluation: end_if_complete(evaluation.pk)),
     ]
+
+
+def delete_old_evaluations() -> None:
+    """Delete all but the newest `KEPT_RUNS` evaluations of each eval set of an app, with their cases.
+
+    The last completed one is kept, too, because the next one is compared with it.
+    """
+    place = Window(RowNumber(), partition_by=["app_name", "set_id"], order_by=[F("created_at").desc(), "-pk"])
+    of_same_set = Evaluation.objects.filter(app_name=OuterRef("app_name"), set_id=OuterRef("set_id"))
+    last = Subquery(of_same_set.completed().values("pk")[:1])
+    old = Evaluation.objects.annotate(place=place, last=last).filter(place__gt=KEPT_RUNS)
+    keys = [pk for pk, last_pk in old.values_list("pk", "last") if pk != last_pk]
+    Evaluation.objects.filter(pk__in=keys).delete()
 
 
 def _lost() -> QuerySet[EvaluatedCase]:

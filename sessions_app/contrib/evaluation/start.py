@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from celery import current_app
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
@@ -22,9 +23,12 @@ from sessions_app.agent_apps.registry import get_app
 from sessions_app.base.codec import parse_uuid, storable_values
 from sessions_app.contrib.evaluation.end import lock_cases
 from sessions_app.models import EvaluatedCase, Evaluation
-from sessions_app.process import celery_dispatch
+from sessions_app.process.celery_dispatch import JOB_QUEUE
 
 logger = logging.getLogger(__name__)
+EVALUATE_CASE = "sessions_app.evaluate_case"
+LAST = 9
+"""Priority, in Redis as broker, of tasks that run after the jobs of users."""
 _LOCK_SESSIONS = "SELECT id FROM sessions_app_session WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE"
 
 
@@ -73,7 +77,7 @@ def send_cases(cases: Sequence[EvaluatedCase]) -> None:
     sent = []
     try:
         for case in cases:
-            celery_dispatch.send_case(case.pk)
+            send_case(case.pk)
             sent.append(case.pk)
     except Exception:
         logger.warning("Cases could not be sent to a worker; the sweep sends them", exc_info=True)
@@ -81,6 +85,11 @@ def send_cases(cases: Sequence[EvaluatedCase]) -> None:
     with transaction.atomic():
         lock_cases(rows)
         rows.update(sent_at=Now(), sends=F("sends") + 1)
+
+
+def send_case(case_id: int) -> None:
+    """Send a case to the broker, behind all jobs of users."""
+    current_app.send_task(EVALUATE_CASE, args=[case_id], queue=JOB_QUEUE, priority=LAST, ignore_result=True)
 
 
 def as_values(model: BaseModel) -> Any:

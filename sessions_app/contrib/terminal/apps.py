@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class TerminalConfig(AppConfig):
-    """Configuration of the optional app for conversations in a terminal."""
+    """Adds the commands `adk_chat` and `adk_run`."""
 
     name = "sessions_app.contrib.terminal"
     label = "adk_terminal"

@@ -7,7 +7,7 @@ import pytest
 from runtime.agents import LlmAgent
 from runtime.models import LlmRequest
 from runtime.testing.scripted_model import Turn
-from sessions_app.process import celery_dispatch
+from sessions_app.contrib.evaluation import start
 from tests.fakes import ScriptedModel, call
 from tests.integration.contrib.evaluation.workers import APP
 from tests.served_agents import Served
@@ -40,5 +40,5 @@ def model(served: Served, background_end: None) -> ScriptedModel:
 def sent(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel) -> list[int]:
     """The cases that were sent to the broker; the test runs their tasks."""
     found: list[int] = []
-    monkeypatch.setattr(celery_dispatch, "send_case", found.append)
+    monkeypatch.setattr(start, "send_case", found.append)
     return found

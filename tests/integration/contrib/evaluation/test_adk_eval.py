@@ -17,10 +17,9 @@ from django.db import connection
 from django.utils import timezone
 
 from runtime.evaluation.eval_case import EvalCase, SessionInput
-from sessions_app.contrib.evaluation import sources
+from sessions_app.contrib.evaluation import sources, start
 from sessions_app.contrib.evaluation.management.commands import adk_eval
 from sessions_app.models import Annotation, Evaluation, Session
-from sessions_app.process import celery_dispatch
 from tests.fakes import ScriptedModel
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.contrib.evaluation.workers import case_of, run_case
@@ -39,7 +38,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel) -> Iterator[N
         connection.close()
 
     with ThreadPoolExecutor(2) as pool:
-        monkeypatch.setattr(celery_dispatch, "send_case", lambda case_id: pool.submit(work, case_id))
+        monkeypatch.setattr(start, "send_case", lambda case_id: pool.submit(work, case_id))
         yield
 
 

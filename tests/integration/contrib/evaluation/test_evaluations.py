@@ -23,14 +23,13 @@ from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.models import LLMRegistry, LlmResponse
 from sessions_app import tasks
-from sessions_app.contrib.evaluation import retention, run
+from sessions_app.contrib.evaluation import repairs, run, start
 from sessions_app.contrib.evaluation.comparison import Change, reports_of
 from sessions_app.contrib.evaluation.end import cancel_evaluation, wait_for_end
 from sessions_app.contrib.evaluation.repairs import MAX_ATTEMPTS, evaluation_repairs
 from sessions_app.contrib.evaluation.start import start_evaluation
 from sessions_app.errors import NotFoundError
 from sessions_app.models import CaseStatus, DayFigure, EvaluatedCase, Evaluation, Invocation, Session
-from sessions_app.process import celery_dispatch
 from sessions_app.process.sweeping import sweep_over
 from sessions_app.process.threads import in_thread
 from sessions_app.store.erasing import delete_session_row
@@ -175,7 +174,7 @@ def test_cases_that_the_broker_did_not_take_are_sent_by_the_sweep(
         raise ConnectionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(celery_dispatch, "send_case", refuse)
+        patch.setattr(start, "send_case", refuse)
         evaluation = begin(RIGHT)
     sweep()
     assert sent == []  # It may be on its way.
@@ -351,9 +350,9 @@ def test_a_conversation_is_not_erased_but_goes_on_while_its_case_is_stored(
 def test_the_housekeeping_keeps_the_newest_runs_of_each_set(
     sent: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "KEPT_RUNS", 2)
+    monkeypatch.setattr(repairs, "KEPT_RUNS", 2)
     kept = [begin(RIGHT, set_id=name) for name in ("others", "prices", "prices", "prices")]
-    retention.delete_old_evaluations()
+    repairs.delete_old_evaluations()
     assert set(Evaluation.objects.all()) == {kept[0], kept[2], kept[3]}
     assert EvaluatedCase.objects.count() == 3
 
@@ -361,13 +360,13 @@ def test_the_housekeeping_keeps_the_newest_runs_of_each_set(
 def test_the_housekeeping_keeps_the_run_that_the_next_one_is_compared_with(
     sent: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "KEPT_RUNS", 2)
+    monkeypatch.setattr(repairs, "KEPT_RUNS", 2)
     for _ in range(2):
         last = run_all(begin(RIGHT))
     cancelled = [begin(RIGHT) for _ in range(3)]
     for evaluation in cancelled:
         cancel_evaluation(evaluation.pk)
-    retention.delete_old_evaluations()
+    repairs.delete_old_evaluations()
     assert set(Evaluation.objects.all()) == {last, *cancelled[1:]}
     assert begin(RIGHT).previous == last
 

@@ -6,14 +6,13 @@ from typing import Any
 
 from celery import current_app
 
-import sessions_app.tasks  # noqa: F401 - registers the task
+import sessions_app.contrib.evaluation.tasks  # noqa: F401 - registers the task
 from runtime import types
 from runtime.evaluation.eval_case import EvalCase, IntermediateData, Invocation
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
-from sessions_app.contrib.evaluation.start import start_evaluation
+from sessions_app.contrib.evaluation.start import EVALUATE_CASE, start_evaluation
 from sessions_app.models import EvaluatedCase, Evaluation
-from sessions_app.process.celery_dispatch import EVALUATE_CASE
 
 APP = "shop"
 
