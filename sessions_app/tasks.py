@@ -43,8 +43,7 @@ from sessions_app.store.credential_service import delete_old_credentials
 from sessions_app.store.idempotent_requests import delete_old_requests
 from sessions_app.store.sql import leases
 from sessions_app.store.unused_texts import delete_all_unused_texts
-from sessions_app.webhooks.delivery import Push, delete_old_deliveries, start_round
-from sessions_app.webhooks.repairs import offer_due_deliveries
+from sessions_app.webhooks.delivery import Push, delete_old_deliveries, offer_due_deliveries, start_round
 
 logger = logging.getLogger(__name__)
 ABANDONED_AFTER_SECONDS = 5.0

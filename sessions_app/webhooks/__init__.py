@@ -1,1 +1,1 @@
-"""Webhooks: addresses that are told what happens in a person's sessions (docs/webhooks.md)."""
+"""Webhooks: addresses to which events of a user's sessions are posted (docs/webhooks.md)."""

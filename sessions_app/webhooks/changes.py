@@ -1,4 +1,4 @@
-"""Changes of webhooks: make and delete one, which is recorded as an act, and ask for a test delivery."""
+"""Create and delete webhooks, which is recorded as an act, and stage test deliveries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sessions_app.webhooks.signing import new_secret
 from sessions_app.webhooks.targets import check_url
 
 MAX_WEBHOOKS = 20
-"""Webhooks about one person's sessions."""
+"""Limit of the webhooks of one user."""
 
 
 def make_webhook(
@@ -32,28 +32,29 @@ def make_webhook(
     is_of_group: bool = False,
     hook_id: UUID | None = None,
 ) -> tuple[Webhook, str]:
-    """Make a webhook about the user's sessions. Return the webhook and its secret, which is shown only now.
+    """Create a webhook for the user's sessions; return it with its secret, which is shown only now.
 
     Args:
-        maker: the API key that asks for the webhook; None for a person.
-        is_of_group: True for the sessions of all people for whom the maker acts, in place of the user's.
-        hook_id: id for the webhook. A webhook that has the id already gets a new secret, because nobody saw the first.
+        maker: the API key that creates the webhook; None for a user in the browser.
+        is_of_group: True for the sessions of all users for whom the maker acts, instead of the user's own.
+        hook_id: id of the webhook. If it exists, the webhook gets a new secret, because nobody has seen the first.
 
     Raises:
         InvalidInputError: the URL cannot be used, or the maker acts for no group.
         LimitExceededError: the user has `MAX_WEBHOOKS` webhooks already.
     """
     check_url(url)
-    people_id = _group_of(maker) if is_of_group else None
+    people_id = _group_of_service(maker) if is_of_group else None
     secret = new_secret()
     with transaction.atomic():
-        # Locked, so that parallel requests cannot exceed the limit.
+        # Serialize the requests of a user: parallel ones could exceed the limit together.
         get_user_model()._base_manager.select_for_update().get(pk=user.pk)
-        if hook_id and (made := Webhook.objects.filter(pk=hook_id).first()):
-            made.secret = encrypt_text(secret)
-            made.save(update_fields=["secret"])
-            return made, secret
-        _check_number(user)
+        existing = Webhook.objects.filter(pk=hook_id).first() if hook_id else None
+        if existing is not None:
+            existing.secret = encrypt_text(secret)
+            existing.save(update_fields=["secret"])
+            return existing, secret
+        _refuse_too_many(user)
         hook = Webhook.objects.create(
             pk=hook_id or uuid4(),
             user_id=user.pk,
@@ -73,7 +74,7 @@ def delete_webhook(hooks: QuerySet[Webhook], hook_id: UUID, by: Actor) -> None:
     Raises:
         NotFoundError: `hooks` has no webhook with this id.
     """
-    hook = own_webhook(hooks, hook_id)
+    hook = find_webhook(hooks, hook_id)
     with transaction.atomic():
         hook.delete()
         AccountAct.objects.record(hook.user_id, Act(by, ActionKind.DELETE, ("webhook", str(hook_id))))
@@ -86,7 +87,7 @@ def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None 
         NotFoundError: `hooks` has no webhook with this id.
         ConflictError: the webhook is disabled.
     """
-    hook = own_webhook(hooks, hook_id)
+    hook = find_webhook(hooks, hook_id)
     if hook.disabled_at is not None:
         raise ConflictError("The webhook is disabled. Delete it and make another one.")
     payload = {"type": WebhookEvent.TEST.value, "timestamp": timezone.now().isoformat(), "data": {}}
@@ -95,7 +96,7 @@ def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None 
     return delivery
 
 
-def own_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:
+def find_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:
     """Return the webhook with this id.
 
     Raises:
@@ -107,7 +108,7 @@ def own_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:
     return hook
 
 
-def _group_of(maker: ApiKey | None) -> int:
+def _group_of_service(maker: ApiKey | None) -> int:
     if maker is None or maker.people_id is None:
         raise InvalidInputError(
             "Only the key of a service may ask for a webhook about all people of its group.",
@@ -116,6 +117,6 @@ def _group_of(maker: ApiKey | None) -> int:
     return maker.people_id
 
 
-def _check_number(user: Any) -> None:
+def _refuse_too_many(user: Any) -> None:
     if Webhook.objects.filter(user_id=user.pk, session=None).count() >= MAX_WEBHOOKS:
         raise LimitExceededError(f"There are {MAX_WEBHOOKS} webhooks already. Delete one that is not used.")

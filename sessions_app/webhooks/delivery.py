@@ -1,7 +1,8 @@
 """Delivery of events to webhooks: at least once, signed, retried for a day.
 
-A Celery task starts a round on the event loop of its worker process, and ends. The round claims due deliveries. A claim
-moves the delivery's `next_at` into the future: if the process dies, the delivery becomes due again at that time.
+Triggers of the database insert the deliveries (`adk_stage_deliveries`), in the transaction of the event. A Celery task
+starts a round on the event loop of its worker process and returns. The round claims due deliveries: a claim moves
+`next_at` into the future, so the delivery of a process that dies becomes due again.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ from django.db.models.functions import Now
 from httpcore2 import AsyncConnectionPool
 
 from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.process.celery_dispatch import send_webhooks
 from sessions_app.process.threads import create_task, in_thread
 from sessions_app.secrets.credential_encryption import decrypt_text
-from sessions_app.webhooks.signing import signed_headers
+from sessions_app.webhooks.signing import sign_delivery
 from sessions_app.webhooks.targets import ForbiddenTargetError, PublicHosts
 
 logger = logging.getLogger(__name__)
 BATCH_SIZE = 50
 ATTEMPT_SECONDS = 15.0
-"""Longest duration of one attempt, from the resolution of the name to the response."""
+"""Time limit of one attempt, from resolving the name to the response."""
 CLAIM_SECONDS = 60.0
-"""Time after which a claimed delivery without an outcome is due again."""
+"""Seconds after which a claimed delivery without an outcome is due again."""
 PAUSES = (5, 60, 300, 1800, 7200, 14_400, 28_800, 36_000)
-"""Seconds before each further attempt: a day in all."""
+"""Seconds before each retry, about a day in total."""
 KEPT = timedelta(days=30)
 GONE = 410
 
@@ -46,7 +48,7 @@ class DeliveryAttempt:
 
     Attributes:
         status: HTTP status of the response; None without a response.
-        error: reason of a failure, as a sentence; empty when the webhook has accepted the delivery.
+        error: reason of a failure, as a sentence; empty if the server accepted the delivery.
     """
 
     status: int | None
@@ -58,8 +60,8 @@ class Push:
     """A push notification of A2A.
 
     Attributes:
-        headers: the id of the delivery, and the authentication that the program has asked for.
-        is_last: True when the task has ended, so that no other notification follows.
+        headers: the id of the delivery, and the authentication that the program configured.
+        is_last: True if the task has ended: no other notification follows.
     """
 
     body: bytes
@@ -68,11 +70,11 @@ class Push:
 
 
 PushOf = Callable[[WebhookDelivery], Awaitable[Push | None]]
-"""Makes the push notification of a delivery from the current state of its task; None when there is nothing to tell."""
+"""Build the push notification of a delivery from the current state of its task; None if there is nothing to send."""
 
 
 async def start_round(push_of: PushOf) -> None:
-    """Start a round of the due deliveries, unless this process runs one already."""
+    """Start a round of deliveries unless this process is already running one."""
     if not _rounds:
         task = create_task(_deliver_due(push_of), "deliver to webhooks")
         _rounds.add(task)
@@ -80,21 +82,29 @@ async def start_round(push_of: PushOf) -> None:
 
 
 async def deliver_due(push_of: PushOf | None = None) -> int:
-    """Attempt at most `BATCH_SIZE` due deliveries; return the number of attempts."""
+    """Attempt up to `BATCH_SIZE` due deliveries; return the number of attempts."""
     claimed = await in_thread(_claim_due)
     await asyncio.gather(*[_deliver(delivery, push_of) for delivery in claimed])
     return len(claimed)
 
 
 def delete_old_deliveries() -> None:
-    """Delete the records of ended deliveries that are older than `KEPT`."""
+    """Delete ended deliveries that are older than `KEPT`."""
     WebhookDelivery.objects.filter(next_at=None, created_at__lt=Now() - KEPT).delete()
+
+
+def offer_due_deliveries(seconds: float) -> bool:
+    """Ask a worker for a round if a delivery is due. Return False: the round takes all due deliveries."""
+    if WebhookDelivery.objects.due().exists():
+        send_webhooks()
+    return False
 
 
 async def _deliver_due(push_of: PushOf) -> None:
     try:
-        while await deliver_due(push_of) == BATCH_SIZE:
-            pass
+        attempts = BATCH_SIZE
+        while attempts == BATCH_SIZE:
+            attempts = await deliver_due(push_of)
     except Exception:
         logger.exception("A round of deliveries to webhooks failed; the sweep offers the deliveries again")
 
@@ -102,24 +112,29 @@ async def _deliver_due(push_of: PushOf) -> None:
 async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
     try:
         if delivery.webhook.session_id is None:
-            body = json.dumps(delivery.payload, separators=(",", ":")).encode()
-            await in_thread(
-                _record, delivery, await _post(delivery, body, _signature_headers(delivery, body))
-            )
-        elif push_of and (push := await push_of(delivery)):
-            attempt = await _post(delivery, push.body, push.headers)
-            await in_thread(_record, delivery, attempt)
-            if push.is_last and not attempt.error:
-                await in_thread(delivery.webhook.delete)
+            await _deliver_event(delivery)
         else:
-            await in_thread(_end_delivery, delivery, "There was nothing to tell.")
-    except Exception:  # One delivery must not hold up the others.
+            await _deliver_push(delivery, await push_of(delivery) if push_of else None)
+    except Exception:  # one delivery must not hold up the others
         logger.exception("Delivery %s to a webhook failed; it is attempted again", delivery.message_id)
 
 
-def _signature_headers(delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
+async def _deliver_event(delivery: WebhookDelivery) -> None:
+    body = json.dumps(delivery.payload, separators=(",", ":")).encode()
     secret = decrypt_text(delivery.webhook.secret)
-    return signed_headers(secret, str(delivery.message_id), int(time.time()), body)
+    headers = sign_delivery(secret, str(delivery.message_id), int(time.time()), body)
+    attempt = await _post(delivery, body, headers)
+    await in_thread(_record, delivery, attempt)
+
+
+async def _deliver_push(delivery: WebhookDelivery, push: Push | None) -> None:
+    if push is None:
+        await in_thread(_end_delivery, delivery, "There was nothing to tell.")
+        return
+    attempt = await _post(delivery, push.body, push.headers)
+    await in_thread(_record, delivery, attempt)
+    if push.is_last and not attempt.error:
+        await in_thread(delivery.webhook.delete)
 
 
 async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str, str]) -> DeliveryAttempt:
@@ -145,36 +160,49 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
 
 
 def _claim_due() -> list[WebhookDelivery]:
-    """Claim due deliveries for this process; end those that may not be made, and return the others."""
+    """Claim due deliveries for this process; end the ones that may not be sent, and return the others."""
     with transaction.atomic():
         due = WebhookDelivery.objects.due().order_by("next_at").select_for_update(skip_locked=True)
         ids = list(due.values_list("pk", flat=True)[:BATCH_SIZE])
         deadline = Now() + timedelta(seconds=CLAIM_SECONDS)
         WebhookDelivery.objects.filter(pk__in=ids).update(next_at=deadline, attempts=F("attempts") + 1)
     claimed = WebhookDelivery.objects.filter(pk__in=ids).select_related("webhook__made_by", "webhook__user")
-    return [delivery for delivery in claimed if _check_in_force(delivery)]
+    return [delivery for delivery in claimed if _may_be_sent(delivery)]
 
 
-def _check_in_force(delivery: WebhookDelivery) -> bool:
-    """Return True when the delivery may be made; end the delivery otherwise.
+def _may_be_sent(delivery: WebhookDelivery) -> bool:
+    """True if the delivery may be sent; ends the delivery otherwise.
 
-    Disables a webhook whose key has ended or whose account is not active.
+    Disables a webhook whose key was revoked or has expired, or whose account is not active.
     """
-    hook, reason = delivery.webhook, ""
-    key, about = hook.made_by, delivery.payload["data"].get("user_id")
-    if key is not None and not key.acts_for(hook.user_id):
-        reason = "The API key that made the webhook has ended, or no longer acts for the person."
-    elif not hook.user.is_active:
-        reason = "The account is not active."
+    hook = delivery.webhook
+    reason = _reason_to_disable(hook)
     if reason:
         _disable(hook, reason)
-    elif hook.people_id and about and not (key and key.acts_for(about)):
-        _end_delivery(delivery, "The API key that made the webhook no longer acts for the person.")
-        return False
-    if reason or hook.disabled_at is not None:
-        _end_delivery(delivery, reason or hook.disabled_reason)
-        return False
-    return True
+    else:
+        reason = _reason_to_drop(delivery)
+    if reason:
+        _end_delivery(delivery, reason)
+    return not reason
+
+
+def _reason_to_disable(hook: Webhook) -> str:
+    if hook.made_by is not None and not hook.made_by.acts_for(hook.user_id):
+        return "The API key that made the webhook has ended, or no longer acts for the person."
+    if not hook.user.is_active:
+        return "The account is not active."
+    return ""
+
+
+def _reason_to_drop(delivery: WebhookDelivery) -> str:
+    """Return why the delivery is not sent although its webhook stays; empty if it is sent."""
+    hook = delivery.webhook
+    user_pk = delivery.payload["data"].get("user_id")
+    if hook.people_id and user_pk and not (hook.made_by and hook.made_by.acts_for(user_pk)):
+        return "The API key that made the webhook no longer acts for the person."
+    if hook.disabled_at is not None:
+        return hook.disabled_reason or "The webhook is disabled."
+    return ""
 
 
 def _end_delivery(delivery: WebhookDelivery, reason: str) -> None:
@@ -182,7 +210,7 @@ def _end_delivery(delivery: WebhookDelivery, reason: str) -> None:
 
 
 def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
-    """Store the outcome. Disable a webhook that is gone, or that has accepted nothing since the delivery was staged."""
+    """Store the outcome. Disable the webhook if its address is gone, or if it accepted nothing during all retries."""
     row = WebhookDelivery.objects.filter(pk=delivery.pk)
     outcome = {"response_status": attempt.status, "error": attempt.error}
     if not attempt.error:

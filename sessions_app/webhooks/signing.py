@@ -14,12 +14,12 @@ USABLE_BYTES = range(24, 65)
 
 
 def new_secret() -> str:
-    """Return a new secret as text, in the form in which the receiver stores it."""
+    """Return a new secret as text, as the receiver stores it."""
     return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def is_secret(text: str) -> bool:
-    """True for a secret in the form and of a length of the specification."""
+    """True for a secret with the prefix and a length that the specification allows."""
     try:
         key = b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:
@@ -27,7 +27,7 @@ def is_secret(text: str) -> bool:
     return text.startswith(SECRET_PREFIX) and len(key) in USABLE_BYTES
 
 
-def signed_headers(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:
+def sign_delivery(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:
     """Return the headers that identify and sign a delivery.
 
     Args:

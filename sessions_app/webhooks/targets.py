@@ -1,7 +1,7 @@
 """Addresses of webhooks: a check of their URLs, and connections that reach public hosts only.
 
-The connection itself resolves the name, checks the addresses, and goes to one of them. So a name that gets another
-address after the check does not lead to a private host.
+The connection itself resolves the name, checks the addresses and connects to one of them, so a DNS answer that changes
+after the check cannot lead to a private host.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ class ForbiddenTargetError(OSError):
 
 
 def check_url(url: str) -> str:
-    """Return the URL unchanged if a webhook may have it.
+    """Return the URL unchanged if it may be the address of a webhook.
 
     Raises:
         InvalidInputError: the text is no HTTPS URL of a public host.
     """
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        _ = parts.port  # raises for a port that is no number
     except ValueError:
         raise InvalidInputError(
             "This is no URL. Write one such as https://example.org/hook.", field="url"
@@ -98,7 +99,7 @@ class PublicHosts(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> AsyncNetworkStream:
-        """Connect to the first of the host's addresses that answers.
+        """Connect to the first address of the host that answers.
 
         Raises:
             ForbiddenTargetError: one of the addresses is not public.

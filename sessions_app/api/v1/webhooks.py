@@ -20,7 +20,7 @@ from sessions_app.models import Scope, Webhook, WebhookDelivery, WebhookEvent
 from sessions_app.models.webhook import URL_LENGTH
 from sessions_app.process import celery_dispatch
 from sessions_app.process.threads import in_thread
-from sessions_app.webhooks.changes import delete_webhook, make_webhook, own_webhook, stage_test
+from sessions_app.webhooks.changes import delete_webhook, find_webhook, make_webhook, stage_test
 
 router = Router(tags=["webhooks"])
 MAX_LISTED_WEBHOOKS = 200
@@ -149,7 +149,7 @@ async def list_deliveries(
     caller = _require_manager(request)
 
     def listed() -> list[Delivery]:
-        rows = WebhookDelivery.objects.filter(webhook=own_webhook(_hooks_of(caller), webhook_id))
+        rows = WebhookDelivery.objects.filter(webhook=find_webhook(_hooks_of(caller), webhook_id))
         older = rows if before is None else rows.filter(pk__lt=before)
         return [_delivery(row) for row in older.order_by("-pk")[:DELIVERIES_ON_A_PAGE]]
 

@@ -22,7 +22,7 @@ from sessions_app.process import celery_dispatch
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import decrypt_text, encrypt_text
 from sessions_app.webhooks.delivery import Push
-from sessions_app.webhooks.signing import is_secret, signed_headers
+from sessions_app.webhooks.signing import is_secret, sign_delivery
 from sessions_app.webhooks.targets import check_url
 
 MAX_CONFIGS = 10
@@ -104,7 +104,7 @@ def _headers(config: TaskPushNotificationConfig, message_id: str, body: bytes) -
     if config.token:
         headers["x-a2a-notification-token"] = config.token
     if _is_signed(config):
-        headers |= signed_headers(authentication.credentials, message_id, int(time.time()), body)
+        headers |= sign_delivery(authentication.credentials, message_id, int(time.time()), body)
     elif authentication.credentials:
         headers["authorization"] = f"{authentication.scheme} {authentication.credentials}"
     return headers
