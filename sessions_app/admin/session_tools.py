@@ -30,7 +30,7 @@ from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import Right, may, require
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
 from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
-from sessions_app.data_protection.counts import as_text, counts_of_sessions
+from sessions_app.data_protection.counts import as_text, count_rows_of_sessions
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
 from sessions_app.data_protection.transcripts.record import write_record
@@ -230,5 +230,5 @@ class SessionToolsMixin(RecordedActsMixin):
 
 
 def _counts(session: Session) -> SafeString:
-    counts = counts_of_sessions(Session.objects.filter(pk=session.pk))
+    counts = count_rows_of_sessions(Session.objects.filter(pk=session.pk))
     return format_html("<bdi>{}</bdi>: {}", session, as_text(counts))

@@ -31,9 +31,9 @@ from sessions_app.admin.note_access import note_access
 from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
-from sessions_app.data_protection.counts import as_text, counts_of_person
-from sessions_app.data_protection.erase import ErasureOrder, erase_person
-from sessions_app.data_protection.export import export_person
+from sessions_app.data_protection.counts import as_text, count_rows_of_user
+from sessions_app.data_protection.erase import ErasureOrder, erase_user
+from sessions_app.data_protection.export import export_user
 from sessions_app.models import AccessKind, LegalHold
 
 USER_MODEL: type[Model] = get_user_model()
@@ -93,7 +93,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         if form.is_valid():
             with TemporaryDirectory() as folder:
                 target = Path(folder) / f"person-{person.pk}.zip"
-                export_person(person.pk, target)
+                export_user(person.pk, target)
                 note_access(
                     request, AccessKind.EXPORT, ("user", person.pk), "archive", form.cleaned_data["reason"]
                 )
@@ -102,7 +102,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
             **page_context(self, request, EXPORT.title),
             "media": forms.Media(css={"all": ["sessions_app/admin/audit.css"]}),
             "row": person,
-            "description": format_html("<bdi>{}</bdi>: {}", person, as_text(counts_of_person(person.pk))),
+            "description": format_html("<bdi>{}</bdi>: {}", person, as_text(count_rows_of_user(person.pk))),
             "wording": EXPORT,
             "form": form,
             "return_url": reverse(f"admin:{self._url_name('changelist')}"),
@@ -125,11 +125,11 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         """
         (user,) = objs
         counts = {"users": 1}
-        for kind, number in counts_of_person(user.pk).items():
+        for kind, number in count_rows_of_user(user.pk).items():
             # The name of a secret before the colon would mask the number.
             name = "credentials that tools saved" if kind == "credentials" else kind.replace("_", " ")
             counts[name] = number
-        held = [str(hold) for hold in LegalHold.objects.of_person(user.pk)]
+        held = [str(hold) for hold in LegalHold.objects.of_user(user.pk)]
         missing = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return [str(user)], counts, missing, held
 
@@ -150,7 +150,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         order = ErasureOrder.of_staff(staff_of(request), self.reason_for_deletion(request))
-        erase_person(obj.pk, order)
+        erase_user(obj.pk, order)
 
 
 class RecordedGroupAdmin(RecordedActsMixin, GuardedViewsMixin, GroupAdmin):

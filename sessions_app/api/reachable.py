@@ -18,7 +18,7 @@ from sessions_app.models import (
     Session,
     ToolJob,
 )
-from sessions_app.models.api_key import people_of_keys
+from sessions_app.models.api_key import users_of_keys
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.list.listing import LARGE_COLUMNS
 from sessions_app.sessions.ownership import NO_SESSION
@@ -32,7 +32,7 @@ def reach(caller: Caller, user: str) -> Q:
     own = Q(**{user: caller.user.pk})
     if caller.key is None or caller.key.people_id is None:
         return own
-    return own | Q(**{f"{user}__in": people_of_keys([caller.key.people_id]).values("pk")})
+    return own | Q(**{f"{user}__in": users_of_keys([caller.key.people_id]).values("pk")})
 
 
 async def reachable_session(

@@ -19,7 +19,7 @@ from sessions_app.agent_apps import registry
 from sessions_app.chat.list_views import list_page_of
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
 from sessions_app.conf import conf
-from sessions_app.data_protection.transcripts.session_json import state_of_person
+from sessions_app.data_protection.transcripts.session_json import state_of_user
 from sessions_app.errors import InvalidInputError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
@@ -160,7 +160,7 @@ async def _visible_state(session: Session) -> list[tuple[str, str]]:
 
     The state of the app is left out, because it belongs to everybody.
     """
-    items = sorted((await in_thread(state_of_person, session)).items())
+    items = sorted((await in_thread(state_of_user, session)).items())
     return [(key, one_line(value)) for key, value in items if value is not None]
 
 

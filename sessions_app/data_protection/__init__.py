@@ -1,1 +1,1 @@
-"""Erasure, export and retention of what the site stores about sessions and people: docs/data-protection.md."""
+"""Erasure, export and retention of what the site stores about sessions and users: docs/data-protection.md."""

@@ -1,4 +1,4 @@
-"""Erasure of a person's data in the transaction that deletes the user's account, by whichever code."""
+"""Erasure of a user's data in the transaction that deletes the account, whichever code deletes it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def erase_with_account(instance: Any, **kwargs: Any) -> None:
     """
     # The lock keeps other transactions from inserting rows of this user until the account is gone.
     get_user_model()._default_manager.select_for_update().filter(pk=instance.pk).first()
-    refuse_if_held(LegalHold.objects.of_person(instance.pk))
+    refuse_if_held(LegalHold.objects.of_user(instance.pk))
     permit_erasing()
     tombstone = open_tombstone(ErasedKind.PERSON, instance.pk, instance.pk, BY_DELETION)
     erase_sessions_of(instance.pk, tombstone)

@@ -19,8 +19,8 @@ MANIFEST = "manifest.json"
 class Archive:
     """Files below one target. Each file is written as a stream of chunks; none is held in memory.
 
-    A path that ends with `.zip` becomes a zip file, another one a directory. The target is readable by its owner
-    only. A `manifest.json` that lists all other files is written last: an archive without it is incomplete.
+    A path that ends with `.zip` becomes a zip file, any other path a directory. Only its owner can read the target.
+    `manifest.json`, which lists all other files, is written last: an archive without it is incomplete.
 
     Raises:
         ConflictError: the target exists.
@@ -54,7 +54,8 @@ class Archive:
 
     def write(self, name: str, chunks: Iterable[bytes]) -> None:
         """Write a file and list it."""
-        digest, size = hashlib.sha256(), 0
+        digest = hashlib.sha256()
+        size = 0
         with self._open(name) as file:
             for chunk in chunks:
                 file.write(chunk)
@@ -83,7 +84,7 @@ class Archive:
 
 
 def as_json(value: Any) -> bytes:
-    """Return the value as JSON. A value of a type that JSON lacks, such as a time or a UUID, becomes text."""
+    """Return the value as JSON. Values of other types, such as times and UUIDs, become text."""
     return json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace")
 
 
@@ -91,5 +92,6 @@ def json_list(values: Iterable[Any]) -> Iterator[bytes]:
     """Yield the JSON of a list, a chunk for each value."""
     yield b"["
     for number, value in enumerate(values):
-        yield (b",\n" if number else b"\n") + as_json(value)
+        separator = b",\n" if number else b"\n"
+        yield separator + as_json(value)
     yield b"]\n"

@@ -1,4 +1,4 @@
-"""Numbers of rows that belong to sessions or to a person, by kind."""
+"""Numbers of rows that belong to sessions or to a user, by kind."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from django.db.models import QuerySet
 
 from sessions_app.data_protection.personal_data import (
     KINDS,
-    ROWS_OF_PERSON,
     ROWS_OF_SESSION,
-    rows_of_person,
+    ROWS_OF_USER,
     rows_of_sessions,
+    rows_of_user,
 )
 from sessions_app.models import Artifact, Session
 
 
-def counts_of_sessions(sessions: QuerySet[Session]) -> Counter[str]:
+def count_rows_of_sessions(sessions: QuerySet[Session]) -> Counter[str]:
     """Return the numbers of the sessions and of the rows that belong to them."""
     counts = {kind: rows_of_sessions(kind, sessions).count() for kind in ROWS_OF_SESSION}
     return Counter(sessions=sessions.count(), **counts)
 
 
-def counts_of_person(user_pk: Any) -> Counter[str]:
-    """Return the numbers of the person's sessions, of their rows, and of the rows that sessions share."""
-    counts = counts_of_sessions(rows_of_person(Session, user_pk))
-    for kind, model in ROWS_OF_PERSON.items():
-        counts[kind] = rows_of_person(model, user_pk).count()
-    counts["artifacts"] += rows_of_person(Artifact, user_pk).filter(session__isnull=True).count()
+def count_rows_of_user(user_pk: Any) -> Counter[str]:
+    """Return the numbers of the user's sessions, of their rows, and of the rows that sessions share."""
+    counts = count_rows_of_sessions(rows_of_user(Session, user_pk))
+    for kind, model in ROWS_OF_USER.items():
+        counts[kind] = rows_of_user(model, user_pk).count()
+    counts["artifacts"] += rows_of_user(Artifact, user_pk).filter(session__isnull=True).count()
     return counts
 
 

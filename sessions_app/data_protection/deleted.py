@@ -1,4 +1,4 @@
-"""Erasure of the sessions that their people have deleted, when the time to undo the deletion is over."""
+"""Erasure of sessions that their users deleted, after the time to undo the deletion."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def _deleted_long_ago() -> QuerySet[Session]:
 
 def _erase(session: Session) -> None:
     order = ErasureOrder(reason="Deleted by its user.", by=session.user_id)
-    with suppress(NotFoundError, LegalHoldError):  # restored, erased or held meanwhile
+    with suppress(NotFoundError, LegalHoldError):  # restored, erased or held in the meantime
         erase_session(session.pk, order, among=_deleted_long_ago())

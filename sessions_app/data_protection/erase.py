@@ -1,4 +1,4 @@
-"""Erasure of a session or a person: each session in one transaction, and a tombstone that counts what is gone."""
+"""Erasure of a session or a user: each session in one transaction, and a tombstone that counts the erased rows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from sessions_app.base.actors import Actor
-from sessions_app.data_protection.counts import counts_of_sessions
-from sessions_app.data_protection.personal_data import rows_of_person
+from sessions_app.data_protection.counts import count_rows_of_sessions
+from sessions_app.data_protection.personal_data import rows_of_user
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError
 from sessions_app.models import (
@@ -59,13 +59,15 @@ def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session
     """Stop the session's work, then delete the session with everything that belongs to it.
 
     Args:
-        among: sessions that may be erased; None permits all. A session that has left them meanwhile is kept.
+        among: sessions that may be erased, checked again before the deletion; None permits all.
 
     Raises:
         NotFoundError: there is no such session to erase.
         LegalHoldError: the session or its user is under legal hold.
     """
-    rows = (Session.objects.all() if among is None else among).filter(pk=session_pk)
+    if among is None:
+        among = Session.objects.all()
+    rows = among.filter(pk=session_pk)
     session = rows.only("pk", "user_id").first()
     if session is None:
         raise NotFoundError(f"There is no session '{session_pk}' to erase.")
@@ -78,10 +80,10 @@ def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session
         return finish(tombstone)
 
 
-def erase_person(user_pk: Any, order: ErasureOrder) -> Tombstone:
-    """Erase the person's sessions one by one, then the account with the rest.
+def erase_user(user_pk: Any, order: ErasureOrder) -> Tombstone:
+    """Erase the user's sessions one by one, then the account with the rest.
 
-    Safe to repeat after a crash: the same tombstone goes on counting.
+    Safe to repeat after a crash: the counts are added to the same tombstone.
 
     Raises:
         NotFoundError: there is no such user.
@@ -90,7 +92,7 @@ def erase_person(user_pk: Any, order: ErasureOrder) -> Tombstone:
     user = get_user_model()._default_manager.filter(pk=user_pk).first()
     if user is None:
         raise NotFoundError(f"There is no user with the primary key '{user_pk}'.")
-    refuse_if_held(LegalHold.objects.of_person(user_pk))
+    refuse_if_held(LegalHold.objects.of_user(user_pk))
     tombstone = open_tombstone(ErasedKind.PERSON, user_pk, user_pk, order)
     erase_sessions_of(user_pk, tombstone)
     user.delete()  # the receiver in `account` erases the rest and finishes the tombstone
@@ -100,7 +102,7 @@ def erase_person(user_pk: Any, order: ErasureOrder) -> Tombstone:
 
 def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
     """Erase the user's sessions, each in a transaction of its own."""
-    sessions = rows_of_person(Session, user_pk).order_by("pk")
+    sessions = rows_of_user(Session, user_pk).order_by("pk")
     while batch := list(sessions.values_list("pk", flat=True)[:SESSIONS_PER_QUERY]):
         for session_pk in batch:
             rows = Session.objects.filter(pk=session_pk)
@@ -109,10 +111,10 @@ def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
 
 
 def _stop_session(rows: QuerySet[Session], *, by: Any) -> None:
-    """Stop the work of the one session in `rows`, if it is still there.
+    """Stop the work of the session in `rows`, if it still exists.
 
     Commits before the session is deleted: the next append of a process that runs the session is refused, and does
-    not wait for the deletion. Reads the session under the lock of its row, because a person may restore a deleted
+    not wait for the deletion. Reads the session under the lock of its row, because a user may restore a deleted
     session at any moment.
     """
     with transaction.atomic():
@@ -122,12 +124,12 @@ def _stop_session(rows: QuerySet[Session], *, by: Any) -> None:
 
 
 def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
-    """Delete the rows of the one session in `rows`; False when it is gone. Files are deleted after the commit."""
+    """Delete the session in `rows` with its rows; False if it is gone. Files are deleted after the commit."""
     with transaction.atomic():
         session = rows.select_for_update().first()
         if session is None:
             return False
-        _add(tombstone, counts_of_sessions(rows))
+        _add(tombstone, count_rows_of_sessions(rows))
         delete_session_row(rows)
         names = session.app_name, str(session.user_id), session.key
         transaction.on_commit(partial(cache.forget, names))
@@ -137,23 +139,24 @@ def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
     """Delete the user's rows that belong to no session, and count them in the tombstone."""
     rows: dict[str, QuerySet[Any]] = {
-        "user_states": rows_of_person(UserState, user_pk),
-        "artifacts": rows_of_person(Artifact, user_pk),
-        "credentials": rows_of_person(SavedCredential, user_pk),
-        "webhooks": rows_of_person(Webhook, user_pk),
-        "api_keys": rows_of_person(ApiKey, user_pk),
-        "account_acts": rows_of_person(AccountAct, user_pk),
+        "user_states": rows_of_user(UserState, user_pk),
+        "artifacts": rows_of_user(Artifact, user_pk),
+        "credentials": rows_of_user(SavedCredential, user_pk),
+        "webhooks": rows_of_user(Webhook, user_pk),
+        "api_keys": rows_of_user(ApiKey, user_pk),
+        "account_acts": rows_of_user(AccountAct, user_pk),
     }
     _add(tombstone, Counter({kind: _delete(of_user) for kind, of_user in rows.items()}))
 
 
 def _delete(rows: QuerySet[Any]) -> int:
-    """Delete the rows and all that refers to them; return the number of the rows themselves."""
-    return rows.delete()[1].get(rows.model._meta.label, 0)
+    """Delete the rows and all rows that refer to them; return the number of the former."""
+    _, deleted = rows.delete()
+    return deleted.get(rows.model._meta.label, 0)
 
 
 def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: ErasureOrder) -> Tombstone:
-    """Return the subject's unfinished tombstone; a new one when there is none."""
+    """Return the unfinished tombstone of the subject, created if necessary."""
     tombstone, _ = Tombstone.objects.get_or_create(
         kind=kind,
         subject_id=str(subject_pk),

@@ -1,4 +1,4 @@
-"""Export of a session or a person to an archive, with bounded memory and without secrets."""
+"""Export of a session or a user to an archive, with bounded memory and without secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db.models import F, Func, QuerySet, TextField, Value
 
 from runtime.sessions.deltas import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
-from sessions_app.data_protection.personal_data import rows_of_person, rows_of_sessions
+from sessions_app.data_protection.personal_data import rows_of_sessions, rows_of_user
 from sessions_app.errors import NotFoundError
 from sessions_app.models import (
     AccountAct,
@@ -55,8 +55,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "acts": ("session_id", "action", "subject_kind", "subject_id", "seq", "actor_kind", "at"),
     "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
 }  # fmt: skip
-"""Exported fields by kind; the kind names the file. The site's internals, and the notes, names and addresses of staff
-are left out."""
+"""Exported fields by kind, which is the name of the file. Internals of the site are left out, and notes, names and
+addresses of staff."""
 API_KEY_FIELDS = (
     "id", "name", "prefix", "scopes", "requests_per_minute", "tokens_per_day", "created_at", "expires_at",
     "last_used_at", "revoked_at",
@@ -81,8 +81,8 @@ def export_session(session_pk: UUID, target: Path) -> list[dict[str, Any]]:
     return archive.files
 
 
-def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
-    """Write all that the site stores of the person's conversations to the target; return the list of files.
+def export_user(user_pk: Any, target: Path) -> list[dict[str, Any]]:
+    """Write everything that the site stores about the user's conversations to the target; return the list of files.
 
     Raises:
         NotFoundError: there is no such user.
@@ -93,19 +93,19 @@ def export_person(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         raise NotFoundError(f"There is no user with the primary key '{user_pk}'.")
     with Archive(target) as archive:
         archive.write_json("person.json", {"id": str(user.pk), "name": user.get_username()})
-        _write_sessions(archive, rows_of_person(Session, user_pk))
-        states = rows_of_person(UserState, user_pk).values("app_name", "state")
+        _write_sessions(archive, rows_of_user(Session, user_pk))
+        states = rows_of_user(UserState, user_pk).values("app_name", "state")
         archive.write_list("user_states.json", map(mask, states.iterator(ROWS_PER_QUERY)))
         # The credentials themselves are not exported, not even encrypted.
-        credentials = rows_of_person(SavedCredential, user_pk).order_by("pk").values("app_name", "saved_at")
+        credentials = rows_of_user(SavedCredential, user_pk).order_by("pk").values("app_name", "saved_at")
         archive.write_list("credentials.json", credentials.iterator(ROWS_PER_QUERY))
-        keys = rows_of_person(ApiKey, user_pk).order_by("created_at", "pk").values(*API_KEY_FIELDS)
+        keys = rows_of_user(ApiKey, user_pk).order_by("created_at", "pk").values(*API_KEY_FIELDS)
         archive.write_list("api_keys.json", map(mask, keys.iterator(ROWS_PER_QUERY)))
-        hooks = rows_of_person(Webhook, user_pk).order_by("created_at", "pk").values(*WEBHOOK_FIELDS)
+        hooks = rows_of_user(Webhook, user_pk).order_by("created_at", "pk").values(*WEBHOOK_FIELDS)
         archive.write_list("webhooks.json", map(mask, hooks.iterator(ROWS_PER_QUERY)))
-        acts = rows_of_person(AccountAct, user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
+        acts = rows_of_user(AccountAct, user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
         archive.write_list("account_acts.json", acts.iterator(ROWS_PER_QUERY))
-        _write_artifacts(archive, rows_of_person(Artifact, user_pk))
+        _write_artifacts(archive, rows_of_user(Artifact, user_pk))
     return archive.files
 
 
@@ -135,7 +135,7 @@ def _session_rows(sessions: QuerySet[Session]) -> Iterator[dict[str, Any]]:
 
 
 def _masked(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row masked; `is_masked` tells an import whether a value was masked."""
+    """Return the masked row, with `is_masked` for an import: true if a value was masked."""
     masked = mask(row)
     return {**masked, "is_masked": masked != row}
 
@@ -163,9 +163,12 @@ def session_head(session: Session) -> dict[str, Any]:
 
 
 def _state_of(session: Session) -> dict[str, Any]:
-    """Return the state of the session and of its person. App state is left out, as it belongs to no person."""
+    """Return the state of the session and of its user, without app state, which belongs to no user."""
+    user_state: dict[str, Any] = {}
     shared = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id).first()
-    return ScopedState(user=shared.state if shared else {}, session=session.state).merged()
+    if shared is not None:
+        user_state = shared.state
+    return ScopedState(user=user_state, session=session.state).merged()
 
 
 def _session_json(session: Session) -> Iterator[bytes]:
@@ -176,7 +179,7 @@ def _session_json(session: Session) -> Iterator[bytes]:
 
 
 def _bodies(session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of the events up to `session.last_seq`: the state that was read with it has no later changes."""
+    """Yield the JSON of the events up to `session.last_seq`, as the exported state has no later changes."""
     seq = 0
     events = Event.objects.filter(session=session, seq__lte=session.last_seq)
     while page := list(events.after(seq).values_list("seq", "body")[:ROWS_PER_QUERY]):
@@ -205,7 +208,7 @@ def _write_artifacts(archive: Archive, artifacts: QuerySet[Artifact]) -> None:
             with artifact.file.open("rb") as file:
                 archive.write(path, file.chunks())
         except FileNotFoundError:
-            logger.warning("The file of artifact %s is missing; the export goes on without it", artifact.pk)
+            logger.warning("The file of artifact %s is missing; it is left out of the export", artifact.pk)
             path = ""
         listed.append(mask({"path": path, **{name: getattr(artifact, name) for name in fields}}))
     archive.write_list("artifacts.json", listed)

@@ -18,12 +18,13 @@ def without_held(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 def set_hold(hold: LegalHold, *, by: Actor) -> None:
     """Store a new hold and the user who sets it."""
-    hold.set_by_id, hold.set_by_name = by.user_pk, by.name
+    hold.set_by_id = by.user_pk
+    hold.set_by_name = by.name
     hold.save(force_insert=True)
 
 
 def lift_hold(hold: LegalHold, *, by: Actor, reason: str) -> bool:
-    """Lift the hold. Return False, and write nothing, when it was lifted before."""
+    """Lift the hold; return False if it was already lifted."""
     active = LegalHold.objects.active().filter(pk=hold.pk)
     lifted = {"lifted_by_id": by.user_pk, "lifted_by_name": by.name, "lift_reason": reason}
     return bool(active.update(lifted_at=Now(), **lifted))

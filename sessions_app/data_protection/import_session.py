@@ -28,8 +28,8 @@ class Imported:
     """A session that was imported.
 
     Attributes:
-        doubt: sentence that says why the session may differ from the original; "" when the log has the hash that the
-            archive names, and no value of the state is masked.
+        doubt: sentence that says why the session may differ from the original; empty if the log has the hash in the
+            archive and no value of the state is masked.
     """
 
     session: Session
@@ -39,8 +39,7 @@ class Imported:
 def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False) -> Imported:
     """Store the session of an archive for a user, under its original id, in one transaction.
 
-    Invocations, jobs and scheduled tasks are not imported: nothing begins to run. `user:` values that the user has
-    stay as they are.
+    Invocations, jobs and scheduled tasks are not imported, so nothing starts to run. Existing `user:` values are kept.
 
     Args:
         allow_unverified: accept a log whose hash differs, and values that were masked for the export.
@@ -74,7 +73,8 @@ def _check_manifest(archive: ZipFile) -> None:
 
 
 def _measure(archive: ZipFile, name: str) -> tuple[int, str]:
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    size = 0
     with archive.open(name) as file:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
@@ -171,6 +171,8 @@ def _store_files(archive: ZipFile, session: Session) -> None:
 
 
 def _record(session: Session, doubt: str) -> None:
-    words = f"Imported unverified. {doubt}" if doubt else "Imported; its log is the original one."
-    act = Act(SITE, ActionKind.ADD, ("session", str(session.pk)), words)
+    reason = "Imported; its log is the original one."
+    if doubt:
+        reason = f"Imported unverified. {doubt}"
+    act = Act(SITE, ActionKind.ADD, ("session", str(session.pk)), reason)
     SessionAct.objects.record(session.pk, act)

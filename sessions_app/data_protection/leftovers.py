@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 FOLDER = "artifacts"
 FILES_PER_QUERY = 500
 ORPHAN_AGE = timedelta(days=1)
-"""A younger file may belong to an artifact whose row is not committed yet, or be a chunk of an upload."""
+"""A younger file may belong to an artifact whose row is not committed yet."""
 
 
 def delete_orphaned_files() -> int:
@@ -28,7 +28,8 @@ def delete_orphaned_files() -> int:
         _, names = storage.listdir(FOLDER)
     except FileNotFoundError:  # no artifact was saved yet
         return 0
-    remaining, deleted = iter(names), 0
+    remaining = iter(names)
+    deleted = 0
     while batch := list(islice(remaining, FILES_PER_QUERY)):
         deleted += _delete_orphans(storage, batch)
     return deleted

@@ -1,4 +1,4 @@
-"""Rows that belong to sessions or to a person, by kind: what is counted, exported and erased with them."""
+"""Rows that belong to sessions or to a user, by kind: what is counted, exported and erased with them."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "call_errors": CallError,
     "evaluated_cases": EvaluatedCase,
 }
-ROWS_OF_PERSON: dict[str, type[Model]] = {
+ROWS_OF_USER: dict[str, type[Model]] = {
     "user_states": UserState,
     "credentials": SavedCredential,
     "api_keys": ApiKey,
     "webhooks": Webhook,
     "account_acts": AccountAct,
 }
-KINDS = ("sessions", *ROWS_OF_SESSION, *ROWS_OF_PERSON)
+KINDS = ("sessions", *ROWS_OF_SESSION, *ROWS_OF_USER)
 M = TypeVar("M", bound=Model)
 
 
@@ -57,6 +57,6 @@ def rows_of_sessions(kind: str, sessions: QuerySet[Session]) -> QuerySet[Any]:
     return ROWS_OF_SESSION[kind]._default_manager.filter(session__in=sessions.values("pk"))
 
 
-def rows_of_person(model: type[M], user_pk: Any) -> QuerySet[M]:
-    """Return the person's rows of a table; of `Artifact`, also the files that all sessions share."""
+def rows_of_user(model: type[M], user_pk: Any) -> QuerySet[M]:
+    """Return the user's rows of a table; of `Artifact`, also the files that all sessions share."""
     return model._default_manager.filter(user_id=user_pk)

@@ -1,4 +1,4 @@
-"""Retention: erase sessions that were not used for longer than their app's `retention_days`, or never begun."""
+"""Retention: erase sessions that were never begun, or not used for the `retention_days` of their app."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from sessions_app.models import (
 
 logger = logging.getLogger(__name__)
 UNSENT_DAYS = 7
-"""Days for which the site keeps files that were uploaded into a new chat and not sent."""
+"""Days after which files are erased that were uploaded to a new chat but not sent."""
 
 
 def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
-    """Yield each reason in words with the sessions that have expired for it, the longest unused first.
+    """Yield each reason for expiry, as words, with its sessions, the longest unused first.
 
     Sessions are kept while they have queued or running work, an active scheduled task, or a legal hold.
     """
@@ -49,9 +49,9 @@ def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
 
 
 def _never_begun() -> QuerySet[Session]:
-    """Return the old sessions that the upload of a file created, and to which no message was sent.
+    """Return old sessions that were created for the upload of a file and got no message.
 
-    The sessions of the ADK API are not among them: they have a key of their own, or a state.
+    Sessions of the ADK API are left out: they have their own key or a state.
     """
     created_by_pages = Session.objects.filter(key=Cast("pk", CharField()), initial_state={})
     old = created_by_pages.filter(updated_at__lt=timezone.now() - timedelta(days=UNSENT_DAYS))
@@ -70,7 +70,7 @@ def _exclude_in_use(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 
 def erase_expired_sessions() -> int:
-    """Erase at most `retention_batch` expired sessions; return their number. The next run takes the rest."""
+    """Erase up to `retention_batch` expired sessions; return their number. The next run erases the rest."""
     erased = 0
     for reason, sessions in expired_sessions():
         order = ErasureOrder(reason=f"{reason.capitalize()}.")
@@ -80,10 +80,10 @@ def erase_expired_sessions() -> int:
 
 
 def _try_erase(session_pk: UUID, order: ErasureOrder, expired: QuerySet[Session]) -> bool:
-    """Erase the session. Return False when that fails, so that the others are erased nonetheless."""
+    """Erase the session; return False on failure, which must not stop the other erasures."""
     try:
         erase_session(session_pk, order, among=expired)
-    except (NotFoundError, LegalHoldError):  # used, erased or held meanwhile
+    except (NotFoundError, LegalHoldError):  # used, erased or held in the meantime
         return False
     except Exception:
         logger.exception(

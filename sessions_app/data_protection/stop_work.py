@@ -22,14 +22,14 @@ from sessions_app.process import threads
 logger = logging.getLogger(__name__)
 OWNER = "erasure"
 FENCE_SECONDS = 60
-"""Time after which the lease of an erasure that crashed expires."""
+"""Seconds after which the lease of a crashed erasure expires."""
 
 
 def stop_work(session_pk: UUID, *, by: Any) -> None:
-    """Cancel the session's invocations, jobs and scheduled tasks, and take its lease from the process that has it.
+    """Cancel the session's invocations, jobs and scheduled tasks, and take over its lease.
 
-    The process can no longer write, even if the request to stop does not reach it. The model is not told: no response
-    of a cancelled job is delivered. After a crash the lease expires like any other.
+    The previous holder of the lease can no longer write, even if the request to stop does not reach it. No response of
+    a cancelled job is delivered to the model. After a crash the lease expires like any other.
     """
     with transaction.atomic():
         fence = timezone.now() + timedelta(seconds=FENCE_SECONDS)
@@ -50,11 +50,11 @@ def stop_work(session_pk: UUID, *, by: Any) -> None:
         ScheduledTask.objects.filter(session=session_pk).active().order_by().update(
             next_at=None, cancelled_at=Now(), cancelled_by_id=by
         )
-        transaction.on_commit(partial(_tell_processes, invocation_ids, job_ids))
+        transaction.on_commit(partial(_stop_processes, invocation_ids, job_ids))
 
 
-def _tell_processes(invocation_ids: Sequence[str], job_ids: Sequence[str]) -> None:
-    """Stop the processes immediately; without Redis they stop at their next heartbeat."""
+def _stop_processes(invocation_ids: Sequence[str], job_ids: Sequence[str]) -> None:
+    """Stop the processes at once; without Redis they stop at their next heartbeat."""
     try:
         for invocation_id in invocation_ids:
             threads.run(_cancel(invocation_id))

@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from sessions_app.conf import conf
 from sessions_app.models import ApiKey
-from sessions_app.models.api_key import people_of_keys
+from sessions_app.models.api_key import users_of_keys
 from sessions_app.process.event_wait import wait_until_set
 from sessions_app.process.threads import in_thread
 
@@ -167,7 +167,7 @@ def _valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
     pairs = set(active.values_list("pk", "user_id"))
     groups = {key.people_id for key in keys.values() if key.people_id}
     if groups:
-        members = people_of_keys(groups).filter(pk__in={sign_in.user_id for sign_in in sign_ins})
+        members = users_of_keys(groups).filter(pk__in={sign_in.user_id for sign_in in sign_ins})
         of_groups = set(members.values_list("groups", "pk"))
         active_keys = {key_id for key_id, _ in pairs}
         pairs |= {

@@ -1,4 +1,4 @@
-"""AccountAct: the record of one act on something of a person's account that belongs to no session."""
+"""AccountAct: the record of one act on something of a user's account that belongs to no session."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class AccountActManager(models.Manager["AccountAct"]):
     """Manager that records acts."""
 
     def record(self, user_pk: Any, act: Act) -> None:
-        """Store the act on something of the person's account."""
+        """Store the act on something of the user's account."""
         self.create(user_id=user_pk, **act.columns())
 
 
 class AccountAct(ActorColumns):
-    """One act on an API key or a webhook, by its person, a key or staff.
+    """One act on an API key or a webhook, by its user, a key or staff.
 
     Attributes:
-        user: the person whose account the act is about; the record is deleted with the account.
+        user: the user whose account the act is about; the record is deleted with the account.
         subject_kind: name of the model of the row that the act was about, such as `apikey`.
         subject_id: primary key of that row, as text.
     """

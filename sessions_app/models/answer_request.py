@@ -11,7 +11,7 @@ from sessions_app.models.invocation import Invocation
 from sessions_app.models.tool_job import ToolJob
 
 APPROVE = "sessions_app.approve_answerrequest"
-"""Permission to answer in the place of a session's person."""
+"""Permission to answer instead of the session's user."""
 CALL_ID_LENGTH = 160
 NAME_LENGTH = 128
 EFFECT_LENGTH = 300
@@ -35,7 +35,9 @@ def permission_to_answer(answered_by: str) -> str:
     """
     if answered_by == PERSON:
         return APPROVE
-    return answered_by.removeprefix(STAFF) if answered_by.startswith(STAFF) else ""
+    if answered_by.startswith(STAFF):
+        return answered_by.removeprefix(STAFF)
+    return ""
 
 
 class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
@@ -59,10 +61,10 @@ class AnswerRequest(models.Model):
         invocation_id: the ADK id of the invocation that made the call.
         job: the job that asks; None for a call that no job answers.
         agent_name: the agent that made the call.
-        tool_name: the called tool; for a confirmation, the tool that is to be called.
+        tool_name: the called tool; for a confirmation, the tool that waits for it.
         effect: effect of a yes, as a sentence in English.
         answered_by: the party that may answer: `person`, `site` or `staff:<permission>` (contract T7, T10).
-        escalated_at: time at which a mail told staff that nobody has answered.
+        escalated_at: time of the mail to staff about the missing answer.
     """
 
     session = models.ForeignKey(
@@ -99,4 +101,6 @@ class AnswerRequest(models.Model):
     @property
     def permission(self) -> str:
         """Permission with which staff may answer; empty when staff may not answer."""
-        return "" if self.kind == RequestKind.CREDENTIAL else permission_to_answer(self.answered_by)
+        if self.kind == RequestKind.CREDENTIAL:
+            return ""
+        return permission_to_answer(self.answered_by)

@@ -1,4 +1,4 @@
-"""ApiKey: a key by which a program acts for a person over the HTTP API."""
+"""ApiKey: a key by which a program acts for a user over the HTTP API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEY_PREFIX = "adk_"
 KEY_BYTES = 32
 NAME_LENGTH = 100
 PREFIX_LENGTH = 12
-"""Characters of a key that its row keeps, so that people recognise it."""
+"""Characters of a key that its row keeps, by which users recognise the key."""
 
 
 class Scope(models.TextChoices):
@@ -39,20 +39,20 @@ def digest_of(key: str) -> str:
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def people_of_keys(groups: Collection[int]) -> models.QuerySet[Any]:
-    """Return the people of the groups for whom a service's key acts: active, and neither staff nor superusers.
+def users_of_keys(groups: Collection[int]) -> models.QuerySet[Any]:
+    """Return the users of the groups for whom a service's key acts: active, and neither staff nor superusers.
 
-    A program must not get the rights of a member of staff because somebody has added that person to the group.
+    Adding a member of staff to the group must not give their rights to a program.
     """
-    people = get_user_model()._default_manager.filter(groups__in=groups, is_active=True)
-    return people.filter(is_staff=False, is_superuser=False)
+    users = get_user_model()._default_manager.filter(groups__in=groups, is_active=True)
+    return users.filter(is_staff=False, is_superuser=False)
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """Selections of keys, and the creation of a key."""
 
     def active(self) -> Self:
-        """Return the keys in force: not revoked, not expired, of a person who is active."""
+        """Return the keys in force: not revoked, not expired, of a user who is active."""
         unexpired = Q(expires_at=None) | Q(expires_at__gt=Now())
         return self.filter(unexpired, revoked_at=None, user__is_active=True)
 
@@ -68,16 +68,16 @@ class ApiKey(models.Model):
     """A key with its scopes. A revoked key is kept as a record.
 
     Attributes:
-        user: the person to whom the key belongs. A key acts for its person.
-        people: group of the people for whom the key acts as well, by `people_of_keys`; None for a personal key.
-        made_by: the key that made this one. Its revocation revokes this one, too. None for a key that a person made.
-        prefix: beginning of the key, by which people recognise it.
+        user: owner of the key, for whom it acts.
+        people: group of further users for whom the key acts, see `users_of_keys`; None for a personal key.
+        made_by: the key that created this key and whose revocation revokes it; None for a key that a user created.
+        prefix: beginning of the key, by which users recognise it.
         digest: SHA-256 of the key.
         scopes: values of `Scope`.
-        requests_per_minute: most requests in a minute; 0 is no limit beside the site's limit of a person.
-        tokens_per_day: most tokens of a day's invocations that the key started; 0 is no limit.
+        requests_per_minute: limit in addition to the site's limit for a user; 0 is none.
+        tokens_per_day: limit of the tokens of invocations that the key started; 0 is none.
         last_used_at: time of the last request, correct to a minute.
-        revoked_by_name: name of the person, member of staff or key that revoked this key, at that time.
+        revoked_by_name: name of the user, member of staff or key that revoked this key, at that time.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -113,24 +113,22 @@ class ApiKey(models.Model):
     def take_new_key(self) -> str:
         """Make a new key, set the row's prefix and digest, and return the key. The caller saves the row."""
         key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
-        self.prefix, self.digest = key[:PREFIX_LENGTH], digest_of(key)
+        self.prefix = key[:PREFIX_LENGTH]
+        self.digest = digest_of(key)
         return key
 
     def acts_for(self, user_pk: Any) -> bool:
-        """True when the key is in force and acts for the person, read from the database."""
+        """True when the key is in force and acts for the user, read from the database."""
         key = ApiKey.objects.active().filter(pk=self.pk)
         if user_pk == self.user_id:
             return key.exists()
         if self.people_id is None:
             return False
-        return key.exists() and people_of_keys([self.people_id]).filter(pk=user_pk).exists()
+        return key.exists() and users_of_keys([self.people_id]).filter(pk=user_pk).exists()
 
     @property
     def is_of_service(self) -> bool:
-        """True for a key that staff made for the people of a group.
-
-        The rate of such a key takes the place of a person's.
-        """
+        """True for a key that staff created for the users of a group; its rate replaces the limit of a user."""
         return self.people_id is not None and self.made_by_id is None
 
     @property

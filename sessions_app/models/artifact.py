@@ -16,11 +16,13 @@ FOLDER = "artifacts/"
 
 
 def storage_path(artifact: Artifact, filename: str) -> str:
-    """Return a random path, because a file name from a user or a model must not reach the file system.
+    """Return a random path: a file name from a user or a model must not reach the file system.
 
     The path of an artifact with an upload id begins with `path_of_upload`.
     """
-    beginning = path_of_upload(artifact.upload_id) if artifact.upload_id else FOLDER
+    beginning = FOLDER
+    if artifact.upload_id:
+        beginning = path_of_upload(artifact.upload_id)
     return f"{beginning}{uuid.uuid4().hex}"
 
 
@@ -38,8 +40,8 @@ class Artifact(models.Model):
         mime_type: MIME type of the saved part; `text/plain` for a text part.
         size: number of bytes.
         part_kind: kind of part that loading returns: `text` or `blob`.
-        is_upload: True for a file that the person uploaded.
-        upload_id: id of the request that brings the file, while it is stored.
+        is_upload: True for a file that the user uploaded.
+        upload_id: id of the request that uploads the file; not stored.
     """
 
     upload_id: uuid.UUID | None = None
@@ -76,5 +78,5 @@ class Artifact(models.Model):
 
 @receiver(post_delete, sender=Artifact)
 def delete_bytes(instance: Artifact, using: str, **kwargs: Any) -> None:
-    """Delete the bytes once the deletion of the row is committed, also when it is deleted with another row."""
+    """Delete the bytes after the commit, also if the row is deleted by a cascade."""
     transaction.on_commit(partial(instance.file.delete, save=False), using=using, robust=True)

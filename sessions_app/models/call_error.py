@@ -1,4 +1,4 @@
-"""CallError: the exception of a tool, for staff. The person and the model get the response of the call only."""
+"""CallError: the exception of a tool, for staff. The user and the model get the response of the call only."""
 
 from __future__ import annotations
 

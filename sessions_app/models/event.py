@@ -26,7 +26,7 @@ def _text(key: str) -> KeyTextTransform:
 CONFIG = "simple"
 """Text search configuration without stemming and stop words: the language of the texts is unknown."""
 SEARCHED_CHARACTERS = 100_000
-"""Characters of a text that the search looks at: PostgreSQL refuses to index a text with very many words."""
+"""Characters of a text that are searched: PostgreSQL refuses to index a text with very many words."""
 _WORDS = SearchVector(Left("text", SEARCHED_CHARACTERS), config=CONFIG)
 _IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
 _SETS_SHARED_STATE = Q(body__actions__stateDelta__regex='"(app|user):')
@@ -44,7 +44,7 @@ class EventKind(models.TextChoices):
 
 
 RARE_KINDS = (EventKind.ERROR, EventKind.STATE)
-"""Kinds that are rare among the newest events, so that a list needs an index for them."""
+"""Kinds that are rare among the newest events: a list of them needs an index."""
 
 
 class EventQuerySet(models.QuerySet["Event"]):
@@ -86,8 +86,8 @@ class Event(models.Model):
         body: the event's JSON as the ADK API has it (camelCase); PostgreSQL derives the generated columns from it.
         before: values of the state delta's keys, with their prefixes, before the delta was applied; new keys are
             absent.
-        model_call: records of the model requests behind the event, for what the log does not tell; see
-            `docs/traces.md`. Null for an event without model calls.
+        model_call: the parts of model requests that the log does not have, see `docs/traces.md`; null for an event
+            without model calls.
         hash: hash over the session's chain at this event and `before`; null when something other than the append
             statement wrote the row.
     """

@@ -1,4 +1,4 @@
-"""Feedback: a person's opinion of an answer."""
+"""Feedback: a user's opinion of an answer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ class Rating(models.TextChoices):
 
 
 class Feedback(models.Model):
-    """One person's opinion of one event. The person may change it.
+    """One user's opinion of one event. The user may change it.
 
     Attributes:
-        seq: number of the event in its session. It is no foreign key, because events are deleted with their session
-            only.
+        seq: number of the event in its session; no foreign key, because events are deleted only with their session.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="feedback")
@@ -33,7 +32,7 @@ class Feedback(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        """A person has one opinion of an event."""
+        """A user has one opinion of an event."""
 
         verbose_name_plural = "feedback"
         constraints = [

@@ -1,4 +1,4 @@
-"""Figures: sums over logs, kept up to date by a sweep, so that lists and the overview never scan events."""
+"""Figures: sums over logs that a sweep keeps up to date. Lists and the overview never scan events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DayMetric(models.TextChoices):
     """Kinds of amounts of a day. The docstring of each says what `name` and `detail` of `DayFigure` are."""
 
     PEOPLE = "people"
-    """People who wrote, in all apps together."""
+    """Users who wrote, in all apps together."""
     INVOCATIONS = "invocations"
     """By status."""
     FIRST_WORD = "first_word"
@@ -42,7 +42,7 @@ class SessionFigures(models.Model):
         invocation_id: the newest invocation.
         began_at: time of the first event of the newest invocation.
         has_word: True from the first text of the newest invocation on.
-        is_settled: False while an invocation runs or events wait to be counted: the next sweep counts again.
+        is_settled: False while an invocation runs or events are not counted yet; the next sweep counts again.
     """
 
     session = models.OneToOneField(
@@ -80,7 +80,7 @@ class SessionFigures(models.Model):
 
 
 class DayFigure(models.Model):
-    """An amount of one day in the site's time zone. The row names no person, and stays when sessions are erased."""
+    """An amount of one day in the site's time zone. The row names no user and outlives erased sessions."""
 
     day = models.DateField()
     app_name = models.CharField(max_length=NAME_LENGTH)
@@ -106,13 +106,13 @@ class DayFigure(models.Model):
 
 
 class ActiveDay(models.Model):
-    """A day on which a person wrote. With these rows each person is counted once a day."""
+    """A day on which a user wrote, by which each user is counted once a day."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     day = models.DateField()
 
     class Meta:
-        """One row for each person and day."""
+        """One row for each user and day."""
 
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["day", "user"], name="active_day_unique")]
@@ -122,12 +122,12 @@ class ActiveDay(models.Model):
 
 
 class Failure(models.Model):
-    """An event that tells of an error: of a tool, a model or the runtime.
+    """An event with an error of a tool, a model or the runtime.
 
     Attributes:
         seq: number of the event in its session.
         tool_name: empty for an error without a tool.
-        cause: text of the error without its numbers and quotations, so that similar errors have the same cause.
+        cause: text of the error without numbers and quotations, the same for similar errors.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="failures")
@@ -153,8 +153,8 @@ class FiguresProgress(models.Model):
     """Progress of the sweep through the sessions, in order of their last use. The table has one row.
 
     Attributes:
-        newest: time of last use from which on each sweep looks at the sessions.
-        oldest: time of last use before which sessions are still to be counted; null when all are counted.
+        newest: each sweep reads the sessions used since this time.
+        oldest: sessions last used before this time are not counted yet; null when all are counted.
     """
 
     newest = models.DateTimeField()

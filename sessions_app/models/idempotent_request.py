@@ -1,4 +1,4 @@
-"""IdempotentRequest: a request under an idempotency key, with the response that a repetition gets."""
+"""IdempotentRequest: a request with an idempotency key, and the response to its repetitions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def is_usable_key(key: str) -> bool:
 
 
 class IdempotentRequest(models.Model):
-    """One request. It is deleted with its session and its person, because the response may quote them.
+    """One request, deleted with its session and its user, because the response may quote them.
 
     Attributes:
-        caller: the person or the API key that sent the request. Each caller has idempotency keys of its own.
+        caller: the user or the API key that sent the request. Each caller has idempotency keys of its own.
         key: the header `Idempotency-Key`.
         fingerprint: SHA-256 of method, address and body.
         attempt: random id of the attempt at the request that may store the response.
         locked_until: time after which the process that handles the request counts as dead.
         status: status of the response; null while the request is handled.
         location: header of the response.
-        is_repeated: True for the process that handles the request again after another one has died.
+        is_repeated: True in the process that handles the request again after another process died; not stored.
     """
 
     is_repeated = False

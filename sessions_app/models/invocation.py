@@ -36,14 +36,14 @@ class Invocation(ActorColumns):
 
     Attributes:
         invocation_id: the ADK id.
-        client_id: client id; a repeated one starts nothing: see `client_ids`.
+        client_id: name given by the client; a repetition starts nothing, see `client_ids`.
         message: the content to run, as JSON, without credentials.
-        state_delta: changes of the state that are committed with the message.
+        state_delta: changes of the state, committed with the message.
         reason: the reason that staff give with an answer.
-        credentials: the credentials of the message, encrypted by `secrets.credential_encryption`; empty when
-            there are none, and from the end of the invocation.
+        credentials: the credentials of the message, encrypted by `secrets.credential_encryption`; emptied when the
+            invocation ends.
         owner: the process that runs the invocation.
-        error_code: reason of a failure, for programs; `error_message` is for people, and
+        error_code: reason of a failure, for programs; `error_message` is for users, and
             `error_detail` for staff with the permission `view_error_detail`. All stay during a retry.
         attempts: number of claims since the invocation was queued or retried; `past_attempts` has those that failed
             before a retry, or whose process handed over or died.

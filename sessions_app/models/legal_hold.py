@@ -1,4 +1,4 @@
-"""LegalHold: an order of staff that nothing of a session or a person may be erased."""
+"""LegalHold: an order of staff that nothing of a session or a user may be erased."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class LegalHoldQuerySet(models.QuerySet["LegalHold"]):
         """Return the active holds on the session or on its user."""
         return self.active().filter(Q(session_id=session_pk) | Q(user_id=user_pk))
 
-    def of_person(self, user_pk: object) -> LegalHoldQuerySet:
+    def of_user(self, user_pk: object) -> LegalHoldQuerySet:
         """Return the active holds on the user or on any session of the user."""
         return self.active().filter(Q(user_id=user_pk) | Q(session__user_id=user_pk))
 
 
 class LegalHold(models.Model):
-    """A hold on one session or one person; a hold on a person covers all sessions of the person.
+    """A hold on one session or one user; a hold on a user covers all sessions of the user.
 
-    A lifted hold is kept as a record until what it held is erased. The names of the staff survive their accounts.
+    A lifted hold is kept as a record until the session or the user is erased. Names of staff survive their accounts.
     """
 
     session = models.ForeignKey(

@@ -13,7 +13,7 @@ from django.db.models import F
 
 CONFIG = "simple"
 """Text search configuration without stemming and stop words: the language of the texts is unknown, and the rules of
-another language lose words."""
+another language would lose words."""
 
 
 class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):

@@ -1,4 +1,4 @@
-"""Past attempts of an invocation or a job. The columns of the row are of the newest attempt only."""
+"""Past attempts of an invocation or a job; the other columns of the row describe the newest attempt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db.models import Case, F, Func, JSONField, Q, Value, When
 from django.db.models.functions import JSONObject
 
 MAX_ATTEMPTS = 50
-"""Number of newest attempts that a row keeps, because people may retry without end."""
+"""Number of newest attempts that a row keeps: users may retry without limit."""
 
 
 class PastAttemptsField(JSONField):
@@ -26,7 +26,7 @@ class PastAttemptsField(JSONField):
 
 
 def with_failed_attempt(ended_at: str) -> Case:
-    """Return an SQL expression: the past attempts of a job, and its last attempt if that one left an error.
+    """Return an SQL expression for the past attempts of a job, with the last attempt if it left an error.
 
     Args:
         ended_at: name of the column with the time of the end.

@@ -20,19 +20,21 @@ class RemitQuerySet(models.QuerySet["Remit"]):
     def of(self, user: Any) -> Self:
         """Return the remits of the user's groups; none for a superuser and for a user model without groups."""
         groups = getattr(user, "groups", None)
-        return self.none() if user.is_superuser or groups is None else self.filter(group__in=groups.all())
+        if user.is_superuser or groups is None:
+            return self.none()
+        return self.filter(group__in=groups.all())
 
 
 class Remit(models.Model):
-    """A part of the sessions: those of one app or of all apps, and of the people in one group or of everybody.
+    """Sessions of one app or all apps, and of the users of one group or all users.
 
-    Staff see the union of the remits of all their groups. A remit narrows a permission and grants none, so that staff
-    without a remit see all sessions. The groups of a remit cannot be deleted: the members of the group would see more.
+    Staff see the union of the remits of all their groups. A remit narrows a permission and grants none: staff without
+    a remit see all sessions. The groups of a remit cannot be deleted: the members of the group would see more.
 
     Attributes:
         group: group of the staff whom the remit binds.
         app_name: empty for all apps.
-        people: group of the people whose sessions are seen; None for everybody.
+        people: group of the users whose sessions are seen; None for all users.
     """
 
     group = models.ForeignKey("auth.Group", on_delete=models.PROTECT, related_name="+")
@@ -72,11 +74,13 @@ class Remit(models.Model):
         """
         if self.app_name and not app:
             return None
-        found = Q(**{app: self.app_name}) if self.app_name else Q()
+        found = Q()
+        if self.app_name:
+            found = Q(**{app: self.app_name})
         if not user or self.people_id is None:
             return found
-        people = get_user_model()._base_manager.filter(groups=self.people_id)
-        return found & Q(**{f"{user}__in": people.values("pk")})
+        users = get_user_model()._base_manager.filter(groups=self.people_id)
+        return found & Q(**{f"{user}__in": users.values("pk")})
 
 
 def covered_rows(
@@ -91,6 +95,8 @@ def covered_rows(
         return rows
     covered = [remit.covers(*pair) for pair in paths for remit in remits]
     conditions = [condition for condition in covered if condition is not None]
-    if not all(conditions):  # One covers all rows: Django's `|` would drop an empty condition.
+    if not conditions:
+        return rows.none()
+    if not all(conditions):  # an empty condition covers all rows, but Django's `|` would drop it
         return rows
-    return rows.filter(reduce(or_, conditions)) if conditions else rows.none()
+    return rows.filter(reduce(or_, conditions))

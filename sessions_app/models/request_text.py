@@ -1,4 +1,4 @@
-"""RequestText: a text that model requests repeat, stored once; SessionText: the sessions that need it."""
+"""RequestText: a text that model requests repeat, stored once. SessionText: the sessions that refer to it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class RequestText(models.Model):
 
 
 class SessionText(models.Model):
-    """A text that a request of the session refers to. An erasure deletes the texts that no other session refers to.
+    """A reference of a session to a text. An erasure deletes the texts without another reference.
 
     Attributes:
-        text_id: id of the `RequestText`. It is no foreign key, because an append must not fail for want of a text.
+        text_id: id of the `RequestText`; no foreign key, because an append must not fail if the text is missing.
     """
 
     session = models.ForeignKey(

@@ -15,7 +15,7 @@ from sessions_app.base.timing import Recurrence, parse_recurrence, zone_of
 from sessions_app.errors import InvalidInputError
 
 END_OF_CALENDAR = datetime(9000, 1, 1, tzinfo=UTC)
-"""Rows hold only earlier times: Python cannot convert times near the end of the year 9999 to every time zone."""
+"""Limit of stored times: Python cannot convert times near the end of the year 9999 to every time zone."""
 
 
 class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
@@ -26,7 +26,7 @@ class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
         return self.filter(next_at__isnull=False).order_by("next_at", "id")
 
     def shown(self) -> ScheduledTaskQuerySet:
-        """Return the active tasks, and the failed tasks that nobody has dismissed."""
+        """Return the active tasks, and the failed tasks that nobody dismissed."""
         has_failed = ~Q(error="") & Q(cancelled_at__isnull=True)
         return self.filter(Q(next_at__isnull=False) | has_failed).order_by("next_at", "id")
 
@@ -125,7 +125,9 @@ class ScheduledTask(models.Model):
         Raises:
             InvalidInputError: the recurrence or the time zone cannot be read.
         """
-        return parse_recurrence(self.every, zone_of(self.time_zone)) if self.every else None
+        if not self.every:
+            return None
+        return parse_recurrence(self.every, zone_of(self.time_zone))
 
     @property
     def how_often(self) -> str:
@@ -133,7 +135,7 @@ class ScheduledTask(models.Model):
         return recurrence_in_words(self.every, self.time_zone)
 
     def time_after(self, moment: datetime) -> datetime | None:
-        """Return the time of the run after the one at `moment`; None when that run is the last.
+        """Return the time of the run that follows the run at `moment`; None if that was the last run.
 
         Occurrences that were missed before `moment` count as one run. Raises as `recurrence` does.
         """
@@ -141,7 +143,9 @@ class ScheduledTask(models.Model):
         if recurrence is None or (self.most_runs is not None and self.runs + 1 >= self.most_runs):
             return None
         following = recurrence.next_after(moment, self.start_at)
-        return None if self.ends_at is not None and following > self.ends_at else following
+        if self.ends_at is not None and following > self.ends_at:
+            return None
+        return following
 
 
 def recurrence_in_words(every: str, time_zone: str) -> str:

@@ -34,15 +34,17 @@ class SessionQuerySet(models.QuerySet["Session"]):
     """Sessions by owner and last use."""
 
     def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-        """Return the user's sessions without deleted ones; none for an anonymous user."""
+        """Return the user's sessions that are not deleted; none for an anonymous user."""
         return self.of_user(user).filter(deleted_at=None)
 
     def of_user(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
         """Return the user's sessions, including deleted ones that are not erased yet; none for an anonymous user."""
-        return self.filter(user_id=user.pk) if user.is_authenticated else self.none()
+        if not user.is_authenticated:
+            return self.none()
+        return self.filter(user_id=user.pk)
 
     def begun(self) -> SessionQuerySet:
-        """Return the sessions that have a message, or a title of the person: see `Session.has_begun`."""
+        """Return the sessions that have a message, or a title of the user: see `Session.has_begun`."""
         return self.exclude(title="", last_seq=0)
 
     def newest_first(self) -> SessionQuerySet:
@@ -56,21 +58,21 @@ class Session(models.Model):
     Attributes:
         key: the session id of the ADK API, unique for the user and app.
         state: values of keys without a scope prefix; app and user state have their own tables.
-        initial_state: `state` at the creation, before any state delta.
+        initial_state: `state` before any state delta.
         last_seq: sequence number of the last event.
         log_hash: SHA-256 chain over the bodies of all events, written by the append statement.
-        lease_token: fencing token; it grows with every lease, and an append with an older token is refused.
+        lease_token: fencing token, incremented by every lease; an append with an older token is refused.
         lease_owner: the process that holds the lease; empty without a lease.
-        title_source: origin of the title: the first message, a model (`ADK["title_model"]`) or the person. A title of
-            the person stays.
-        archived_at: time at which the person archived the session; null for a session in the list. A message of
-            the person takes the session back into the list.
-        deleted_at: time at which the person deleted the session. It is hidden from then on, and erased by a sweep
-            when the time to undo the deletion is over.
-        updated_at: time of the last use, for lists and retention. While events are appended it may be a minute behind
-            `last_event_at`: an append that changes no indexed column writes to no index.
+        title_source: origin of the title: the first message, a model (`ADK["title_model"]`), or the user, whose title
+            is never replaced.
+        archived_at: time at which the user archived the session; null for a session in the list. A message of
+            the user moves the session back to the list.
+        deleted_at: time at which the user deleted the session. A deleted session is hidden; a sweep erases it when the
+            time to undo the deletion is over.
+        updated_at: time of the last use, for lists and retention; up to a minute behind `last_event_at` while events
+            are appended, because an append that changes no indexed column writes to no index.
         last_event_at: time of the last event.
-        seen_seq: sequence number of the last event that a visible page of the person has shown; null for a session
+        seen_seq: sequence number of the last event that a visible page of the user has shown; null for a session
             that is older than this column.
     """
 
@@ -161,5 +163,5 @@ class Session(models.Model):
 
     @property
     def is_unread(self) -> bool:
-        """True when the log has events that no visible page of the person has shown."""
+        """True when the log has events that no visible page of the user has shown."""
         return self.seen_seq is not None and self.last_seq > self.seen_seq

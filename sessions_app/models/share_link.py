@@ -1,4 +1,4 @@
-"""ShareLink: a link by which people of the site read somebody else's session."""
+"""ShareLink: a link by which users of the site read the session of another user."""
 
 from __future__ import annotations
 

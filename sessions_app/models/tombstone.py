@@ -26,8 +26,7 @@ class Tombstone(models.Model):
         counts: numbers of deleted rows by kind.
         finished_at: None while the erasure runs, and when it was interrupted. Another run of it completes it.
         by: the user who asked for the erasure; None for the site itself and for a management command.
-        by_name: name of the member of staff at that time, which survives the account; empty for a person who erased
-            data of the person's own.
+        by_name: name of the member of staff, which survives the account; empty for users who erased their own data.
     """
 
     kind = models.CharField(max_length=16, choices=ErasedKind.choices)

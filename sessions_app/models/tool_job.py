@@ -54,7 +54,7 @@ class ToolJob(models.Model):
         past_attempts: the attempts that left an error before another one began.
         lost_attempts: number of attempts whose worker died.
         heartbeat_at: time of the worker's last heartbeat.
-        error: reason of a failure, for people and the model; `error_detail` is for staff with the permission
+        error: reason of a failure, for users and the model; `error_detail` is for staff with the permission
             `view_error_detail`.
         artifacts: versions of the files that the job saved, by filename.
         question: the open question while the job waits, with the fields of `sessions_app.jobs.questions.JobQuestion`.

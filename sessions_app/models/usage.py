@@ -1,4 +1,4 @@
-"""Usage of the site by a person and by an API key, for the limits on it."""
+"""Usage of the site by a user and by an API key, for the limits of both."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from django.db import models
 
 
 class PersonUsage(models.Model):
-    """Sums of one person, in one row.
+    """Sums of one user.
 
     Attributes:
-        day: the last day on which the person used tokens, null before the first; `tokens` and `cost`
+        day: the last day on which the user used tokens, null before the first; `tokens` and `cost`
             are those of this day.
-        artifact_bytes: size of all artifacts of the person; a trigger of their table keeps the sum.
+        artifact_bytes: size of all artifacts of the user; a trigger of their table keeps the sum.
     """
 
     user = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""Webhook: an address that is told what happens in a person's sessions, and the deliveries to it."""
+"""Webhook: an address to which events of a user's sessions are posted, and the deliveries to it."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class WebhookEvent(models.TextChoices):
 class Webhook(models.Model):
     """An address of a program, with the events that are delivered to it.
 
-    An address for push notifications of A2A has a row here, too: it is told about one task.
+    A push notification configuration of A2A has a row here, too, about one task.
 
     Attributes:
-        user: the person whose sessions the webhook is about. With `people`, the owner of the key that made the webhook.
-        people: group of the people whose sessions the webhook is about, by `people_of_keys`; None for those of `user`.
-        made_by: the API key that made the webhook; nothing is delivered any more when the key has ended. None for a
-            webhook that a person made.
+        user: owner of the sessions that the webhook is about; with `people`, owner of the key that created it.
+        people: group of users whose sessions the webhook is about, see `users_of_keys`; None for `user` alone.
+        made_by: the API key that created the webhook and without which nothing is delivered; None for a webhook that
+            a user created.
         secret: the secret that signs the deliveries, encrypted. For push notifications, their configuration.
         events: values of `WebhookEvent`; empty for push notifications.
         session: for push notifications, the session of the task; None for a webhook.
         task_id: for push notifications, the id of the task.
-        disabled_reason: reason why nothing is delivered since `disabled_at`, as a sentence.
+        disabled_reason: sentence that says why nothing has been delivered since `disabled_at`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -88,10 +88,10 @@ class WebhookDelivery(models.Model):
         message_id: the `webhook-id`, the same in each attempt.
         subject: id of the run, the job or the call that the event is about.
         payload: the body of the request.
-        next_at: time of the next attempt; None when there is none. During an attempt, the time after which the
-            process that makes it counts as dead.
+        next_at: time of the next attempt; None after the last attempt. During an attempt, the time at which its process
+            counts as dead.
         response_status: HTTP status of the last response; None without one.
-        error: reason why the last attempt failed, as a sentence.
+        error: sentence that says why the last attempt failed.
     """
 
     message_id = models.UUIDField(default=uuid4, unique=True, editable=False)

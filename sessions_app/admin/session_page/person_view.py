@@ -10,7 +10,7 @@ from sessions_app.admin.session_page.calls import CallResponse, answers_in, call
 from sessions_app.admin.session_page.event_links import find_later_answers
 from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.base.codec import event_to_show
-from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, entry_of
+from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Session
 from sessions_app.rendering.failures import once
@@ -66,7 +66,7 @@ def _seen(event: Event, body: object, context: EntryContext) -> SeenEvent | None
     if body is None:  # too large for a page, or not readable
         return SeenEvent(event, None)
     try:
-        entry = entry_of(event_to_show(mask_keys(body)), context)
+        entry = build_entry(event_to_show(mask_keys(body)), context)
     except Exception:  # One odd event must not take down the page.
         logger.exception(UNREADABLE, event.seq, event.session_id)
         return SeenEvent(event, None)

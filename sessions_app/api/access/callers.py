@@ -23,7 +23,7 @@ from sessions_app.errors import LimitExceededError, NotFoundError, PermissionDen
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import ApiKey, Scope
-from sessions_app.models.api_key import digest_of, people_of_keys
+from sessions_app.models.api_key import digest_of, users_of_keys
 from sessions_app.process.threads import in_thread
 
 Source = HttpRequest | Mapping[str, Any]
@@ -145,7 +145,7 @@ def _quotas(caller: Caller) -> list[quotas.Quota]:
 
 def _members(group_id: int, user_id: str) -> set[AbstractBaseUser]:
     """Return the people of a group for whom a key acts, with this name or this primary key."""
-    people, found = people_of_keys([group_id]), set[AbstractBaseUser]()
+    people, found = users_of_keys([group_id]), set[AbstractBaseUser]()
     for field in (get_user_model().USERNAME_FIELD, "pk"):
         with suppress(ValueError, ValidationError, DataError):  # neither a name nor a primary key
             found.update(people.filter(**{field: user_id}))

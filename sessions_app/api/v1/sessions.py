@@ -23,7 +23,7 @@ from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import BY_LAST_USE, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
 from sessions_app.base.codec import MAX_ID
-from sessions_app.data_protection.transcripts.session_json import state_of_person
+from sessions_app.data_protection.transcripts.session_json import state_of_user
 from sessions_app.data_protection.transcripts.stream import stream_json, stream_markdown
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
@@ -253,7 +253,7 @@ async def restore(request: HttpRequest, session_id: UUID) -> SessionSummary:
 async def state(request: HttpRequest, session_id: UUID) -> State:
     """Return the state that agents keep for the session and for its person."""
     session = await reachable_session(caller_of(request), session_id, Scope.READ)
-    return State(state=await in_thread(state_of_person, session))
+    return State(state=await in_thread(state_of_user, session))
 
 
 @router.get("/sessions/{session_id}/alternatives", response=list[Fork])

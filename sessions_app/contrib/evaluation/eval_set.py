@@ -12,7 +12,7 @@ from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.recording import SessionRecording
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.archive import as_json
-from sessions_app.data_protection.transcripts.batches import EventBatch, batches_of
+from sessions_app.data_protection.transcripts.batches import EventBatch, read_batches
 from sessions_app.models import Session
 from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import in_thread
@@ -50,7 +50,7 @@ async def cases_of(session_ids: Iterable[UUID]) -> AsyncIterator[EvalCase]:
 async def _case_of(session: Session) -> EvalCase:
     """Return the case of a session. Secrets are masked, and what was rewound is left out."""
     recording = SessionRecording()
-    async for batch in batches_of(session):
+    async for batch in read_batches(session):
         await download_threads.run(_add_batch, recording, batch)
     return EvalCase(
         eval_id=str(session.pk),

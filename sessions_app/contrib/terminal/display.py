@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.events.event import Event
 from sessions_app.contrib.terminal.screen import Screen
 from sessions_app.contrib.terminal.session_news import NewEvent, News
-from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, entry_of
+from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
 from sessions_app.live.notices import JobNotice
 from sessions_app.live.streamed_text import TextChunk, utf16_length
 from sessions_app.rendering.outline import as_words, one_line
@@ -57,7 +57,7 @@ class Display:
         streamed = self._streamed.pop(on_screen_as, "")
         is_typed_here = event.author == "user" and event.invocation_id in self._own_messages
         with self.view.reader.reading():
-            entry = entry_of(event, self._context)
+            entry = build_entry(event, self._context)
         if entry is None or (is_typed_here and not event.get_function_responses()):
             return
         if self._on_screen != on_screen_as:

@@ -18,14 +18,14 @@ class EventBatch:
     """Consecutive events, oldest first.
 
     Attributes:
-        ahead: events of the next batch. They tell whether the last calls of this one were answered.
+        ahead: first events of the next batch, which may answer the last calls of this batch.
     """
 
     events: list[Event]
     ahead: list[Event]
 
 
-async def batches_of(session: Session) -> AsyncIterator[EventBatch]:
+async def read_batches(session: Session) -> AsyncIterator[EventBatch]:
     """Yield the events up to `session.last_seq`, without rewound ones, as the chat page shows them (contract R3)."""
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     events = without_rewound(session.events.filter(seq__lte=session.last_seq), rewinds)

@@ -46,7 +46,7 @@ class Piece:
     """A part of an entry.
 
     Attributes:
-        kind: `said`, words of a person; `prose`, Markdown of an agent; `note`, a line about what happened;
+        kind: `said`, words of a user; `prose`, Markdown of an agent; `note`, a line about what happened;
             `verbatim`, text as it is; `file`, the name of a file; `error`.
         label: heading of a verbatim text.
         picture_url: address of a file that browsers show, for the session's owner.
@@ -78,18 +78,18 @@ class EntryContext:
     """Settings and facts for the entries of a batch.
 
     Attributes:
-        person: name of the session's owner.
+        owner: name of the session's user.
         jobs: jobs of the batch by call id.
         answered: ids of the calls that have a response.
     """
 
     view: SessionView
-    person: str
+    owner: str
     jobs: dict[str, ToolJob]
     answered: set[str]
 
 
-def entry_of(event: Event, context: EntryContext) -> Entry | None:
+def build_entry(event: Event, context: EntryContext) -> Entry | None:
     """Return the entry of an event; None when it says nothing that the reader may see."""
     content = content_of(context.view, event, context.jobs)
     pieces = list(_pieces(event, content, context)) if content else []
@@ -97,7 +97,7 @@ def entry_of(event: Event, context: EntryContext) -> Entry | None:
         return None
     speaker = content["speaker"]
     names = {
-        "person": context.person,
+        "person": context.owner,
         "clock": gettext("Scheduled"),
         "agent": as_words(event.author),
         "quiet": "",
@@ -143,7 +143,7 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
         case ConfirmationRequestBlock() | ChoiceBlock() | CredentialRequestBlock() | RemoteQuestionBlock():
             yield Piece("note", _question(block))
         case ConfirmationBlock() | ChosenBlock() | CredentialBlock() | StoppedBlock() | RepliedBlock():
-            yield Piece("note", _answer(block, context.person))
+            yield Piece("note", _answer(block, context.owner))
         case CodeBlock() | FileBlock() | UploadBlock():
             yield from _attached_pieces(block)
         case _:

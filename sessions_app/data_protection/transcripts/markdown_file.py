@@ -1,6 +1,6 @@
 """Transcript as a Markdown file. No text can leave its place, forge an entry or hide later entries.
 
-Markdown of a person or an agent is in a block quote: its end closes the code and HTML blocks within. All other text is
+Markdown of a user or an agent is in a block quote: its end closes the code and HTML blocks within. All other text is
 in a fence or has its markup escaped.
 """
 
@@ -24,11 +24,11 @@ TIME_FORMAT = "j F Y, H:i T"
 
 def markdown_head(session: Session) -> str:
     """Return the title of the file and a line about the session."""
-    title = _escaped_line(session.title or gettext("Chat"))
+    title = _escape_line(session.title or gettext("Chat"))
     began = format_time(timezone.localtime(session.created_at), TIME_FORMAT)
     facts = gettext("{person} with {agent}, begun {time}").format(
-        person=_escaped_line(session.user.get_username()),
-        agent=_escaped_line(as_words(session.app_name)),
+        person=_escape_line(session.user.get_username()),
+        agent=_escape_line(as_words(session.app_name)),
         time=began,
     )
     return f"# {title}\n\n{facts}\n"
@@ -37,35 +37,35 @@ def markdown_head(session: Session) -> str:
 def write_markdown(entry: Entry) -> str:
     """Return an entry as Markdown, with a heading when somebody speaks."""
     at = format_time(timezone.localtime(entry.at), TIME_FORMAT)
-    heading = f"\n## {_escaped_line(entry.author)}, {at}\n" if entry.author else ""
+    heading = f"\n## {_escape_line(entry.author)}, {at}\n" if entry.author else ""
     return heading + "".join(f"\n{_write_piece(piece)}\n" for piece in entry.pieces)
 
 
 def _write_piece(piece: Piece) -> str:
     match piece.kind:
         case "said" | "prose":
-            return _quoted(piece.text)
+            return _quote(piece.text)
         case "verbatim":
-            return f"{_escaped_line(piece.label)}:\n\n{_fenced(piece.text)}"
+            return f"{_escape_line(piece.label)}:\n\n{_fence(piece.text)}"
         case "file":
-            return gettext("File: {name}").format(name=_escaped_line(piece.text))
+            return gettext("File: {name}").format(name=_escape_line(piece.text))
         case "error":
-            return f"**{gettext('Error:')}** {_escaped_line(piece.text)}"
+            return f"**{gettext('Error:')}** {_escape_line(piece.text)}"
         case _:
-            return f"*{_escaped_line(piece.text)}*"
+            return f"*{_escape_line(piece.text)}*"
 
 
-def _escaped_line(text: str) -> str:
+def _escape_line(text: str) -> str:
     """Return a text on one line, with its markup escaped."""
     return MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "\n".join(f"> {line}" if line else ">" for line in LINE_END.split(text.strip("\r\n")))
 
 
-def _fenced(text: str) -> str:
-    """Return a text in a code block, whose fence is longer than any in the text."""
+def _fence(text: str) -> str:
+    """Return a text in a code block, with a fence longer than any fence in the text."""
     longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"

@@ -16,7 +16,7 @@ from sessions_app.models import Session
 from sessions_app.rendering.session_view import SessionView
 
 PLACE_OF_ENTRIES = mark_safe("<!--entries-->")
-"""Place at which the page is cut for the stream. No text can contain it, because templates escape `<`."""
+"""Place of the entries, at which the page is split. No text can contain it: templates escape `<`."""
 
 
 async def stream_page(

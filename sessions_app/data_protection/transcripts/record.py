@@ -1,4 +1,4 @@
-"""Record of a conversation: one HTML file without outside parts, to be kept, printed and compared by its hash."""
+"""Record of a conversation: one self-contained HTML file to keep, print and compare by its hash."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from sessions_app.sessions.ownership import User
 
 
 def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, str]:
-    """Write the conversation as the reader sees it; return the file, whose name has its SHA-256, and this hash.
+    """Write the conversation as the reader sees it; return the path of the file, and its SHA-256, which the name has.
 
-    The head tells the hash of the log, which `manage.py adk_verify` computes anew, and whether the log is as it was
-    written.
+    The head has the hash of the log, which `manage.py adk_verify` computes again, and says if the log is unchanged.
     """
     view = SessionView.of(session, reader)
     context = {

@@ -1,4 +1,4 @@
-"""Sessions as JSON, as google-adk's server writes them: streamed, with stored events as they are."""
+"""Sessions as JSON in the format of google-adk's server, streamed from the stored events."""
 
 from __future__ import annotations
 
@@ -24,45 +24,49 @@ async def stream_session(session: Session, user_id: str) -> AsyncIterator[bytes]
     """Yield the session with its events up to `last_seq`, rewound ones too, without the app's state.
 
     Args:
-        user_id: name of the person as the client has given it.
+        user_id: name of the user, as the client sent it.
     """
     (head,) = await in_thread(_heads, [session], user_id)
     yield b'%s,"events":[' % head
-    seq, separator = 0, ""
+    seq = 0
+    separator = ""
     while seq < session.last_seq:
         limit = min(EVENTS_OF_BATCH, session.last_seq - seq)
         rows = await events_after(session.pk, seq, limit)
-        if not rows:  # erased meanwhile
+        if not rows:  # erased in the meantime
             break
         yield f"{separator}{','.join(public_body(body) for _, body in rows)}".encode()
-        seq, separator = rows[-1][0], ","
+        seq = rows[-1][0]
+        separator = ","
     yield b"]}"
 
 
 async def stream_sessions(user: User, app_name: str, user_id: str) -> AsyncIterator[bytes]:
     """Yield a list of the user's sessions with an app, by last use, the latest first, without their events."""
     own = Session.objects.owned_by(user).filter(app_name=app_name).newest_first()
-    earlier, separator = own, b""
+    earlier = own
+    separator = b""
     yield b"["
     while rows := await fetch_rows(earlier[:SESSIONS_OF_BATCH]):
         heads = await in_thread(_heads, rows, user_id)
         yield separator + b",".join(b'%s,"events":[]}' % head for head in heads)
-        last, separator = rows[-1], b","
+        separator = b","
+        last = rows[-1]
         earlier = own.filter(
             Q(updated_at=last.updated_at, pk__lt=last.pk) | Q(updated_at__lt=last.updated_at)
         )
     yield b"]"
 
 
-def state_of_person(session: Session) -> dict[str, Any]:
-    """Return the state of the session and of its person as the person may have it."""
+def state_of_user(session: Session) -> dict[str, Any]:
+    """Return the state of the session and of its user as the user may have it."""
     rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
     stored = rows.values_list("state", flat=True).first() or {}
     return public_state(ScopedState(user=stored, session=session.state))
 
 
 def public_state(state: ScopedState) -> dict[str, Any]:
-    """Return the merged state as its person may have it: without the app's state, credentials and the site's notes."""
+    """Return the merged state as its user may have it: without the app's state, credentials and the site's notes."""
     own = ScopedState(user=state.user, session=state.session).merged()
     own.pop(BROWSER_TIME_ZONE_KEY, None)
     return {key: value for key, value in own.items() if not _is_credential(value)}
@@ -73,7 +77,7 @@ def _is_credential(value: Any) -> bool:
 
 
 def _heads(sessions: list[Session], user_id: str) -> list[bytes]:
-    """Return the JSON of each of one person's sessions with one app, without its events and its last brace."""
+    """Return the JSON of each of one user's sessions with one app, without its events and its last brace."""
     first = sessions[0]
     _, user_states = shared_states(first.app_name, [first.user_id])
     user_state = user_states.get(first.user_id, {})

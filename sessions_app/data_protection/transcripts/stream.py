@@ -1,4 +1,4 @@
-"""Streams of transcripts: each batch of events is read, and written in a thread, before the next one is read."""
+"""Streams of transcripts: a batch of events is written in a thread before the next batch is read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from runtime.events import Event
 from sessions_app.base.codec import event_to_show, storable
 from sessions_app.data_protection.archive import as_json
 from sessions_app.data_protection.export import session_head
-from sessions_app.data_protection.transcripts.batches import EventBatch, batches_of
-from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, entry_of
+from sessions_app.data_protection.transcripts.batches import EventBatch, read_batches
+from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
 from sessions_app.data_protection.transcripts.markdown_file import markdown_head, write_markdown
 from sessions_app.history.public_event import without_app_state
 from sessions_app.models import Session, ToolJob
@@ -35,10 +35,10 @@ async def stream_entries(session: Session, view: SessionView, write: WriteEntry)
     Args:
         session: with its user.
     """
-    person = session.user.get_username()
-    async for batch in batches_of(session):
+    owner = session.user.get_username()
+    async for batch in read_batches(session):
         events, answered = await download_threads.run(_read_batch, batch)
-        context = EntryContext(view, person, await _jobs_of(session, events), answered)
+        context = EntryContext(view, owner, await _jobs_of(session, events), answered)
         yield await download_threads.run(_write_batch, batch, events, context, write)
 
 
@@ -54,15 +54,19 @@ async def stream_json(session: Session) -> AsyncIterator[bytes]:
     head = {**mask_keys(await in_thread(session_head, session)), "title": session.title}
     yield as_json(head)[:-1] + b', "events": ['
     separator = b"\n"
-    async for batch in batches_of(session):
+    async for batch in read_batches(session):
         yield separator + await download_threads.run(_json_of, batch)
         separator = b",\n"
     yield b"\n]}\n"
 
 
 async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
-    call_ids = [call_id for event in events for call_id in event.long_running_tool_ids or ()]
-    rows = await fetch_rows(session.jobs.filter(call_id__in=call_ids)) if call_ids else []
+    call_ids: set[str] = set()
+    for event in events:
+        call_ids.update(event.long_running_tool_ids or ())
+    if not call_ids:
+        return {}
+    rows = await fetch_rows(session.jobs.filter(call_id__in=call_ids))
     return {job.call_id: job for job in rows}
 
 
@@ -70,21 +74,25 @@ def _read_batch(batch: EventBatch) -> tuple[list[Event], set[str]]:
     """Return the events of the batch without secrets, and the ids of the calls that have a response."""
     events = [event_to_show(mask_keys(row.body)) for row in batch.events]
     ahead = [event_to_show(row.body) for row in batch.ahead]
-    responses = (response for event in events + ahead for response in event.get_function_responses())
-    return events, {response.id for response in responses if response.id}
+    answered: set[str] = set()
+    for event in events + ahead:
+        answered.update(response.id for response in event.get_function_responses() if response.id)
+    return events, answered
 
 
 def _write_batch(batch: EventBatch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
     rows = zip(batch.events, events, strict=True)
-    with context.view.reader.reading():  # This runs in a thread.
+    with context.view.reader.reading():  # threads have their own language and time zone
         return storable("".join([_write(row.seq, event, context, write) for row, event in rows]))
 
 
 def _write(seq: int, event: Event, context: EntryContext, write: WriteEntry) -> str:
     try:
-        entry = entry_of(event, context)
-        return write(entry) if entry else ""
-    except Exception:  # One odd event must not take down the transcript.
+        entry = build_entry(event, context)
+        if entry is None:
+            return ""
+        return write(entry)
+    except Exception:  # one odd event must not break the transcript
         logger.exception("Event %s of session %s cannot be written", seq, context.view.session_id)
         notice = Piece("error", gettext("Event {number} cannot be shown. It is kept.").format(number=seq))
         return write(Entry("", "quiet", datetime.now(UTC), [notice]))

@@ -10,8 +10,8 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from runtime.errors import AdkError
-from sessions_app.data_protection.counts import as_text, counts_of_person, counts_of_sessions
-from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
+from sessions_app.data_protection.counts import as_text, count_rows_of_sessions, count_rows_of_user
+from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.errors import NotFoundError
 from sessions_app.management.subject import add_subject_arguments, user_pk_of
 from sessions_app.models import LegalHold, Session, Tombstone
@@ -51,14 +51,14 @@ class Command(BaseCommand):
         if options["yes"]:
             self._report(erase_session(session_pk, ErasureOrder(reason=options["reason"])))
         else:
-            self._report_dry_run(counts_of_sessions(Session.objects.filter(pk=session_pk)))
+            self._report_dry_run(count_rows_of_sessions(Session.objects.filter(pk=session_pk)))
 
     def _erase_person(self, user_pk: Any, options: dict[str, Any]) -> None:
-        refuse_if_held(LegalHold.objects.of_person(user_pk))
+        refuse_if_held(LegalHold.objects.of_user(user_pk))
         if options["yes"]:
-            self._report(erase_person(user_pk, ErasureOrder(reason=options["reason"])))
+            self._report(erase_user(user_pk, ErasureOrder(reason=options["reason"])))
         else:
-            self._report_dry_run(counts_of_person(user_pk))
+            self._report_dry_run(count_rows_of_user(user_pk))
 
     def _report_dry_run(self, counts: Counter[str]) -> None:
         self.stdout.write(f"Would erase {as_text(counts)}. Nothing was erased: repeat with --yes.")

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from runtime.errors import AdkError
-from sessions_app.data_protection.export import export_person, export_session
+from sessions_app.data_protection.export import export_session, export_user
 from sessions_app.management.subject import add_subject_arguments, user_pk_of
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
             if options["session"]:
                 files = export_session(options["session"], target)
             else:
-                files = export_person(user_pk_of(options["user"]), target)
+                files = export_user(user_pk_of(options["user"]), target)
         except AdkError as error:
             raise CommandError(str(error)) from error
         size = sum(file["size"] for file in files)

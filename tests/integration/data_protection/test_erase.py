@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 
 from runtime.errors import SessionNotFoundError
-from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
+from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError, StaleLeaseError
 from sessions_app.models import Event, Invocation, Session, Tombstone, ToolJob, UserState
@@ -62,7 +62,7 @@ async def test_nothing_of_an_erased_person_is_left_in_any_table_or_file(ada: Use
 async def test_the_data_of_others_stays(ada: User) -> None:
     bob = await person_with_rows("bob-cratchit", 77)
     tables = await in_thread(found_in_database, "bob-cratchit")
-    await in_thread(erase_person, ada.pk, ORDER)
+    await in_thread(erase_user, ada.pk, ORDER)
     assert await in_thread(found_in_database, "bob-cratchit") == tables
     assert await in_thread(files_with, "bob-cratchit") == 4
     assert (await UserState.objects.aget(user=bob)).state == {
@@ -74,7 +74,7 @@ async def test_the_data_of_others_stays(ada: User) -> None:
 
 
 async def test_the_tombstone_says_what_was_erased_and_why_without_the_name(ada: User) -> None:
-    await in_thread(erase_person, ada.pk, ORDER)
+    await in_thread(erase_user, ada.pk, ORDER)
     tombstone = await Tombstone.objects.aget()
     assert (tombstone.kind, tombstone.subject_id, tombstone.user_id) == ("person", str(ID), str(ID))
     assert tombstone.reason == "She asked for it."

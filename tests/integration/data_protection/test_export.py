@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from runtime.sessions.session import Session as AdkSession
-from sessions_app.data_protection.export import FIELDS, export_person, export_session
+from sessions_app.data_protection.export import FIELDS, export_session, export_user
 from sessions_app.data_protection.personal_data import ROWS_OF_SESSION
 from sessions_app.models import (
     AnswerRequest,
@@ -96,7 +96,7 @@ ROWS = {
 
 
 def test_a_saved_credential_is_listed_and_not_exported(ada: User, tmp_path: Path) -> None:
-    export_person(ada.pk, tmp_path / "out")
+    export_user(ada.pk, tmp_path / "out")
     [listed] = read(tmp_path / "out", "credentials.json")
     assert listed.keys() == {"app_name", "saved_at"}
     texts = [path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()]
@@ -105,7 +105,7 @@ def test_a_saved_credential_is_listed_and_not_exported(ada: User, tmp_path: Path
 
 
 def test_rows_and_files_of_others_are_not_exported(ada: User, person: User, tmp_path: Path) -> None:
-    export_person(person.pk, tmp_path / "out")
+    export_user(person.pk, tmp_path / "out")
     texts = [path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert not [text for text in texts if "lovelace" in text]
 
@@ -141,7 +141,7 @@ def test_secrets_in_names_and_addresses_are_redacted(person: User, session: Sess
     Artifact.objects.create(**names, filename=f"{secret}.txt", version=0, size=1, sha256="0" * 64)
     Webhook.objects.create(user=person, url=f"https://example.org/hook?{secret}", secret="", events=[])
     ApiKey.objects.make(user=person, name=secret, scopes=["read"])
-    export_person(person.pk, tmp_path / "out")
+    export_user(person.pk, tmp_path / "out")
     texts = [path.read_text() for path in (tmp_path / "out").rglob("*.json")]
     assert not [text for text in texts if "hunter2" in text or "1111 1111" in text]
     assert any("api_key=[masked]" in text for text in texts)
@@ -150,7 +150,7 @@ def test_secrets_in_names_and_addresses_are_redacted(person: User, session: Sess
 def test_a_missing_file_does_not_stop_the_export(ada: User, tmp_path: Path) -> None:
     lost = Artifact.objects.filter(filename="ada-lovelace 0.txt").get()
     lost.file.delete(save=False)
-    export_person(ada.pk, tmp_path / "out")
+    export_user(ada.pk, tmp_path / "out")
     paths = {artifact["filename"]: artifact["path"] for artifact in read(tmp_path / "out", "artifacts.json")}
     assert paths["ada-lovelace 0.txt"] == ""
     assert paths["ada-lovelace 1.txt"]

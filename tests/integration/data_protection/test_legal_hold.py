@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
+from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.errors import LegalHoldError
 from sessions_app.models import LegalHold, Session, StaffAct, Tombstone
 from sessions_app.store.erasing import delete_session_row
@@ -43,7 +43,7 @@ def test_a_hold_blocks_every_way_to_erase(ada: User, client: Client, subject: st
     with pytest.raises(LegalHoldError, match="There is a legal hold"):
         erase_session(session.pk, ORDER)
     with pytest.raises(LegalHoldError):
-        erase_person(ada.pk, ORDER)
+        erase_user(ada.pk, ORDER)
     with pytest.raises(LegalHoldError):
         ada.delete()
     with pytest.raises(LegalHoldError):
@@ -145,7 +145,7 @@ def test_staff_set_and_lift_a_hold(ada: User, client: Client) -> None:
     assert client.post(url, {"reason": "The case is closed."}).status_code == 302
     hold.refresh_from_db()
     assert (hold.lifted_by, hold.lift_reason) == (user, "The case is closed.")
-    erase_person(ada.pk, ORDER)
+    erase_user(ada.pk, ORDER)
     assert not Session.objects.exists()
 
 

@@ -17,7 +17,7 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.sessions.deltas import ScopedState
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
-from sessions_app.data_protection.transcripts.batches import batches_of
+from sessions_app.data_protection.transcripts.batches import read_batches
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
@@ -138,7 +138,7 @@ async def test_search_and_exports_have_what_is_in_effect(person: User, model: Sc
     await edit(person, session, model, "pears", one)
     await switch(person, session, one)
     await session.arefresh_from_db()
-    bodies = [event.body async for batch in batches_of(session) for event in batch.events]
+    bodies = [event.body async for batch in read_batches(session) for event in batch.events]
     assert [body["content"]["parts"][0]["text"] for body in bodies] == [
         "zero",
         "you said zero",

@@ -17,7 +17,7 @@ from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.data_protection.erase import ErasureOrder, erase_person
+from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
@@ -138,7 +138,7 @@ def test_a_whole_conversation_works_with_the_role(
     assert flaw_in(session.pk) is None
     assert {row.status for row in Invocation.objects.all()} == {"completed"}
     assert "40 of them" in [event.text for event in Event.objects.order_by("seq")]
-    erase_person(person.pk, ErasureOrder(reason="She asked for it."))
+    erase_user(person.pk, ErasureOrder(reason="She asked for it."))
     assert not Event.objects.exists() and not Session.objects.exists()
     assert Tombstone.objects.get().counts["jobs"] == 1
 

@@ -21,7 +21,7 @@ from runtime.plugins import BasePlugin
 from runtime.run_config import ModelCall
 from runtime.tools import AgentTool
 from sessions_app import use_cases
-from sessions_app.data_protection.erase import ErasureOrder, erase_person
+from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, RequestText, Session, SessionText
@@ -269,7 +269,7 @@ async def test_an_append_with_new_texts_goes_on_while_a_person_is_erased_in_one_
 
     def erase() -> None:
         with transaction.atomic():
-            erase_person(person.pk, ErasureOrder(reason="Asked for."))
+            erase_user(person.pk, ErasureOrder(reason="Asked for."))
 
     await append(first, "about Ada")
     async with held(f"SELECT FROM sessions_app_session WHERE id = '{second.pk}' FOR UPDATE"):

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from sessions_app.data_protection.erase import ErasureOrder, erase_person, erase_session
+from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.data_protection.export import export_session
 from sessions_app.models import Session, ShareLink, StaffAct
 from tests.integration.chat.pages.page_helpers import add_event, body_of, page, save_artifact
@@ -187,7 +187,7 @@ def test_an_erasure_deletes_the_links(browser_of_person: Client, person: User, s
         share(browser_of_person, one)
     assert erase_session(other.pk, ErasureOrder(reason="Asked for")).counts["share_links"] == 1
     assert ShareLink.objects.count() == 1
-    assert erase_person(person.pk, ErasureOrder(reason="Asked for")).counts["share_links"] == 1
+    assert erase_user(person.pk, ErasureOrder(reason="Asked for")).counts["share_links"] == 1
     assert ShareLink.objects.count() == 0
 
 
