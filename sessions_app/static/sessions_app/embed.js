@@ -52,7 +52,11 @@ class AdkChat extends HTMLElement {
   #addBubble() {
     this.#button = makeButton("open", this.label, OPEN, () => (this.#isOpen ? this.#close() : this.#open()));
     this.#button.ariaExpanded = "false";
-    this.#panel = Object.assign(document.createElement("div"), { popover: "manual", role: "dialog", ariaLabel: this.label });
+    this.#panel = Object.assign(document.createElement("div"), {
+      popover: "manual",
+      role: "dialog",
+      ariaLabel: this.label,
+    });
     this.#panel.addEventListener("keydown", (event) => event.key === "Escape" && this.#close());
     const close = makeButton("close", this.getAttribute("close"), CLOSE, () => this.#close());
     this.#panel.append(this.#frame, close);
@@ -99,7 +103,12 @@ class AdkChat extends HTMLElement {
 }
 
 function makeButton(className, label, icon, onClick) {
-  const button = Object.assign(document.createElement("button"), { className, type: "button", ariaLabel: label, innerHTML: icon });
+  const button = Object.assign(document.createElement("button"), {
+    className,
+    type: "button",
+    ariaLabel: label,
+    innerHTML: icon,
+  });
   button.addEventListener("click", onClick);
   return button;
 }

@@ -33,7 +33,9 @@ async function copyId(button) {
   const words = button.textContent;
   await navigator.clipboard.writeText(button.previousElementSibling.textContent);
   button.textContent = "✓";
-  setTimeout(() => { button.textContent = words; }, 1500);
+  setTimeout(() => {
+    button.textContent = words;
+  }, 1500);
 }
 
 function foldInvocations(button) {

@@ -16,7 +16,8 @@ export function follow(onNews) {
     if (!response) return;
     const { seq, status } = await response.json();
     const before = timeline().dataset;
-    if (seq !== Number(before.seq) || (status ?? "") !== before.status) await takeNews(seq - Number(before.seq), onNews);
+    if (seq !== Number(before.seq) || (status ?? "") !== before.status)
+      await takeNews(seq - Number(before.seq), onNews);
   }, SECONDS * 1000);
 }
 
