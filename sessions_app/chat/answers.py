@@ -1,4 +1,4 @@
-"""Views behind the buttons under an answer: the text to copy, and the person's feedback."""
+"""Views behind the buttons under an answer: the text to copy, and the user's feedback."""
 
 from __future__ import annotations
 
@@ -35,16 +35,18 @@ async def answer_text(request: HttpRequest, session_id: UUID, seq: int) -> HttpR
 @require_POST
 @login_required
 async def feedback(request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
-    """Store the person's `rating` and `comment` on an event. Without a rating, withdraw the feedback."""
-    person = await request.auser()
-    rating, comment = request.POST.get("rating", ""), request.POST.get("comment", "")
+    """Store the user's `rating` and `comment` on an event. Without a rating, withdraw the feedback."""
+    user = await request.auser()
+    rating = request.POST.get("rating", "")
+    comment = request.POST.get("comment", "")
     try:
-        await use_cases.give_feedback(person, session_id, seq, rating, comment)
+        await use_cases.give_feedback(user, session_id, seq, rating, comment)
     except AdkError as error:
         return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 def _text(event: Event) -> str:
-    parts = (event.content.parts or []) if event.content else []
-    return "".join(part.text or "" for part in parts if not part.thought)
+    if event.content is None:
+        return ""
+    return "".join(part.text or "" for part in event.content.parts or [] if not part.thought)

@@ -30,34 +30,33 @@ async def new_session(request: HttpRequest, app_name: str) -> HttpResponseBase:
 
 @require_GET
 async def session_page(request: HttpRequest, app_name: str, session_id: UUID) -> HttpResponseBase:
-    """Return the page of a session that the person has with the app, or that does not exist yet.
+    """Return the page of a session that the user has with the app, or that does not exist yet.
 
     For any other session, redirect to a new one. The first message creates a session that does not exist.
     """
     if page := await _page_without_chat(request, app_name):
         return page
-    person = await request.auser()
+    user = await request.auser()
     try:
-        session = (
-            unsaved_session(person, session_id, app_name)
-            if await may_create_session(app_name, session_id)
-            else await _own_session_with(app_name, person, session_id)
-        )
+        if await may_create_session(app_name, session_id):
+            session = unsaved_session(user, session_id, app_name)
+        else:
+            session = await _own_session_with(app_name, user, session_id)
     except NotFoundError:
         return redirect("chat:embedded_new", app_name)
-    context = await context_of_session(person, session, is_new=not session.has_begun)
+    context = await context_of_session(user, session, is_new=not session.has_begun)
     return _render_framed(request, "chat/embedded.html", context)
 
 
-async def _own_session_with(app_name: str, person: User, session_id: UUID) -> Session:
-    session = await own_session(person, session_id)
+async def _own_session_with(app_name: str, user: User, session_id: UUID) -> Session:
+    session = await own_session(user, session_id)
     if session.app_name != app_name:
         raise NotFoundError(f"Session '{session_id}' is not with {app_name!r}.")
     return session
 
 
 async def _page_without_chat(request: HttpRequest, app_name: str) -> HttpResponseBase | None:
-    """Return the page that takes the place of a chat; None for a person who is signed in and an app that exists."""
+    """Return the page that takes the place of a chat; None for a user who is signed in and an app that exists."""
     if not (await request.auser()).is_authenticated:
         return _render_framed(request, "chat/embedded_sign_in.html", {"address": _sign_in_address(request)})
     if app_name not in registry.apps():

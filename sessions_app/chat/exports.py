@@ -62,11 +62,11 @@ def file_name(title: str, ending: str) -> str:
 
 
 async def _own_session(request: HttpRequest, session_id: UUID) -> tuple[Session, SessionView]:
-    """Return the session with the person as its `user`, and the view that the person has of it."""
-    person = await request.auser()
-    session = await own_session_or_404(person, session_id)
-    session.user = person  # type: ignore[assignment]  # a signed-in user
-    return session, SessionView.of(session, person)
+    """Return the session with the user as its `user`, and the view that the user has of it."""
+    user = await request.auser()
+    session = await own_session_or_404(user, session_id)
+    session.user = user  # type: ignore[assignment]  # a signed-in user
+    return session, SessionView.of(session, user)
 
 
 def _download(

@@ -39,7 +39,9 @@ async def files(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
 
     With `?new=<app>` the file creates the session if it does not exist yet.
     """
-    return await (_list(request, session_id) if request.method == "GET" else _upload(request, session_id))
+    if request.method == "GET":
+        return await _list(request, session_id)
+    return await _upload(request, session_id)
 
 
 @require_POST
@@ -47,9 +49,10 @@ async def files(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
 async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Delete the upload with `name` and `version`, unless a message refers to it."""
     version = request.POST.get("version", "")
-    number = int(version) if version.isdecimal() and len(version) < 10 else -1
+    if not version.isdecimal() or len(version) >= 10:
+        version = "-1"  # no file has this version
+    file = (request.POST.get("name", ""), int(version))
     try:
-        file = (request.POST.get("name", ""), number)
         await use_cases.remove_upload(await request.auser(), session_id, file)
     except AdkError as error:
         return error_response(error)
@@ -82,15 +85,16 @@ async def _makers(session: Session) -> Mapping[tuple[str, int], str]:
 
 
 async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    person, new_app = await request.auser(), request.GET.get("new", "")
+    user = await request.auser()
+    new_app = request.GET.get("new", "")
     try:
         upload = request.FILES.get("file")
         if upload is None:
             if not new_app:
-                await own_session_or_404(person, session_id)
+                await own_session_or_404(user, session_id)
             raise InvalidInputError("The request has no file, or a file without a name. Choose a file.")
         network = client_network(request)
-        row = await use_cases.upload_file(person, session_id, upload, network, new_app=new_app)
+        row = await use_cases.upload_file(user, session_id, upload, network, new_app=new_app)
     except AdkError as error:
         return error_response(error)
     link = file_link(session_id, row.filename, row.version)
@@ -111,11 +115,10 @@ def _facts(row: Artifact, link: FileLink) -> str:
 
 
 def _render_list(session_id: UUID, rows: list[Artifact], makers: Mapping[tuple[str, int], str]) -> str:
-    links = [file_link(session_id, row.filename, row.version) for row in rows]
-    listed = [
-        (link, _facts(row, link), makers.get((row.filename, row.version)))
-        for row, link in zip(rows, links, strict=True)
-    ]
+    listed = []
+    for row in rows:
+        link = file_link(session_id, row.filename, row.version)
+        listed.append((link, _facts(row, link), makers.get((row.filename, row.version))))
     return render_to_string("chat/file_list.html", {"listed": listed})
 
 

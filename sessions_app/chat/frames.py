@@ -36,29 +36,31 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
     The response is the frame in reply (200), nothing (204), an `error` frame with the status of the error, or 503
     while PostgreSQL is away. With `?new=<app>` a message creates the session if it does not exist yet.
     """
-    person, network, new_app = await request.auser(), client_network(request), request.GET.get("new", "")
+    user = await request.auser()
+    network = client_network(request)
+    new_app = request.GET.get("new", "")
     if not new_app:
-        await own_session_or_404(person, session_id)
+        await own_session_or_404(user, session_id)
     # Read no further than the limit, whatever `Content-Length` says.
     body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
     reply_to = None
     try:
-        count_frame(body.decode(errors="replace"), person, network)
+        count_frame(body.decode(errors="replace"), user, network)
         frame = protocol.parse(body)
         reply_to = protocol.reply_id(frame)
         with acting_from(client_address(request)):
-            return await _handle(frame, person, session_id, new_app, network)
+            return await _handle(frame, user, session_id, new_app, network)
     except AdkError as error:
         return _reply(protocol.error_frame(error, reply_to).json(), http_status(error))
     except UNAVAILABLE:
         return HttpResponse(status=HTTPStatus.SERVICE_UNAVAILABLE)
-    except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the browser
         reference = log_failure(session_id, error)
         return _reply(protocol.failure_frame(reference, reply_to).json(), HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 async def _handle(
-    frame: AnyClientFrame, person: User, session_id: UUID, new_app: str, network: str
+    frame: AnyClientFrame, user: User, session_id: UUID, new_app: str, network: str
 ) -> HttpResponse:
     match frame:
         case Hello():
@@ -66,8 +68,8 @@ async def _handle(
         case Ping():
             return _reply(PongFrame().json(), HTTPStatus.OK)
         case Message(replaces=None) if new_app:
-            await begin_session(frame, person, session_id, new_app, network)
-    reply = await handle_frame(frame, person, session_id)
+            await begin_session(frame, user, session_id, new_app, network)
+    reply = await handle_frame(frame, user, session_id)
     if reply is None:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return _reply(notice_frame(reply, SITE_READER), HTTPStatus.OK)

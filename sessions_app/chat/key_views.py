@@ -1,4 +1,4 @@
-"""Page of a person's API keys, where the person makes and revokes keys. A new key is shown once."""
+"""Page of a user's API keys, where the user makes and revokes keys. A new key is shown once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PROPOSED = {"scopes": ["read", "run"], "days": "90"}
 
 
 class KeyForm(forms.Form):
-    """Choices of a person for a key. The markup of the page shows them."""
+    """Choices of a user for a key. The markup of the page shows them."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
     scopes = forms.MultipleChoiceField(choices=tuple(RIGHTS.items()))
@@ -56,54 +56,56 @@ class KeyForm(forms.Form):
 
     def properties(self) -> KeyProperties:
         """Return the properties of the key that the valid form describes."""
-        days = self.cleaned_data["days"]
+        expires_at = None
+        if self.cleaned_data["days"]:
+            expires_at = timezone.now() + timedelta(days=int(self.cleaned_data["days"]))
         return KeyProperties(
             name=self.cleaned_data["name"],
-            scopes=tuple(Scope(scope) for scope in self.cleaned_data["scopes"]),
-            expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
+            scopes=tuple(map(Scope, self.cleaned_data["scopes"])),
+            expires_at=expires_at,
         )
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 async def keys(request: HttpRequest) -> HttpResponse:
-    """Return the page with the person's keys (GET); make a key and show it once (POST)."""
-    person = await request.auser()
+    """Return the page with the user's keys (GET); make a key and show it once (POST)."""
+    user = await request.auser()
     if request.method == "GET":
-        return await in_thread(_page, request, person, KeyForm(initial=PROPOSED))
+        return await in_thread(_page, request, user, KeyForm(initial=PROPOSED))
     form = KeyForm(request.POST)
     if not form.is_valid():
-        return await in_thread(_page, request, person, form)
+        return await in_thread(_page, request, user, form)
     try:
         with acting_from(client_address(request)):
-            row, key = await in_thread(make_key, person, form.properties(), actors.person(person))
+            row, key = await in_thread(make_key, user, form.properties(), actors.person(user))
     except InvalidInputError as error:
         form.add_error(None, in_language(str(error)))
-        return await in_thread(_page, request, person, form)
-    return await in_thread(_page, request, person, KeyForm(initial=PROPOSED), made=row, key=key)
+        return await in_thread(_page, request, user, form)
+    return await in_thread(_page, request, user, KeyForm(initial=PROPOSED), made=row, key=key)
 
 
 @require_POST
 @login_required
 async def revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
-    """Revoke one of the person's keys; streams that are open with it end."""
-    person = await request.auser()
+    """Revoke one of the user's keys; streams that are open with it end."""
+    user = await request.auser()
     try:
         with acting_from(client_address(request)):
-            of_person = ApiKey.objects.filter(user=person.pk)
-            await in_thread(revoke_key, of_person, key_id, actors.person(person))
+            keys_of_user = ApiKey.objects.filter(user=user.pk)
+            await in_thread(revoke_key, keys_of_user, key_id, actors.person(user))
     except NotFoundError as error:
         raise Http404(str(error)) from error
-    await publish_account_change(str(person.pk))
+    await publish_account_change(str(user.pk))
     return redirect("chat:keys")
 
 
-def _page(request: HttpRequest, person: User, form: KeyForm, **made: Any) -> HttpResponse:
-    rows = list(ApiKey.objects.filter(user=person.pk).order_by("-created_at", "pk")[:MAX_SHOWN_KEYS])
+def _page(request: HttpRequest, user: User, form: KeyForm, **made: Any) -> HttpResponse:
+    rows = list(ApiKey.objects.filter(user=user.pk).order_by("-created_at", "pk")[:MAX_SHOWN_KEYS])
     for row in rows:
         row.rights = [RIGHTS[scope] for scope in row.scopes if scope in RIGHTS]  # type: ignore[attr-defined]
     context = {
-        "person": person,
+        "person": user,
         "form": form,
         "chosen_scopes": form["scopes"].value() or (),
         "chosen_days": form["days"].value() or "",

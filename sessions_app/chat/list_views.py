@@ -1,4 +1,4 @@
-"""Views of a person's sessions: the list, a search and the activity as parts of a page, and changes by the person."""
+"""Views of a user's sessions: the list, a search and the activity as parts of a page, and changes by the user."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from sessions_app.sessions.ownership import User
 @require_GET
 @login_required
 async def session_list(request: HttpRequest) -> HttpResponse:
-    """Return the part of the person's list that the query asks for, see `list_page_of`; 400 for a bad query."""
-    person = await request.auser()
+    """Return the part of the user's list that the query asks for, see `list_page_of`; 400 for a bad query."""
+    user = await request.auser()
     try:
-        page = await list_page_of(person, request)
+        page = await list_page_of(user, request)
     except InvalidInputError as error:
         return error_response(error)
     context = {"list": page, "is_archive": "archived" in request.GET}
     return render(request, "chat/session_list.html", context)
 
 
-async def list_page_of(person: User, request: HttpRequest) -> SessionListPage:
-    """Return the part of the person's list that the query asks for.
+async def list_page_of(user: User, request: HttpRequest) -> SessionListPage:
+    """Return the part of the user's list that the query asks for.
 
     `?q=<words>` asks for the sessions that a search finds. Otherwise `?archived` chooses the archive,
     `?before=<cursor>` a further page, and `?rows=<number>` a longer one.
@@ -47,16 +47,20 @@ async def list_page_of(person: User, request: HttpRequest) -> SessionListPage:
     """
     query = request.GET.get("q", "")
     if query:
-        return SessionListPage(await in_thread(search_sessions, person, query), is_search=True)
-    before, rows = request.GET.get("before", ""), request.GET.get("rows", "")
-    is_archive = "archived" in request.GET
-    return await in_thread(list_sessions, person, before=before, archived=is_archive, rows=rows)
+        return SessionListPage(await in_thread(search_sessions, user, query), is_search=True)
+    return await in_thread(
+        list_sessions,
+        user,
+        before=request.GET.get("before", ""),
+        archived="archived" in request.GET,
+        rows=request.GET.get("rows", ""),
+    )
 
 
 @require_GET
 @login_required
 async def activity(request: HttpRequest) -> HttpResponse:
-    """Return the activity: work that runs, waits for the person or is scheduled in the person's sessions."""
+    """Return the activity: work that runs, waits for the user or is scheduled in the user's sessions."""
     found = await in_thread(activity_of, await request.auser())
     return render(request, "chat/activity.html", {"activity": found})
 
@@ -65,10 +69,10 @@ async def activity(request: HttpRequest) -> HttpResponse:
 @login_required
 async def change_session(request: HttpRequest, session_id: UUID, change: str) -> HttpResponse:
     """Make a change to a session in the list, such as `pin`."""
-    person = await request.auser()
+    user = await request.auser()
     try:
         with acting_from(client_address(request)):
-            await use_cases.change_session(person, session_id, change, request.POST.get("title", ""))
+            await use_cases.change_session(user, session_id, change, request.POST.get("title", ""))
     except AdkError as error:
         return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

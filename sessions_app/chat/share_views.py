@@ -30,13 +30,13 @@ from sessions_app.sessions.ownership import User, own_session_or_404
 @login_required
 async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Return the dialog about the session's link (GET); make the link first (POST)."""
-    person = await request.auser()
-    session = await _shareable_session(person, session_id)
+    user = await request.auser()
+    session = await _shareable_session(user, session_id)
     if request.method == "GET":
         return _dialog(request, await in_thread(sharing.active_link, session))
     with acting_from(client_address(request)):
-        link = await in_thread(sharing.make_link, session, actors.person(person))
-    live().list_news.publish(person.pk)
+        link = await in_thread(sharing.make_link, session, actors.person(user))
+    live().list_news.publish(user.pk)
     return _dialog(request, link)
 
 
@@ -44,12 +44,12 @@ async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @login_required
 async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Revoke the session's link; return the dialog without a link."""
-    person = await request.auser()
-    session = await _shareable_session(person, session_id)
+    user = await request.auser()
+    session = await _shareable_session(user, session_id)
     links = ShareLink.objects.filter(session=session)
     with acting_from(client_address(request)):
-        await in_thread(sharing.revoke_links, links, actors.person(person))
-    live().list_news.publish(person.pk)
+        await in_thread(sharing.revoke_links, links, actors.person(user))
+    live().list_news.publish(user.pk)
     return _dialog(request, None)
 
 
@@ -66,8 +66,8 @@ async def shared_session(request: HttpRequest, token: str) -> StreamingHttpRespo
     return StreamingHttpResponse(stream_page(request, session, view, is_shared=True), headers=PRIVATE)
 
 
-async def _shareable_session(person: User, session_id: UUID) -> Session:
-    session = await own_session_or_404(person, session_id)
+async def _shareable_session(user: User, session_id: UUID) -> Session:
+    session = await own_session_or_404(user, session_id)
     if not conf().share_links:
         raise Http404("This site has no shared conversations.")
     return session

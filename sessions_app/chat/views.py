@@ -1,4 +1,4 @@
-"""Pages of the chat: home, one session, older events. The session of another person is answered with 404."""
+"""Pages of the chat: home, one session, older events. The session of another user is answered with 404."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ READ_AUDIT = ("sessions_app.view_session", "sessions_app.view_text")
 @require_GET
 @login_required
 async def home(request: HttpRequest) -> HttpResponse:
-    """Return the apps of the site and a page of the person's list of sessions."""
-    person = await request.auser()
+    """Return the apps of the site and a page of the user's list of sessions."""
+    user = await request.auser()
     try:
-        page = await list_page_of(person, request)
+        page = await list_page_of(user, request)
     except InvalidInputError as error:
         return HttpResponseBadRequest(in_language(str(error)))
     apps = list(registry.apps().values())
     context = {
-        "person": person,
+        "person": user,
         "banner": _banner(),
-        "agent_problems": _agent_problems(person),
+        "agent_problems": _agent_problems(user),
         "apps": apps,
         "several_apps": len(apps) > 1,
         "list": page,
@@ -61,9 +61,11 @@ async def home(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 async def start(request: HttpRequest) -> HttpResponse:
-    """Redirect a person who has signed in: to a new chat if the site has one app, else to the home page."""
+    """Redirect a user who has signed in: to a new chat if the site has one app, else to the home page."""
     apps = list(registry.apps())
-    return redirect("chat:new", apps[0]) if len(apps) == 1 else redirect("chat:home")
+    if len(apps) == 1:
+        return redirect("chat:new", apps[0])
+    return redirect("chat:home")
 
 
 @require_GET
@@ -79,20 +81,20 @@ async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
 @require_GET
 @login_required
 async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Return one session with its newest events, beside the list of the person's sessions.
+    """Return one session with its newest events, beside the list of the user's sessions.
 
     With `?new=<app>` the session need not exist yet. One that has files and no message is still a new chat.
     """
-    person = await request.auser()
+    user = await request.auser()
     new_app = request.GET.get("new", "")
     is_new = bool(new_app) and await may_create_session(new_app, session_id)
     if is_new:
-        session = unsaved_session(person, session_id, new_app)
+        session = unsaved_session(user, session_id, new_app)
     else:
-        session = await own_session_or_404(person, session_id)
+        session = await own_session_or_404(user, session_id)
         is_new = session.app_name == new_app and not session.has_begun
-    chats = await in_thread(list_sessions, person)
-    context = {**await context_of_session(person, session, is_new), "list": chats}
+    chats = await in_thread(list_sessions, user)
+    context = {**await context_of_session(user, session, is_new), "list": chats}
     return render(request, "chat/session.html", context)
 
 
@@ -103,9 +105,9 @@ async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse
     before = request.GET.get("before", "")
     if not before.isdecimal() or len(before) > 18:  # a larger number fits no column
         return HttpResponseBadRequest("Add ?before=<seq>, the number of the oldest event that the page has.")
-    person = await request.auser()
-    session = await own_session_or_404(person, session_id)
-    page = await older_page(session, person, int(before))
+    user = await request.auser()
+    session = await own_session_or_404(user, session_id)
+    page = await older_page(session, user, int(before))
     return render(request, "chat/log_page.html", {"log_page": page})
 
 
@@ -119,35 +121,43 @@ async def alternatives(request: HttpRequest, session_id: UUID) -> HttpResponse:
     return render(request, "chat/alternatives.html", {"forks": forks})
 
 
-def unsaved_session(person: User, session_id: UUID, app_name: str) -> Session:
+def unsaved_session(user: User, session_id: UUID, app_name: str) -> Session:
     """Return a session that its first message will store."""
-    return Session(pk=session_id, app_name=app_name, user=person, created_at=timezone.now())  # type: ignore[misc]  # a signed-in user
+    return Session(pk=session_id, app_name=app_name, user=user, created_at=timezone.now())  # type: ignore[misc]  # a signed-in user
 
 
-async def context_of_session(person: User, session: Session, is_new: bool) -> dict[str, Any]:
-    """Return the context of a session's page, without the list of the person's sessions."""
+async def context_of_session(user: User, session: Session, is_new: bool) -> dict[str, Any]:
+    """Return the context of a session's page, without the list of the user's sessions."""
+    shows_details = may_see_details(user)
+    state = []
+    log_page = EMPTY_PAGE
+    audit_url = ""
+    if not is_new:
+        log_page = await newest_page(session, user)
+        audit_url = await _audit_url(user, session)
+        if shows_details:
+            state = await _visible_state(session)
     return {
-        "person": person,
+        "person": user,
         "banner": _banner(),
-        "agent_problems": _agent_problems(person),
+        "agent_problems": _agent_problems(user),
         "session": session,
         "is_new": is_new,
         "agent": registry.apps().get(session.app_name),
         "starters": registry.starters(session.app_name),
-        "log_page": EMPTY_PAGE if is_new else await newest_page(session, person),
-        "state": await _visible_state(session) if may_see_details(person) and not is_new else [],
-        "shows_details": may_see_details(person),
-        "audit_url": "" if is_new else await _audit_url(person, session),
+        "log_page": log_page,
+        "state": state,
+        "shows_details": shows_details,
+        "audit_url": audit_url,
         "conf": conf(),
     }
 
 
-async def _audit_url(person: User, session: Session) -> str:
-    """Return the address of the session's page in the admin; empty for a person who may not read the page."""
-    is_staff = getattr(person, "is_staff", False)
-    if not (
-        is_staff and isinstance(person, PermissionsMixin) and await in_thread(person.has_perms, READ_AUDIT)
-    ):
+async def _audit_url(user: User, session: Session) -> str:
+    """Return the address of the session's page in the admin; empty for a user who may not read the page."""
+    if not isinstance(user, PermissionsMixin) or not getattr(user, "is_staff", False):
+        return ""
+    if not await in_thread(user.has_perms, READ_AUDIT):
         return ""
     try:
         return reverse("admin:sessions_app_session_change", args=[session.pk])
@@ -156,7 +166,7 @@ async def _audit_url(person: User, session: Session) -> str:
 
 
 async def _visible_state(session: Session) -> list[tuple[str, str]]:
-    """Return the keys of the session's and the person's state with their values in one line each.
+    """Return the keys of the session's and the user's state with their values in one line each.
 
     The state of the app is left out, because it belongs to everybody.
     """
@@ -170,8 +180,8 @@ def _banner() -> str:
     return banner
 
 
-def _agent_problems(person: User) -> list[str]:
+def _agent_problems(user: User) -> list[str]:
     """Return a sentence for each agent that cannot be loaded, to staff and, in development, to everybody."""
-    if conf().reload_agents or getattr(person, "is_staff", False):
+    if conf().reload_agents or getattr(user, "is_staff", False):
         return list(registry.registry().problems.values())
     return []

@@ -56,7 +56,8 @@ def has_share_links() -> bool:
 @register.simple_tag
 def site_logo() -> str:
     """Return the address of the site's logo; empty without one."""
-    return static(conf().site_logo) if conf().site_logo else ""
+    logo = conf().site_logo
+    return static(logo) if logo else ""
 
 
 @register.filter
@@ -91,9 +92,13 @@ def chosen_theme(context: Context) -> str:
 def offered_languages() -> list[dict[str, object]]:
     """Return the languages that a person can choose, each with its own name; none when there is no choice."""
     codes = languages.offered_languages()
+    if len(codes) < 2:
+        return []
     shown = languages.shown_language()
-    names = {code: get_language_info(code)["name_local"] for code in codes if len(codes) > 1}
-    return [{"code": code, "name": name, "is_chosen": code == shown} for code, name in names.items()]
+    return [
+        {"code": code, "name": get_language_info(code)["name_local"], "is_chosen": code == shown}
+        for code in codes
+    ]
 
 
 @register.simple_tag
