@@ -12,9 +12,11 @@ API and websockets do not pass Django's middleware.
 from __future__ import annotations
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+
+from adk_site.static_files import strip_comments
 
 
 class CompressPages(GZipMiddleware):
@@ -28,7 +30,7 @@ class CompressPages(GZipMiddleware):
 
 
 class CompressStaticFiles(GZipMiddleware):
-    """Compress static files as they are sent: in development they have no compressed copies."""
+    """Compress static files as they are sent: in development they are not prepared as `HashedStaticFiles` does."""
 
     max_random_bytes = 0  # nothing in them is secret
 
@@ -36,4 +38,7 @@ class CompressStaticFiles(GZipMiddleware):
         is_text = response.get("Content-Type", "").startswith("text/")
         if not is_text or response.status_code != 200 or not request.path.startswith(settings.STATIC_URL):
             return response
+        if isinstance(response, StreamingHttpResponse):
+            content = b"".join(response.streaming_content)  # type: ignore[arg-type]  # of a file, not asynchronous
+            response.streaming_content = [strip_comments(request.path, content)]
         return super().process_response(request, response)

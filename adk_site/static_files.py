@@ -1,6 +1,23 @@
-"""Storage of the static files in production."""
+"""Static files in production: hashed names, compressed copies, and scripts without their comments."""
 
+from __future__ import annotations
+
+import re
+
+from django.core.files.base import ContentFile, File
 from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+_OWN_SCRIPT = re.compile(r"sessions_app/(?!vendor/)[\w/.]+\.js$")
+_COMMENT = re.compile(rb"^[ \t]*(//|/\*\*|\*[ /]|\*$).*$", re.MULTILINE)
+"""Line with nothing but a comment or a part of one. Scripts of this repository have no other block comments."""
+
+
+def strip_comments(name: str, content: bytes) -> bytes:
+    """Return a script of this repository without its comments, which are a fifth of what a browser would load.
+
+    Code and the numbers of its lines stay. Other files are returned as they are.
+    """
+    return _COMMENT.sub(b"", content) if _OWN_SCRIPT.search(name) else content
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise has no type hints
@@ -13,3 +30,8 @@ class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[m
     support_js_module_import_aggregation = True
     max_post_process_passes = 20
     """Each pass changes the names of modules that import those of the pass before."""
+
+    def _save(self, name: str, content: File[bytes]) -> str:
+        whole = b"".join(content.chunks())
+        saved: str = super()._save(name, ContentFile(strip_comments(name, whole)))
+        return saved

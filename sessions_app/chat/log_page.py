@@ -40,7 +40,6 @@ class LogPage:
         invocations: fields of the websocket's `invocation` frames. An invocation of a person's message that has no
             event on the page also has the message's `text` and its time `at` (seconds since the epoch).
         feedback: the owner's opinions of these events, by `seq`.
-        has_jobs: True when an event shows the card of a job.
         forks: forks of the whole log. Only the newest page has them.
         was_rewound: True when the whole log has a rewind. Only the newest page knows.
     """
@@ -50,14 +49,8 @@ class LogPage:
     has_more: bool
     invocations: list[dict[str, Any]]
     feedback: dict[int, dict[str, str]]
-    has_jobs: bool
     forks: list[Fork] = field(default_factory=list)
     was_rewound: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        """True when no event shows anything."""
-        return not any(self.articles)
 
     @property
     def feedback_json(self) -> str:
@@ -73,7 +66,7 @@ class LogPage:
         ]
 
 
-EMPTY_PAGE = LogPage([], 0, False, [], {}, has_jobs=False)
+EMPTY_PAGE = LogPage([], 0, False, [], {})
 
 
 async def newest_page(session: Session, reader: User) -> LogPage:
@@ -137,7 +130,6 @@ async def _log_page(session: Session, reader: User, newest_first: list[Event], o
         has_more=len(newest_first) > len(events),
         invocations=[_fields(row, has_events=row.invocation_id in shown) for row in rows],
         feedback=await in_thread(feedback_of, session, [event.seq for event in events]),
-        has_jobs=bool(jobs),
     )
 
 

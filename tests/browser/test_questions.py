@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
@@ -288,20 +288,6 @@ def answer_of(chat: ChatPage, kind: str) -> dict[str, Any]:
     frames = [json.loads(sent) for sent in chat.connection.sent]
     last = [frame for frame in frames if frame["type"] == kind][-1]
     return {name: value for name, value in last.items() if name not in ("v", "type", "call_id", "name")}
-
-
-def test_an_answer_that_is_pressed_before_its_script_has_loaded_is_sent(chat: ChatPage, model: Model) -> None:
-    requests: list[Route] = []
-    chat.page.route("**/answers*.js", lambda route: requests.append(route))
-    play(model, Call(name="get_user_choice", args={"options": ["Bern", "Basel"]}))
-    with chat.page.expect_request("**/answers*.js"):
-        chat.send("Where?")
-    chat.log.get_by_role("button", name="Basel", exact=True).dblclick()
-    for request in requests:
-        request.continue_()
-    chat.wait_for_answer("Thank you.")
-    expect(chat.log.get_by_text("You chose Basel")).to_be_visible()
-    expect(chat.page.locator("#notice")).to_be_hidden()
 
 
 @pytest.mark.forwarded

@@ -1,4 +1,4 @@
-"""Contract: in production each JavaScript module imports the others by names with their hashes."""
+"""Contract: in production modules import each other by names with their hashes, and have no comments."""
 
 from __future__ import annotations
 
@@ -31,3 +31,9 @@ def test_modules_import_hashed_modules(settings: Settings, tmp_path: Path) -> No
             unread += [(module.parent / path).resolve() for path in IMPORTED.findall(module.read_text())]
     assert len(seen) > 20
     assert seen <= names
+    assert not [module for module in seen if "/vendor/" not in str(module) and has_comment(module)]
+
+
+def has_comment(module: Path) -> bool:
+    lines = (line.strip() for line in module.read_text().splitlines())
+    return any(line.startswith(("//", "/*", "*/")) for line in lines)

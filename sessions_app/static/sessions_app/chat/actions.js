@@ -1,9 +1,11 @@
 // Actions under answers and messages: copy, regenerate, feedback, and the cost of an answer for those who may know it.
 
 import { make, makeButton } from "./dom.js";
-import { t } from "./language.js";
+import { list, locale, plural, t } from "./language.js";
+import { readText } from "./requests.js";
 
 const COPIED_MILLISECONDS = 2000;
+const cost = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
 
 export class Actions {
   #opinions = new Map(); // by the seq of the answer
@@ -11,12 +13,15 @@ export class Actions {
 
   /**
    * @param url - Address of the events; those of an answer's text and feedback follow it.
-   * @param onRegenerate - Callback with the invocation whose answer is to be written anew.
-   * @param tell - Tell screen readers a sentence.
-   * @param onTrouble - Callback with a sentence about what failed.
+   * @param onRegenerate - Callback with the invocation whose answer is to be written again.
+   * @param announce - Announce a sentence to screen readers.
+   * @param onProblem - Callback with a sentence about what failed.
    */
-  constructor(conversation, { url, onRegenerate, tell, onTrouble }) {
-    Object.assign(this, { conversation, url, tell, onTrouble });
+  constructor(conversation, { url, onRegenerate, announce, onProblem }) {
+    this.conversation = conversation;
+    this.url = url;
+    this.announce = announce;
+    this.onProblem = onProblem;
     this.template = document.getElementById("answer-actions").content.firstElementChild;
     conversation.log.addEventListener("click", (event) => {
       const button = event.target.closest(".actions [data-act]");
@@ -37,10 +42,11 @@ export class Actions {
     for (const [invocation, group] of Map.groupBy(articles, ({ dataset }) => dataset.invocation)) {
       const answers = group.filter((article) => article.matches(".agent") && article.querySelector(":scope > .prose"));
       const last = answers.pop();
-      answers.forEach((article) => article.querySelector(":scope > .actions")?.remove());
+      for (const article of answers) article.querySelector(":scope > .actions")?.remove();
       if (last) this.#show(last, group, invocation === newest);
     }
-    if (navigator.clipboard) for (const bar of this.conversation.findAll(".person > .actions:not(:has([data-copy]))")) addCopy(bar);
+    if (!navigator.clipboard) return;
+    for (const bar of this.conversation.findAll(".person > .actions:not(:has([data-copy]))")) addCopyButton(bar);
   }
 
   #addBar(article) {
@@ -61,52 +67,77 @@ export class Actions {
 
   #showOpinion(article) {
     const rating = this.#opinions.get(article.dataset.seq)?.rating;
-    for (const button of article.querySelectorAll(".actions [aria-pressed]")) button.ariaPressed = button.dataset.act === rating;
+    for (const button of article.querySelectorAll(".actions [aria-pressed]")) {
+      button.ariaPressed = String(button.dataset.act === rating);
+    }
   }
 
   async #rate(article, rating) {
     const { FeedbackForm } = await import("./feedback.js");
-    this.#feedback ??= new FeedbackForm(this.#opinions, { ...this, onChange: (changed) => this.#showOpinion(changed) });
+    const { url, announce, onProblem } = this;
+    const onChange = (changed) => this.#showOpinion(changed);
+    this.#feedback ??= new FeedbackForm(this.#opinions, { url, announce, onProblem, onChange });
     this.#feedback.press(article, rating);
   }
 
-  // Only the newest answer: to write an earlier one anew would undo all that follows it.
+  // Only the newest answer can be regenerated: for an earlier one, all that follows it would be undone.
   #show(answer, articles, isNewest) {
     const bar = answer.querySelector(":scope > .actions") ?? this.#addBar(answer);
     const isRepeatable = isNewest && this.conversation.messageOf(answer.dataset.invocation) !== null;
     bar.querySelector('[data-act="regenerate"]').hidden = !isRepeatable;
-    if (articles.some(({ dataset }) => dataset.tokens)) import("./cost.js").then(({ show }) => show(articles, bar));
+    if (articles.some(({ dataset }) => dataset.tokens)) bar.querySelector(".cost").textContent = describeCost(articles);
   }
 
   // Copy Markdown for plain text fields, and rich text for documents.
   async #copy(article, button) {
-    const forms = import("./answer_forms.js");
-    const types = {
-      "text/plain": forms.then(({ markdown }) => markdown(`${this.url}${article.dataset.seq}/text/`)),
-      "text/html": forms.then(({ richText }) => richText(article)),
-    };
+    const item = new ClipboardItem({
+      "text/plain": readText(`${this.url}${article.dataset.seq}/text/`).then(makePlainText),
+      "text/html": makeRichText(article),
+    });
     try {
-      await navigator.clipboard.write([new ClipboardItem(types)]); // now: some browsers allow it only in the click
-      showCopied(button);
-      this.tell(t("Copied."));
+      await navigator.clipboard.write([item]); // now: some browsers allow it only in the click
+      button.dataset.done = "";
+      setTimeout(() => delete button.dataset.done, COPIED_MILLISECONDS);
+      this.announce(t("Copied."));
     } catch {
-      this.onTrouble(t("The answer could not be copied. Try again."));
+      this.onProblem(t("The answer could not be copied. Try again."));
     }
   }
 }
 
-function addCopy(bar) {
+function makePlainText(markdown) {
+  return new Blob([markdown], { type: "text/plain" });
+}
+
+function makeRichText(article) {
+  const texts = [...article.querySelectorAll(":scope > .prose")].map((text) => text.cloneNode(true));
+  for (const text of texts) {
+    for (const head of text.querySelectorAll(".code-head")) head.remove();
+    for (const code of text.querySelectorAll("pre code")) code.replaceChildren(code.textContent); // without its colours
+  }
+  return new Blob([texts.map((text) => text.innerHTML).join("")], { type: "text/html" });
+}
+
+// The articles of an invocation have used the tokens together.
+function describeCost(articles) {
+  const sum = (name) => articles.reduce((total, { dataset }) => total + Number(dataset[name] ?? 0), 0);
+  const tokens = sum("tokens");
+  const price = sum("cost");
+  return list([
+    tokens && plural("{count} token", "{count} tokens", tokens),
+    price && t("cost {price}", { price: cost.format(price) }),
+  ]);
+}
+
+function addCopyButton(bar) {
   const button = makeButton("plain", t("Copy"), async () => {
     await navigator.clipboard.writeText(bar.closest("article").querySelector(".said").textContent);
     button.firstChild.data = t("Copied");
-    setTimeout(() => (button.firstChild.data = t("Copy")), COPIED_MILLISECONDS);
+    setTimeout(() => {
+      button.firstChild.data = t("Copy");
+    }, COPIED_MILLISECONDS);
   });
   button.dataset.copy = "";
   button.append(make("span", "visually-hidden", ` ${t("this message")}`));
   bar.prepend(button);
-}
-
-function showCopied(button) {
-  button.dataset.done = "";
-  setTimeout(() => delete button.dataset.done, COPIED_MILLISECONDS);
 }

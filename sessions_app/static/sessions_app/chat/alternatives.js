@@ -1,12 +1,8 @@
 // Versions of a message: the switch under it, and the return to another version with all that followed it.
 
-import { embeddedInvocations } from "./conversation.js";
-import { parse } from "./dom.js";
 import { t } from "./language.js";
-import { mute } from "./mute.js";
-import { loadStyles } from "./styles.js";
-
-await loadStyles("onDemand");
+import { readLogPage } from "./log_pages.js";
+import { readPart } from "./requests.js";
 
 export class Alternatives {
   #pressed = null;
@@ -18,11 +14,17 @@ export class Alternatives {
    * @param url - Address of the events; that of the switches follows it.
    * @param onSwitch - Ask for the version that an event is part of; return true when that was sent.
    * @param onLoaded - Callback with the invocations of events that were put back.
-   * @param tell - Tell screen readers a sentence.
-   * @param onTrouble - Callback with a sentence about what failed.
+   * @param announce - Announce a sentence to screen readers.
+   * @param onProblem - Callback with a sentence about what failed.
    */
-  constructor(store, { conversation, url, onSwitch, onLoaded, tell, onTrouble }) {
-    Object.assign(this, { store, conversation, url, onSwitch, onLoaded, tell, onTrouble });
+  constructor(store, { conversation, url, onSwitch, onLoaded, announce, onProblem }) {
+    this.store = store;
+    this.conversation = conversation;
+    this.url = url;
+    this.onSwitch = onSwitch;
+    this.onLoaded = onLoaded;
+    this.announce = announce;
+    this.onProblem = onProblem;
     conversation.log.addEventListener("click", ({ target }) => {
       const button = target.closest("[data-switch]");
       if (button) this.#press(button);
@@ -35,7 +37,7 @@ export class Alternatives {
     const messages = this.conversation.findAll("article.person[data-seq]");
     for (const control of [...this.store.children]) {
       const seq = Number(control.dataset.seq);
-      const article = seq >= this.#firstSeq && messages.find((one) => one.dataset.seq >= seq);
+      const article = seq >= this.conversation.firstSeq && messages.find(({ dataset }) => Number(dataset.seq) >= seq);
       if (article) (article.querySelector(":scope > .actions") ?? article).prepend(control);
     }
   }
@@ -55,27 +57,27 @@ export class Alternatives {
     }
   }
 
-  get #firstSeq() {
-    return Number(this.conversation.log.querySelector(".log-page").dataset.firstSeq);
-  }
-
   #press(button) {
-    if (!this.onSwitch(Number(button.dataset.switch))) return this.onTrouble(t("There is no connection. Try again."));
-    this.#pressed = { ...placeOf(button), top: button.getBoundingClientRect().top };
+    const isSent = this.onSwitch(Number(button.dataset.switch));
+    if (isSent) this.#pressed = { ...placeOf(button), top: button.getBoundingClientRect().top };
+    else this.onProblem(t("There is no connection. Try again."));
   }
 
-  // Load and show the events in effect again; once more if the log has changed meanwhile.
+  // Load and show the events in effect; once more if the log has changed in the meantime.
   async #putBack() {
     try {
-      let pages, seq, first;
+      let pages;
+      let seq;
+      let first;
       do {
-        [seq, first] = [this.conversation.lastSeq, this.#missingFrom];
+        seq = this.conversation.lastSeq;
+        first = this.#missingFrom;
         pages = await this.#load(seq, first);
       } while (seq !== this.conversation.lastSeq || first !== this.#missingFrom);
       this.#show(pages, first);
       await this.#refresh();
     } catch {
-      this.onTrouble(t("This version could not be loaded. Reload the page."));
+      this.onProblem(t("This version could not be loaded. Reload the page."));
     } finally {
       this.#missingFrom = Infinity;
     }
@@ -83,36 +85,33 @@ export class Alternatives {
 
   // A page that showed only the version that was left needs just the newest events.
   async #load(seq, first) {
-    const isEnough = first <= this.#firstSeq && !this.#pressed;
-    const pages = [];
-    let page = null;
-    do {
-      pages.unshift(parse(await read(`${this.url}?before=${page?.firstSeq ?? seq + 1}`)));
-      page = pages[0].querySelector(".log-page").dataset;
-    } while (page.hasMore === "true" && Number(page.firstSeq) > first && !isEnough);
+    const isEnough = first <= this.conversation.firstSeq && !this.#pressed;
+    const pages = [await readLogPage(this.url, seq + 1)];
+    while (pages[0].hasMore && pages[0].firstSeq > first && !isEnough) {
+      pages.unshift(await readLogPage(this.url, pages[0].firstSeq));
+    }
     return pages;
   }
 
   #show(pages, first) {
-    const isWhole = first <= this.#firstSeq;
-    const page = pages[0].querySelector(".log-page").dataset;
-    mute(this.conversation.log);
+    const isWhole = first <= this.conversation.firstSeq;
+    this.conversation.chunks.mute();
     this.conversation.removeFrom(first);
     for (const row of this.conversation.findAll("article[data-seq]")) if (row.dataset.seq >= first) row.remove();
-    for (const chunk of pages.flatMap((fragment) => [...fragment.querySelectorAll(".chunk")])) {
+    for (const chunk of pages.flatMap(({ fragment }) => [...fragment.querySelectorAll(".chunk")])) {
       const rows = document.createDocumentFragment();
       rows.append(...[...chunk.children].filter((row) => isWhole || row.dataset.seq >= first));
       if (rows.childElementCount) this.conversation.append(rows);
     }
     if (isWhole) {
-      this.conversation.log.querySelector(".log-page").dataset.firstSeq = page.firstSeq;
-      document.getElementById("earlier").hidden = page.hasMore !== "true";
+      this.conversation.firstSeq = pages[0].firstSeq;
+      document.getElementById("earlier").hidden = !pages[0].hasMore;
     }
-    this.onLoaded(pages.flatMap(embeddedInvocations));
+    this.onLoaded(pages.flatMap(({ invocations }) => invocations));
   }
 
   async #refresh() {
-    const controls = parse(await read(`${this.url}alternatives/`));
+    const controls = await readPart(`${this.url}alternatives/`);
     const focused = this.#pressed ?? placeOf(document.activeElement);
     for (const control of this.conversation.findAll(".versions")) control.remove();
     this.store.replaceChildren(controls);
@@ -130,18 +129,14 @@ export class Alternatives {
     button.focus({ preventScroll: true });
     if (top === undefined) return;
     scrollBy({ top: button.getBoundingClientRect().top - top, behavior: "instant" });
-    this.tell(control.querySelector(".visually-hidden").textContent);
+    this.announce(control.querySelector(".visually-hidden").textContent);
   }
 }
 
 // Place of a button, for its successor after a refresh; undefined for another element.
 function placeOf(button) {
   const control = button.closest(".versions");
-  return control ? { fork: control.dataset.fork, index: [...control.querySelectorAll("button")].indexOf(button) } : undefined;
-}
-
-async function read(address) {
-  const response = await fetch(address);
-  if (!response.ok) throw new Error(`${response.status}`);
-  return response.text();
+  return control
+    ? { fork: control.dataset.fork, index: [...control.querySelectorAll("button")].indexOf(button) }
+    : undefined;
 }

@@ -1,9 +1,6 @@
 // Forms of questions: choices, credentials, fields of confirmations; and withdrawals of what a person has allowed.
 
 import { moveFocus, setEnabled } from "./dom.js";
-import { loadStyles } from "./styles.js";
-
-await loadStyles("onDemand");
 
 export class Answers {
   /**
@@ -12,7 +9,10 @@ export class Answers {
    * @param onWithdraw - Send {agent, tool} of an allowance to withdraw.
    */
   constructor(conversation, { onAnswer, onChoose, onWithdraw }) {
-    Object.assign(this, { conversation, onAnswer, onChoose, onWithdraw });
+    this.conversation = conversation;
+    this.onAnswer = onAnswer;
+    this.onChoose = onChoose;
+    this.onWithdraw = onWithdraw;
   }
 
   /** Send the answer of the form, or the option of the button. */
@@ -36,7 +36,9 @@ export class Answers {
 
   /** Hide the buttons of allowances that were withdrawn later. Call this when the log has changed. */
   update() {
-    const withdrawals = this.conversation.findAll("[data-withdraws]").map((mark) => [mark.dataset.withdraws, seqOf(mark)]);
+    const withdrawals = this.conversation
+      .findAll("[data-withdraws]")
+      .map((mark) => [mark.dataset.withdraws, seqOf(mark)]);
     for (const button of this.conversation.findAll("[data-ask-again]")) {
       const { agent, tool } = button.closest(".question")?.dataset ?? {};
       const given = Number(button.closest("[data-seq]").dataset.seq);

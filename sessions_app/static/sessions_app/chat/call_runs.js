@@ -3,34 +3,36 @@
 import { make, makeButton } from "./dom.js";
 import { list, plural } from "./language.js";
 
+const ROWS = "article[data-seq]:not([hidden]), .outcome";
 const CALLS = ".tool[data-call-id]";
 const FOLDABLE = "button.run, details, .chips, .job-place:empty";
 
-export class Runs {
+export class CallRuns {
   /**
-   * @param shortest - Number of calls from which a run is folded.
+   * @param minCalls - Number of calls from which a run is folded.
    * @param onOpen - Callback with the articles of a run that is opened.
    */
-  constructor(conversation, { shortest, onOpen }) {
-    Object.assign(this, { conversation, shortest });
+  constructor(conversation, { minCalls, onOpen }) {
+    this.conversation = conversation;
+    this.minCalls = minCalls;
     conversation.log.addEventListener("click", (event) => {
       const button = event.target.closest("button.run");
       if (button) this.#toggle(button.closest("article"), onOpen);
     });
   }
 
-  /** Fold the runs of the log anew. Call this when rows were added, changed or removed. */
+  /** Fold the runs of the log again. Call this when rows were added, changed or removed. */
   update() {
-    const rows = this.conversation.findAll("article[data-seq]:not([hidden]), .outcome");
+    const rows = this.conversation.findAll(ROWS);
     const runs = this.#find(rows);
     const folded = new Set(runs.flat());
-    rows.filter((row) => row.dataset.run && !folded.has(row)).forEach(clear);
-    runs.forEach(fold);
+    for (const row of rows) if (row.dataset.run && !folded.has(row)) clear(row);
+    for (const run of runs) fold(run);
   }
 
   #toggle(first, onOpen) {
-    const rows = this.conversation.findAll("article[data-seq]:not([hidden]), .outcome");
-    const run = this.#find(rows).find((one) => one[0] === first);
+    const runs = this.#find(this.conversation.findAll(ROWS));
+    const run = runs.find(([article]) => article === first);
     const isOpened = first.dataset.run !== "open";
     for (const article of run) article.dataset.run = isOpened ? "open" : "closed";
     fold(run);
@@ -38,7 +40,7 @@ export class Runs {
   }
 
   #find(rows) {
-    return groupRows(rows).filter((run) => countCalls(run) >= this.shortest);
+    return groupRows(rows).filter((run) => countCalls(run, CALLS) >= this.minCalls);
   }
 }
 
@@ -63,7 +65,7 @@ function fold(run) {
   const [first, ...others] = run;
   const isOpen = run.some((article) => article.dataset.run === "open");
   const button = first.querySelector("button.run") ?? makeHead();
-  button.ariaExpanded = isOpen;
+  button.ariaExpanded = String(isOpen);
   button.querySelector(".run-name").textContent = describe(run);
   if (button.parentElement !== first) first.prepend(button);
   for (const article of run) article.dataset.run = isOpen ? "open" : "closed";
@@ -81,12 +83,12 @@ function makeHead() {
   return button;
 }
 
-function countCalls(run) {
-  return run.reduce((count, article) => count + article.querySelectorAll(CALLS).length, 0);
+function countCalls(run, selector) {
+  return run.reduce((count, article) => count + article.querySelectorAll(selector).length, 0);
 }
 
 function describe(run) {
-  const failed = run.reduce((count, article) => count + article.querySelectorAll(`${CALLS}[data-state="failed"]`).length, 0);
-  const used = plural("Used {count} tool", "Used {count} tools", countCalls(run));
+  const failed = countCalls(run, `${CALLS}[data-state="failed"]`);
+  const used = plural("Used {count} tool", "Used {count} tools", countCalls(run, CALLS));
   return list([used, failed && plural("{count} failed", "{count} failed", failed)]);
 }

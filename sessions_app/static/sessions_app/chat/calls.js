@@ -3,7 +3,11 @@
 import { list, t } from "./language.js";
 import { formatDuration } from "./times.js";
 
-const UNFINISHED = { declined: t("Not done"), cancelled: t("Cancelled"), interrupted: t("Interrupted; it may have had effects") };
+const UNFINISHED = {
+  declined: t("Not done"),
+  cancelled: t("Cancelled"),
+  interrupted: t("Interrupted; it may have had effects"),
+};
 
 /** Move function responses into the cards of their calls; both may be in any of the roots. */
 export function placeResponses(...roots) {
@@ -21,7 +25,9 @@ export function placeResponses(...roots) {
 // For calls that ask for approval, return the data of the answer by call id; undefined before it.
 function answersById(findAll) {
   const verdicts = new Map(findAll(".verdict[data-answers]").map(({ dataset }) => [dataset.answers, dataset]));
-  return new Map(findAll(".question[data-asks-for]").map(({ dataset }) => [dataset.asksFor, verdicts.get(dataset.callId)]));
+  return new Map(
+    findAll(".question[data-asks-for]").map(({ dataset }) => [dataset.asksFor, verdicts.get(dataset.callId)]),
+  );
 }
 
 /** Remove the responses of rewound events, from seq `first` on, from the cards of earlier calls. */

@@ -1,7 +1,7 @@
-// List of the person's chats: search, further pages, and changes meanwhile.
+// List of the person's chats: search, further pages, and changes.
 
-import { parse } from "./dom.js";
 import { plural } from "./language.js";
+import { readPart } from "./requests.js";
 import { showLocalTimes } from "./times.js";
 
 const NEWS_DELAY = 300;
@@ -13,14 +13,15 @@ export class Chats {
   #request = 0;
   #query = "";
   #menu = null;
-  #older = null;
 
   /**
    * @param currentId - Id of the chat that the page shows, if it shows one.
    * @param onTitle - Callback with the title of that chat whenever the list was read.
    */
-  constructor(root, { currentId = "", onTitle = () => {} } = {}) {
-    Object.assign(this, { root, currentId, onTitle });
+  constructor(root, { currentId = "", onTitle = (_title) => {} } = {}) {
+    this.root = root;
+    this.currentId = currentId;
+    this.onTitle = onTitle;
     this.body = root.querySelector(".chats-body");
     this.search = root.querySelector(".search");
     this.status = root.querySelector("[role=status]");
@@ -53,8 +54,8 @@ export class Chats {
 
   // The list may have been read again while the menu was loaded.
   async #openMenu(id) {
-    const { ItemMenu } = await import("./menu.js");
-    this.#menu ??= new ItemMenu(this.root, { onChange: () => this.refresh() });
+    const { ChatMenu } = await import("./menu.js");
+    this.#menu ??= new ChatMenu(this.root, { onChange: () => this.refresh() });
     const button = this.root.querySelector(`[data-id="${id}"] .item-menu`);
     if (button) this.#menu.open(button);
   }
@@ -62,8 +63,11 @@ export class Chats {
   async #load() {
     const query = this.search.value.trim();
     const rows = this.body.querySelectorAll(".chat:not([data-pinned])").length; // of all open pages
-    const fresh = !this.#isInUse && (await this.#fetch(query ? { q: query } : { rows }));
-    if (this.#isInUse) return this.#schedule(IN_USE_DELAY);
+    const fresh = !this.#isInUse && (await this.#read(query ? { q: query } : { rows }));
+    if (this.#isInUse) {
+      this.#schedule(IN_USE_DELAY);
+      return;
+    }
     if (!fresh) return;
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;
@@ -75,22 +79,33 @@ export class Chats {
   }
 
   async #loadMore(link) {
-    this.#older ??= await import("./older_chats.js");
-    const fresh = await this.#fetch({ before: this.#older.cursorOf(link) });
-    if (!fresh) return;
-    const first = this.#older.append(this.body, fresh, link);
+    const cursor = new URL(link.getAttribute("href"), location.href).searchParams.get("before");
+    const page = await this.#read({ before: cursor });
+    if (!page) return;
+    const first = page.querySelector(".chat a");
+    link.remove();
+    this.#append(page);
     this.#decorate();
-    first?.querySelector("a").focus();
+    first?.focus();
+  }
+
+  #append(page) {
+    page.querySelector(".no-chats")?.remove();
+    const shown = [...this.body.querySelectorAll(".group")].at(-1);
+    const added = page.querySelector(".group");
+    if (shown && shown.textContent === added?.textContent) added.remove(); // the page begins within a group
+    this.body.querySelector(".chats").append(...page.querySelectorAll(".chats > li"));
+    this.body.append(page);
+    this.body.querySelector(".chats ~ .chats")?.remove();
   }
 
   // Return a part of the list; null when offline or signed out, and when a later request was made.
-  async #fetch(parameters) {
-    const request = ++this.#request;
+  async #read(parameters) {
+    this.#request += 1;
+    const request = this.#request;
     if ("archived" in this.root.dataset) parameters.archived = "1";
-    const response = await fetch(`${this.root.dataset.url}?${new URLSearchParams(parameters)}`).catch(() => null);
-    if (!response?.ok || response.redirected) return null;
-    const html = await response.text();
-    return request === this.#request ? parse(html) : null;
+    const part = await readPart(`${this.root.dataset.url}?${new URLSearchParams(parameters)}`).catch(() => null);
+    return request === this.#request ? part : null;
   }
 
   #announce(query, fresh) {

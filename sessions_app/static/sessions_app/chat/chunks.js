@@ -2,9 +2,11 @@
 
 const MAX_EVENTS = 8;
 const MAX_NODES = 1500;
+const MUTE_MILLISECONDS = 1000;
 
 export class Chunks {
   #folding = null;
+  #muteTimer = 0;
 
   constructor(log) {
     this.log = log;
@@ -41,11 +43,18 @@ export class Chunks {
     this.#folding?.unfold(elements);
   }
 
+  /** Keep screen readers from announcing rows that are no news, for a second. */
+  mute() {
+    this.log.setAttribute("aria-live", "off");
+    clearTimeout(this.#muteTimer);
+    this.#muteTimer = setTimeout(() => this.log.removeAttribute("aria-live"), MUTE_MILLISECONDS);
+  }
+
   async #foldSurplus() {
     if (!this.#folding) {
       if (this.log.getElementsByTagName("*").length <= MAX_NODES) return;
       const { Folding } = await import("./folding.js");
-      this.#folding ??= new Folding(this.log, MAX_NODES);
+      this.#folding ??= new Folding(this, MAX_NODES);
     }
     this.#folding.foldSurplus();
   }

@@ -3,6 +3,9 @@
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
 
+const COPIED_MILLISECONDS = 2000;
+
+/** Add a header to each code block in `root` that has none. */
 export function addCodeHeads(root) {
   for (const pre of root.querySelectorAll(".prose pre:not(.code > pre)")) {
     const block = make("div", "code");
@@ -20,15 +23,15 @@ export function addCodeHeads(root) {
 }
 
 async function colour(pre) {
-  const { highlight } = await import("./highlight.js");
-  highlight(pre.querySelector("code"), pre.dataset.language.toLowerCase());
+  const { highlighter } = await import("./highlight.js");
+  highlighter.colour(pre.querySelector("code"), pre.dataset.language.toLowerCase());
 }
 
 function makeWrapButton(pre) {
   const button = makeButton("plain", t("Wrap"), () => {
-    button.ariaPressed = pre.toggleAttribute("data-wrap");
+    button.ariaPressed = String(pre.toggleAttribute("data-wrap"));
   });
-  button.ariaPressed = false;
+  button.ariaPressed = "false";
   return button;
 }
 
@@ -36,7 +39,9 @@ function makeCopyButton(pre) {
   const button = makeButton("plain", t("Copy"), async () => {
     await navigator.clipboard.writeText(pre.textContent);
     button.textContent = t("Copied");
-    setTimeout(() => (button.textContent = t("Copy")), 2000);
+    setTimeout(() => {
+      button.textContent = t("Copy");
+    }, COPIED_MILLISECONDS);
   });
   return button;
 }

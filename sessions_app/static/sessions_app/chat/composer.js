@@ -75,7 +75,8 @@ export class Composer {
 
   #handleKey(event) {
     // Safari ends the composition before its Enter arrives; only key code 229 identifies it.
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || this.#isComposing || event.keyCode === 229) return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || this.#isComposing || event.keyCode === 229)
+      return;
     event.preventDefault();
     this.#send();
   }

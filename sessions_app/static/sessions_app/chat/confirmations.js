@@ -1,5 +1,6 @@
 // Confirmation requests: calls that run only after a yes. The first answer counts, whichever tab sent it.
 
+import { readChanges } from "./answers.js";
 import { moveFocus, setEnabled } from "./dom.js";
 
 /** Move confirmations below their requests and hide the buttons. */
@@ -32,14 +33,14 @@ export function reopenConfirmations(log, first) {
 
 /** Call `onAnswer` with the fields of the frame for each pressed button; disable the buttons until the server replies. */
 export function listenForConfirmations(log, onAnswer) {
-  log.addEventListener("click", async (event) => {
+  log.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-confirm]");
     if (!button) return;
     const request = button.closest(".question");
     const { confirm } = button.dataset;
     const answer = { call_id: request.dataset.callId, confirmed: confirm !== "no" };
     if (confirm === "session") answer.for_session = true;
-    if (answer.confirmed) answer.changes = request.querySelector(".fields") ? (await import("./answers.js")).readChanges(request) : {};
+    if (answer.confirmed) answer.changes = readChanges(request);
     if (answer.changes === null) return;
     onAnswer(answer);
     moveFocus(request);

@@ -1,14 +1,14 @@
 // Event log of the page: each event once, in the order of its seq.
 
+import { placeResponses, removeResponsesFrom } from "./calls.js";
 import { Chunks } from "./chunks.js";
 import { addCodeHeads } from "./code.js";
+import { placeConfirmations, reopenConfirmations } from "./confirmations.js";
 import { parse } from "./dom.js";
-import { reopenConfirmations, placeConfirmations } from "./confirmations.js";
-import { mute } from "./mute.js";
+import { quietRetriedErrors } from "./outcomes.js";
 import { showLocalTimes } from "./times.js";
-import { placeResponses, removeResponsesFrom } from "./calls.js";
 
-const MIN_RUN = 4;
+const MIN_RUN = 4; // calls in a row that fold to one line
 const OPEN_QUESTIONS = '.question[data-asks-for]:not([data-verdict]), .job[data-status="waiting"]';
 
 export class Conversation {
@@ -47,7 +47,7 @@ export class Conversation {
 
   /** Prepend older events without announcing them to screen readers. */
   prepend(fragment) {
-    mute(this.log);
+    this.chunks.mute();
     this.#decorate(fragment);
     this.chunks.prepend(fragment);
     this.#update();
@@ -61,6 +61,15 @@ export class Conversation {
   /** Return the first element of the log that matches; undefined without one. */
   find(selector) {
     return this.chunks.roots.map((root) => root.querySelector(selector)).find(Boolean);
+  }
+
+  /** Seq of the first event of the pages that are loaded. */
+  get firstSeq() {
+    return Number(this.log.querySelector(".log-page").dataset.firstSeq);
+  }
+
+  set firstSeq(seq) {
+    this.log.querySelector(".log-page").dataset.firstSeq = String(seq);
   }
 
   /** Number of approvals and job questions that wait for the person. */
@@ -87,7 +96,7 @@ export class Conversation {
     this.chunks.unfold();
     const rows = this.findAll("article[data-seq]:not(:has([data-withdraws])), .outcome");
     const from = rows.findIndex((row) => row.dataset.seq >= first);
-    if (from >= 0) rows.slice(from).forEach((row) => row.remove());
+    if (from >= 0) for (const row of rows.slice(from)) row.remove();
     removeResponsesFrom(this.log, first);
     reopenConfirmations(this.log, first);
     this.#update();
@@ -95,21 +104,15 @@ export class Conversation {
 
   // Update the rows that depend on others before or after them.
   #update() {
-    this.#quietErrors();
-    this.#foldRuns();
-  }
-
-  async #quietErrors() {
-    if (!this.find("article[data-error]")) return;
-    const { quietRetriedErrors } = await import("./retried.js");
     quietRetriedErrors(this.findAll("article[data-seq]:not([hidden])"));
+    this.#foldRuns();
   }
 
   async #foldRuns() {
     if (!this.#runs) {
       if (this.findAll(".tool[data-call-id]").length < MIN_RUN) return;
-      const { Runs } = await import("./call_runs.js");
-      this.#runs ??= new Runs(this, { shortest: MIN_RUN, onOpen: (articles) => this.chunks.unfold(articles) });
+      const { CallRuns } = await import("./call_runs.js");
+      this.#runs ??= new CallRuns(this, { minCalls: MIN_RUN, onOpen: (articles) => this.chunks.unfold(articles) });
     }
     this.#runs.update();
   }
@@ -122,11 +125,4 @@ export class Conversation {
     placeConfirmations(...roots);
     addCodeHeads(root);
   }
-}
-
-/** Return the invocations that the server embedded in a page of the log. */
-export function embeddedInvocations(root) {
-  return [...root.querySelectorAll('.log-page > script[type="application/json"]')].flatMap((data) =>
-    JSON.parse(data.textContent),
-  );
 }

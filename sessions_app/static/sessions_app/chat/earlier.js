@@ -1,51 +1,55 @@
 // Loading of older events when the user scrolls to the top or presses the button.
 
-import { embeddedInvocations } from "./conversation.js";
-import { parse } from "./dom.js";
 import { t } from "./language.js";
+import { readLogPage } from "./log_pages.js";
 
-/**
- * Set up the button; `onLoaded` receives the invocations of each loaded page.
- *
- * Return a function that loads one more page. Its promise resolves to true when a page was loaded.
- */
-export function setUpEarlierButton({ button, conversation, scroll, url, onLoaded }) {
-  let loading = null;
-  const load = () => (loading ??= loadPage().finally(() => (loading = null)));
+export class EarlierPages {
+  #loading = null; // promise of the page that is being loaded
 
-  async function loadPage() {
-    if (button.hidden) return false;
-    button.textContent = t("Loading…");
+  /** @param onLoaded - Callback with the invocations of each loaded page. */
+  constructor(button, { conversation, scroll, url, onLoaded }) {
+    this.button = button;
+    this.conversation = conversation;
+    this.scroll = scroll;
+    this.url = url;
+    this.onLoaded = onLoaded;
+    this.observer = new IntersectionObserver(
+      (entries) => entries.some((entry) => entry.isIntersecting) && this.load(),
+      { rootMargin: "300px 0px 0px" },
+    );
+    this.observer.observe(button);
+    button.addEventListener("click", () => this.load());
+  }
+
+  /** Load one more page. The promise resolves to true when a page was loaded. */
+  load() {
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = null;
+    });
+    return this.#loading;
+  }
+
+  async #load() {
+    if (this.button.hidden) return false;
+    this.button.textContent = t("Loading…");
     try {
-      const first = conversation.log.querySelector(".log-page").dataset.firstSeq;
-      const response = await fetch(`${url}?before=${first}`);
-      if (!response.ok) throw new Error(`${response.status}`);
-      show(parse(await response.text()));
-      button.textContent = t("Show earlier messages");
+      this.#show(await readLogPage(this.url, this.conversation.firstSeq));
+      this.button.textContent = t("Show earlier messages");
       return true;
     } catch {
-      button.textContent = t("Could not load earlier messages. Try again");
+      this.button.textContent = t("Could not load earlier messages. Try again");
       return false;
     }
   }
 
-  function show(fragment) {
-    const invocations = embeddedInvocations(fragment);
-    const hasMore = fragment.querySelector(".log-page").dataset.hasMore === "true";
-    scroll.keepPlace(conversation.log.querySelectorAll("article"), () => {
-      conversation.prepend(fragment);
-      button.hidden = !hasMore;
-      onLoaded(invocations);
+  #show({ fragment, invocations, hasMore }) {
+    this.scroll.keepPlace(this.conversation.log.querySelectorAll("article"), () => {
+      this.conversation.prepend(fragment);
+      this.button.hidden = !hasMore;
+      this.onLoaded(invocations);
     });
     // Observing again reports immediately if the button is still in view.
-    observer.unobserve(button);
-    observer.observe(button);
+    this.observer.unobserve(this.button);
+    this.observer.observe(this.button);
   }
-
-  button.addEventListener("click", load);
-  const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && load(), {
-    rootMargin: "300px 0px 0px",
-  });
-  observer.observe(button);
-  return load;
 }

@@ -1,9 +1,6 @@
 // Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
 import { t } from "./language.js";
-import { loadStyles } from "./styles.js";
-
-await loadStyles("onDemand");
 
 const EDITED = "edit";
 
@@ -11,12 +8,19 @@ export class Edit {
   #article = null;
 
   /**
-   * @param loadEarlier - Return the promise of a function that loads an earlier page of the log.
+   * @param earlier - Earlier pages of the log.
    * @param onRepeat - Callback with the text, the invocation and the files of a message to send again.
-   * @param onTrouble - Callback with a sentence about why there is no edit; empty when there is one.
+   * @param onProblem - Callback with a sentence about why there is no edit; empty when there is one.
    */
-  constructor(bar, { storage, conversation, composer, invocations, loadEarlier, onRepeat, onTrouble }) {
-    Object.assign(this, { bar, storage, conversation, composer, invocations, loadEarlier, onRepeat, onTrouble });
+  constructor(bar, { storage, conversation, composer, invocations, earlier, onRepeat, onProblem }) {
+    this.bar = bar;
+    this.storage = storage;
+    this.conversation = conversation;
+    this.composer = composer;
+    this.invocations = invocations;
+    this.earlier = earlier;
+    this.onRepeat = onRepeat;
+    this.onProblem = onProblem;
     bar.querySelector("button").addEventListener("click", () => this.#cancel());
     bar.parentElement.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.isComposing && this.#article) this.#cancel();
@@ -48,13 +52,13 @@ export class Edit {
   handleRewind() {
     if (!this.#article || this.#article.isConnected) return;
     this.#end({ keepsText: true });
-    this.onTrouble(t("The message that you were editing was removed. Your text will be sent as a new message."));
+    this.onProblem(t("The message that you were editing was removed. Your text will be sent as a new message."));
   }
 
   // Say why a message cannot be replaced now.
   #isAllowed() {
     const isRunning = this.invocations.current !== null;
-    this.onTrouble(isRunning ? t("An answer is being written. Stop it or wait for it to finish, then edit.") : "");
+    this.onProblem(isRunning ? t("An answer is being written. Stop it or wait for it to finish, then edit.") : "");
     return !isRunning && !this.composer.field.disabled;
   }
 
@@ -96,7 +100,7 @@ export class Edit {
     const article = await this.#findEditable(invocation);
     if (this.#article) return; // another edit has begun
     if (!article && !document.getElementById("earlier").hidden) {
-      this.onTrouble(t("The message that you were editing could not be loaded. Reload the page."));
+      this.onProblem(t("The message that you were editing could not be loaded. Reload the page."));
       return;
     }
     this.#begin(article ?? makeRemovedArticle(invocation));
@@ -106,9 +110,10 @@ export class Edit {
 
   // Return the article of a message that can be edited; load earlier pages until it is there.
   async #findEditable(invocation) {
-    const find = () => this.conversation.articlesOf(invocation).find((article) => article.querySelector("button[data-edit]"));
+    const find = () =>
+      this.conversation.articlesOf(invocation).find((article) => article.querySelector("button[data-edit]"));
     let article = find();
-    while (!article && (await (await this.loadEarlier())())) article = find();
+    while (!article && (await this.earlier.load())) article = find();
     return article;
   }
 }
@@ -116,7 +121,8 @@ export class Edit {
 // Discard the edited text and its files, or append them to the draft.
 async function returnToDraft(composer, keepsText) {
   const { field, files, slot } = composer;
-  const [text, attached] = [field.value, files.forget()];
+  const text = field.value;
+  const attached = files.forget();
   slot.storage.set(slot.name, "");
   composer.open(composer.draft);
   if (keepsText) {
@@ -125,7 +131,7 @@ async function returnToDraft(composer, keepsText) {
     files.update();
   } else if (attached.length) {
     const { discard } = await import("./upload_files.js");
-    attached.forEach((file) => discard(files, file));
+    for (const file of attached) discard(files, file);
   }
 }
 

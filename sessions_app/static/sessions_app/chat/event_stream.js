@@ -2,17 +2,18 @@
 
 import { t } from "./language.js";
 
-/** Let the socket of the chat try event streams and websockets in turn. */
-export function change(socket) {
-  socket.Transport = socket.Transport === WebSocket ? EventStream : WebSocket;
-}
+/** Has the members of a WebSocket that ChatSocket uses. */
+export class EventStream {
+  static #isRemembered = false; // that websockets are blocked
 
-// Has the members of a WebSocket that ChatSocket uses.
-class EventStream {
+  onopen = null;
+  onmessage = null;
+  onclose = null;
+  /** @type {number} */
   readyState = WebSocket.OPEN;
   checkTimeout = 6000; // the server answers no "ping", but sends a frame every five seconds
   #source = null;
-  #told = new Set(); // ids of the invocations that the stream has told of since the last "ready" frame
+  #noticed = new Set(); // ids of the invocations in notices of the stream since the last "ready" frame
   #sending = Promise.resolve(); // one request after the other keeps the order of the frames
 
   /** @param url - URL of the websocket, which changes when a new chat begins. */
@@ -24,7 +25,8 @@ class EventStream {
   send(text) {
     const frame = JSON.parse(text);
     if (frame.type === "hello") this.#listen(frame);
-    else if (frame.type !== "ping") this.#sending = this.#sending.then(() => this.#post(frame.id, text)).catch(() => this.#end());
+    else if (frame.type !== "ping")
+      this.#sending = this.#sending.then(() => this.#post(frame.id, text)).catch(() => this.#end());
   }
 
   close() {
@@ -37,10 +39,10 @@ class EventStream {
     this.#source?.close();
     const address = new URL(this.url.pathname.replace("/ws/", "/sse/") + this.url.search, location.href);
     address.searchParams.set("after", after);
-    if (list) address.searchParams.set("list", 1);
+    if (list) address.searchParams.set("list", "1");
     this.#source = new EventSource(address);
     this.#source.onmessage = (message) => {
-      rememberBlocked(this.url);
+      this.#rememberBlocked();
       this.#note(JSON.parse(message.data));
       this.onmessage?.(message);
     };
@@ -55,18 +57,24 @@ class EventStream {
     const response = await fetch(frames + this.url.search, { method: "POST", headers: { "X-CSRFToken": token }, body });
     if (response.status === 204) return;
     if (response.headers.get("Content-Type") === "application/json") this.#receive(await response.json());
-    else if (response.status === 403) this.onmessage?.({ data: JSON.stringify({ type: "error", in_reply_to: id, message: t("This page is too old to send anything. Reload it.") }) });
+    else if (response.status === 403) this.#refuse(id);
     else this.#end();
+  }
+
+  // The CSRF token of the page does not fit any more.
+  #refuse(id) {
+    const message = t("This page is too old to send anything. Reload it.");
+    this.onmessage?.({ data: JSON.stringify({ type: "error", in_reply_to: id, message }) });
   }
 
   // A notice that came over the stream first is newer than the reply to the message.
   #receive(frame) {
-    if (frame.type !== "invocation" || !this.#told.has(frame.id)) this.onmessage?.({ data: JSON.stringify(frame) });
+    if (frame.type !== "invocation" || !this.#noticed.has(frame.id)) this.onmessage?.({ data: JSON.stringify(frame) });
   }
 
   #note({ type, id }) {
-    if (type === "ready") this.#told.clear();
-    if (type === "invocation") this.#told.add(id);
+    if (type === "ready") this.#noticed.clear();
+    if (type === "invocation") this.#noticed.add(id);
   }
 
   #end(code) {
@@ -74,16 +82,14 @@ class EventStream {
     this.close();
     this.onclose?.({ code });
   }
-}
 
-let isRemembered = false;
-
-// Let the next pages of the tab begin with an event stream, until one of them finds that a websocket answers again.
-function rememberBlocked(url) {
-  if (isRemembered) return;
-  isRemembered = true;
-  if (sessionStorage.isSocketBlocked) tryWebSocket(url);
-  else sessionStorage.isSocketBlocked = true;
+  // Let the next pages of the tab begin with an event stream, until one of them finds that a websocket answers again.
+  #rememberBlocked() {
+    if (EventStream.#isRemembered) return;
+    EventStream.#isRemembered = true;
+    if (sessionStorage.isSocketBlocked) tryWebSocket(this.url);
+    else sessionStorage.isSocketBlocked = "true";
+  }
 }
 
 function tryWebSocket(url) {

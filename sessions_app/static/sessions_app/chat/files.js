@@ -1,38 +1,64 @@
-// Files in the conversation: facts beside their names, and the panel with a preview or the list, loaded when asked for.
+// Files in the conversation: facts beside their names, and the panel with a preview or the list.
 
-const PAUSE = 300;
-let timer = 0;
+import { t } from "./language.js";
+import { readPart } from "./requests.js";
 
-/** Set up the files within `main`; `button` opens the list at `url`. */
-export function setUpFiles(main, button, url) {
-  button.addEventListener("click", () => openPanel(url));
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-preview]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    openPanel(link.dataset.preview);
-  });
-  main.addEventListener("error", (event) => removePicture(event.target), true);
-  for (const image of main.querySelectorAll(".picture img")) if (image.complete && !image.naturalWidth) removePicture(image);
-  new MutationObserver(() => askForFacts(main, url)).observe(main, { childList: true, subtree: true });
-  askForFacts(main, url);
+const FACTS_DELAY = 300;
+const UNKNOWN_FACTS = ".file-facts:not([data-known])";
+
+export class Files {
+  #timer = 0;
+
+  /**
+   * @param main - Element with the conversation.
+   * @param button - Button that opens the list of files.
+   * @param url - Address of the list.
+   */
+  constructor(main, { button, url }) {
+    this.main = main;
+    this.url = url;
+    button.addEventListener("click", () => openPanel(url));
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("a[data-preview]");
+      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      openPanel(link.dataset.preview);
+    });
+    main.addEventListener("error", (event) => removePicture(event.target), true);
+    for (const image of main.querySelectorAll(".picture img")) {
+      if (image.complete && !image.naturalWidth) removePicture(image);
+    }
+    new MutationObserver(() => this.#showFactsSoon()).observe(main, { childList: true, subtree: true });
+    this.#showFactsSoon();
+  }
+
+  #showFactsSoon() {
+    if (this.#timer || !this.main.querySelector(UNKNOWN_FACTS)) return;
+    this.#timer = setTimeout(async () => {
+      this.#timer = 0;
+      await this.#showFacts().catch(() => {}); // sizes are missing then
+    }, FACTS_DELAY);
+  }
+
+  // The facts, such as sizes, are in the list of files.
+  async #showFacts() {
+    const rows = [...this.main.querySelectorAll(UNKNOWN_FACTS)];
+    const files = await readPart(this.url);
+    for (const row of rows) {
+      const { name, version } = row.closest("li").dataset;
+      const facts = files.querySelector(`li[data-name="${CSS.escape(name)}"][data-version="${version}"] .file-facts`);
+      if (facts) row.textContent = facts.textContent;
+      row.dataset.known = "";
+    }
+  }
 }
 
 async function openPanel(url) {
-  const { showPanel } = await import("./panel.js");
-  showPanel(url);
+  const { panel } = await import("./panel.js");
+  panel.show(url, { label: t("Files"), trouble: t("This cannot be shown. The file may have been deleted.") });
 }
 
 // A file with the name of a picture may hold something else.
 function removePicture(image) {
   image.closest(".picture")?.remove();
-}
-
-function askForFacts(main, url) {
-  if (timer || !main.querySelector(".file-facts:not([data-known])")) return;
-  timer = setTimeout(async () => {
-    timer = 0;
-    const { showFacts } = await import("./file_facts.js");
-    await showFacts(main, url).catch(() => {}); // sizes are missing then
-  }, PAUSE);
 }

@@ -1,18 +1,16 @@
 // Folding of chunks far from the view: their content is taken out of the document, and they keep their height. So the
 // page stays small however far a person scrolls. It is printed whole.
 
-import { mute } from "./mute.js";
-
 const MARGIN_PIXELS = 800;
 
 export class Folding {
   #folded = new Map();
   #observer = new IntersectionObserver((entries) => this.#onMove(entries), { rootMargin: `${MARGIN_PIXELS}px 0px` });
 
-  /** @param mostNodes - Elements of the log beyond which chunks are folded. */
-  constructor(log, mostNodes) {
-    this.log = log;
-    this.mostNodes = mostNodes;
+  /** @param maxNodes - Elements of the log beyond which chunks are folded. */
+  constructor(chunks, maxNodes) {
+    this.chunks = chunks;
+    this.maxNodes = maxNodes;
     this.observe(...this.#all);
     addEventListener("beforeprint", () => this.unfold());
     addEventListener("afterprint", () => this.foldSurplus());
@@ -38,7 +36,7 @@ export class Folding {
 
   /** Fold as many chunks as necessary, the farthest first. */
   foldSurplus() {
-    let surplus = this.log.getElementsByTagName("*").length - this.mostNodes;
+    let surplus = this.chunks.log.getElementsByTagName("*").length - this.maxNodes;
     if (surplus <= 0) return;
     const far = this.#all.filter((chunk) => !this.#folded.has(chunk)).map(measure);
     far.sort((a, b) => b.distance - a.distance);
@@ -51,11 +49,13 @@ export class Folding {
   }
 
   get #all() {
-    return [...this.log.querySelectorAll(".chunk")];
+    return [...this.chunks.log.querySelectorAll(".chunk")];
   }
 
   #onMove(entries) {
-    const near = entries.filter(({ isIntersecting, boundingClientRect }) => isIntersecting && boundingClientRect.height);
+    const near = entries.filter(
+      ({ isIntersecting, boundingClientRect }) => isIntersecting && boundingClientRect.height,
+    );
     for (const { target } of near) this.#unfold(target);
     this.foldSurplus();
   }
@@ -73,7 +73,7 @@ export class Folding {
     if (!content) return;
     const { top, height } = chunk.getBoundingClientRect();
     this.#folded.delete(chunk);
-    mute(this.log);
+    this.chunks.mute();
     chunk.style.height = "";
     chunk.append(content);
     if (top < 0) scrollBy({ top: chunk.getBoundingClientRect().height - height, behavior: "instant" });
@@ -90,5 +90,7 @@ function measure(chunk) {
 function isInUse(chunk) {
   const selection = getSelection();
   const isSelected = !selection.isCollapsed && selection.getRangeAt(0).intersectsNode(chunk);
-  return isSelected || chunk.contains(document.activeElement) || chunk.querySelector("[data-editing], [data-hit]") !== null;
+  return (
+    isSelected || chunk.contains(document.activeElement) || chunk.querySelector("[data-editing], [data-hit]") !== null
+  );
 }

@@ -1,61 +1,70 @@
 // Colours of code, one block after the other. A block that takes too long keeps its plain text.
 
 import { parse } from "./dom.js";
-import { loadStyles } from "./styles.js";
-
-await loadStyles("onDemand");
 
 const MAX_LENGTH = 50_000;
 const MAX_MILLISECONDS = 2000;
 const MAX_KEPT = 50;
-const coloured = new Map(); // promises of HTML: the complete answer shows again what was streamed
-let worker = null; // promise of the worker
-let previous = Promise.resolve();
 
-/** Colour the text of an element, which stays the same. */
-export async function highlight(code, language) {
-  const text = code.textContent;
-  if (text.length > MAX_LENGTH) return;
-  const key = `${language} ${text}`;
-  if (!coloured.has(key)) {
-    previous = previous.then(() => colour(text, language)).catch((error) => {
-      console.warn("Code stays without colours:", error);
-      coloured.delete(key); // the next block with this text tries again
-    });
-    coloured.set(key, previous);
-    if (coloured.size > MAX_KEPT) coloured.delete(coloured.keys().next().value);
+class Highlighter {
+  #coloured = new Map(); // promises of HTML: the complete answer shows again what was streamed
+  #worker = null; // promise of the worker
+  #previous = Promise.resolve();
+
+  /** Colour the text of an element, which stays the same. */
+  async colour(code, language) {
+    const text = code.textContent;
+    if (text.length > MAX_LENGTH) return;
+    const key = `${language} ${text}`;
+    if (!this.#coloured.has(key)) this.#enqueue(key, text, language);
+    const parts = parse((await this.#coloured.get(key)) ?? "");
+    if (parts.textContent === text) code.replaceChildren(parts);
   }
-  const parts = parse((await coloured.get(key)) ?? "");
-  if (parts.textContent === text) code.replaceChildren(parts);
+
+  #enqueue(key, text, language) {
+    const forget = (error) => {
+      console.warn("Code stays without colours:", error);
+      this.#coloured.delete(key); // the next block with this text tries again
+    };
+    this.#previous = this.#previous.then(() => this.#ask(text, language)).catch(forget);
+    this.#coloured.set(key, this.#previous);
+    if (this.#coloured.size > MAX_KEPT) this.#coloured.delete(this.#coloured.keys().next().value);
+  }
+
+  // Return HTML; null for an unknown language, and for code that takes too long. Rejects without a worker.
+  async #ask(text, language) {
+    this.#worker ??= this.#start();
+    const worker = await this.#worker;
+    return new Promise((resolve) => {
+      const end = (html) => {
+        clearTimeout(timer);
+        resolve(html);
+      };
+      const giveUp = () => {
+        worker.terminate();
+        this.#worker = null;
+        end(null);
+      };
+      const timer = setTimeout(giveUp, MAX_MILLISECONDS);
+      worker.onmessage = ({ data }) => end(data);
+      worker.onerror = giveUp;
+      worker.postMessage({ text, language });
+    });
+  }
+
+  // The worker's first message tells that it is loaded, however long that takes.
+  #start() {
+    const loaded = new Promise((resolve, reject) => {
+      const worker = new Worker(document.documentElement.dataset.highlighter, { type: "module" });
+      worker.onmessage = () => resolve(worker);
+      worker.onerror = () => reject(new Error("The worker could not be loaded."));
+    });
+    loaded.catch(() => {
+      this.#worker = null;
+    });
+    return loaded;
+  }
 }
 
-// Return HTML of the worker; null for an unknown language, and for code that takes too long. Rejects without a worker.
-async function colour(text, language) {
-  const started = await (worker ??= startWorker());
-  return new Promise((resolve) => {
-    const end = (html) => {
-      clearTimeout(timer);
-      resolve(html);
-    };
-    const giveUp = () => {
-      started.terminate();
-      worker = null;
-      end(null);
-    };
-    const timer = setTimeout(giveUp, MAX_MILLISECONDS);
-    started.onmessage = ({ data }) => end(data);
-    started.onerror = giveUp;
-    started.postMessage({ text, language });
-  });
-}
-
-// The worker's first message tells that it is loaded, however long that takes.
-function startWorker() {
-  const loaded = new Promise((resolve, reject) => {
-    const started = new Worker(document.documentElement.dataset.highlighter, { type: "module" });
-    started.onmessage = () => resolve(started);
-    started.onerror = () => reject(new Error("The worker could not be loaded."));
-  });
-  loaded.catch(() => (worker = null));
-  return loaded;
-}
+/** The highlighter of the page. */
+export const highlighter = new Highlighter();

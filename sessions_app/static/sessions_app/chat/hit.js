@@ -2,14 +2,12 @@
 // in view, too: an answer may be longer than the window.
 
 import { moveFocus } from "./dom.js";
-import { conversation, loadEarlier, scroll } from "./main.js";
-import { loadStyles } from "./styles.js";
-
-await loadStyles("onDemand");
+import { page } from "./main.js";
 
 const WORD = /^[\p{L}\p{N}]+$/u;
-const LOWEST = 0.6; // part of the window's height down to which the word may be; the composer covers the end
-const address = new URL(location);
+const LOWEST_WORD = 0.6; // part of the window's height; the composer covers the end
+const { conversation, earlier, scroll } = page;
+const address = new URL(location.href);
 const seq = Number(address.searchParams.get("hit"));
 const word = address.searchParams.get("word") ?? "";
 for (const name of ["hit", "word"]) address.searchParams.delete(name);
@@ -18,8 +16,7 @@ const article = await find();
 if (article) show(article);
 
 async function find() {
-  const isEarlier = () => seq < conversation.log.querySelector(".log-page").dataset.firstSeq;
-  while (isEarlier() && (await (await loadEarlier())()));
+  while (seq < conversation.firstSeq && (await earlier.load()));
   return conversation.find(`article[data-seq="${seq}"]:not([hidden])`);
 }
 
@@ -39,7 +36,7 @@ function findWord(row) {
   for (const text of row.querySelectorAll(":scope > :is(.said, .due, .prose)")) {
     const nodes = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
     while (nodes.nextNode()) {
-      const found = pattern.exec(nodes.currentNode.data);
+      const found = pattern.exec(nodes.currentNode.textContent);
       if (found) return makeRange(nodes.currentNode, found.index, found.index + found[0].length);
     }
   }
@@ -55,6 +52,6 @@ function makeRange(node, start, end) {
 
 function showWord(place) {
   CSS.highlights?.set("hit", new Highlight(place));
-  const beyond = place.getBoundingClientRect().bottom - innerHeight * LOWEST;
+  const beyond = place.getBoundingClientRect().bottom - innerHeight * LOWEST_WORD;
   if (beyond > 0) scrollBy({ top: beyond, behavior: "instant" });
 }

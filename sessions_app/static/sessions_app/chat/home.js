@@ -1,18 +1,19 @@
 // Home page: the list of chats, read again every 15 seconds while the page is visible.
 
-import { refreshActivity, setUpActivity } from "./activity.js";
+import { Activity } from "./activity.js";
 import { Chats } from "./chats.js";
-import "./shortcuts.js";
+import { setUpShortcuts } from "./shortcuts.js";
 import { forgetOnSignOut } from "./storage.js";
+// Without a connection their buttons would do nothing.
+import "./menu.js";
+import "./palette.js";
+import "./panel.js";
 
 const READ_INTERVAL = 15000;
 const chats = new Chats(document.getElementById("chats"));
+const activity = new Activity(document.getElementById("activity"));
 // Further pages of the list have older chats, which seldom change.
 if (!location.search.includes("before=")) setInterval(() => chats.refresh(), READ_INTERVAL);
-setUpActivity(document.getElementById("activity"));
-setInterval(refreshActivity, READ_INTERVAL);
+setInterval(() => activity.refresh(), READ_INTERVAL);
+setUpShortcuts();
 forgetOnSignOut();
-// Loaded before they are asked for: without a connection their buttons would do nothing.
-import("./menu.js");
-import("./panel.js");
-import("./palette.js");

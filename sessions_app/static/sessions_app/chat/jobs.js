@@ -1,31 +1,48 @@
 // Cards of jobs. Each card is placed below its function call and replaced by every update.
 
-import { moveFocus, parse } from "./dom.js";
-import { loadStyles } from "./styles.js";
+import { moveFocus, parse, setEnabled } from "./dom.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
-await loadStyles("jobs");
-const loadControls = () => import("./job_controls.js");
-
 export class Jobs {
-  #pending = new Map();
+  #pending = new Map(); // frames by the id of a call that is not on the page yet
 
   /**
    * @param onCancel - Send the cancel request for a job id.
    * @param onAnswer - Send {id, number, answer} for a job's question.
    */
   constructor(conversation, { onCancel, onAnswer }) {
-    Object.assign(this, { conversation, onCancel, onAnswer });
+    this.conversation = conversation;
+    this.onCancel = onCancel;
+    this.onAnswer = onAnswer;
+  }
+
+  /** True while a job is queued or runs. */
+  get hasActive() {
+    return Boolean(this.conversation.find('.job:is([data-status="queued"], [data-status="running"])'));
+  }
+
+  /** Return the statuses of the jobs on the page, by id. */
+  readStatuses() {
+    const cards = this.conversation.findAll(".job");
+    return new Map(cards.map((card) => [card.id.replace("job-", ""), card.dataset.status]));
   }
 
   /** Cancel the job of the button. */
-  async cancel(button) {
-    (await loadControls()).cancel(button, this.onCancel);
+  cancel(button) {
+    this.onCancel(button.dataset.cancelJob);
+    moveFocus(button.closest(".job"));
+    button.disabled = true;
   }
 
   /** Send the answer to the question of a job. */
-  async submit(form, submitter) {
-    (await loadControls()).submit(form, submitter, this.onAnswer);
+  submit(form, submitter) {
+    const { job: id, number, kind } = form.dataset;
+    let answer = submitter.value;
+    if (kind === "text") answer = form.elements.answer.value;
+    if (kind === "confirm") answer = submitter.value === "yes";
+    this.onAnswer({ id, number: Number(number), answer });
+    moveFocus(form);
+    setEnabled(form, false);
   }
 
   /** Show the job; keep it for later when its call is not on the page yet. */
@@ -34,7 +51,7 @@ export class Jobs {
     showLocalTimes(fragment);
     showElapsed(fragment);
     const slot = this.conversation.find(`.job-place[data-call-id="${CSS.escape(frame.call_id)}"]`);
-    if (slot) replace(slot, fragment);
+    if (slot) replaceCard(slot, fragment);
     else this.#pending.set(frame.call_id, frame);
   }
 
@@ -46,10 +63,14 @@ export class Jobs {
   }
 }
 
-/** Replace the card; keep the text of an answer that is being typed, and the focus on the card. */
-async function replace(slot, fragment) {
-  const [line, freshLine] = [slot, fragment].map((card) => card.querySelector(".job-progress"));
-  if (line && freshLine) return (await loadControls()).update(line, freshLine);
+// Replace the card; keep the text of an answer that is being typed, and the focus on the card.
+function replaceCard(slot, fragment) {
+  const line = slot.querySelector(".job-progress");
+  const freshLine = fragment.querySelector(".job-progress");
+  if (line && freshLine) {
+    updateProgress(line, freshLine);
+    return;
+  }
   const old = slot.querySelector("input[name=answer]");
   const fresh = fragment.querySelector("input[name=answer]");
   const isSame = old && fresh && old.form.dataset.number === fresh.form.dataset.number;
@@ -59,4 +80,21 @@ async function replace(slot, fragment) {
   slot.replaceChildren(fragment);
   if (isTyping) fresh.focus();
   else if (hadFocus) moveFocus(slot.firstElementChild);
+}
+
+// Replace all of the card but the button, which may be pressed right now or have the focus, and its parents.
+function updateProgress(line, freshLine) {
+  const button = line.querySelector("button");
+  button.disabled = false;
+  line.parentNode.dataset.status = freshLine.parentNode.dataset.status;
+  replaceSiblings(button, freshLine.querySelector("button"));
+  replaceSiblings(line, freshLine);
+}
+
+function replaceSiblings(kept, fresh) {
+  for (const node of [...kept.parentNode.childNodes]) if (node !== kept) node.remove();
+  const nodes = [...fresh.parentNode.childNodes];
+  const place = nodes.indexOf(fresh);
+  kept.before(...nodes.slice(0, place));
+  kept.after(...nodes.slice(place + 1));
 }

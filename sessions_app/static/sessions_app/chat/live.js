@@ -65,7 +65,13 @@ export class LiveText {
     const thoughts = make("details", "thought");
     thoughts.append(make("summary", "", t("Thinking")));
     article.append(header, thoughts);
-    const message = { invocationId, article, thoughts, thought: new Growing(thoughts), text: new Growing(article) };
+    const message = {
+      invocationId,
+      article,
+      thoughts,
+      thought: new GrowingText(thoughts),
+      text: new GrowingText(article),
+    };
     article.dataset.eventId = eventId;
     this.region.append(article);
     this.#messages.set(eventId, message);
@@ -79,7 +85,7 @@ export class LiveText {
 }
 
 // Rendered blocks of a text, and the plain text behind them. Positions count from the start of the whole text.
-class Growing {
+class GrowingText {
   #rendered = makeAuto("div", "prose");
   #plain = document.createTextNode("");
   #start = 0; // position of the plain text

@@ -1,385 +1,435 @@
-// Chat page: create the parts and dispatch each frame to them.
+// Chat page: create the parts, connect them, and dispatch each frame to them.
 
 import { Actions } from "./actions.js";
-import { refreshActivity, setUpActivity } from "./activity.js";
+import { Activity } from "./activity.js";
+import { Answers } from "./answers.js";
 import { showEnd } from "./calls.js";
 import { Chats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { enableConfirmations, listenForConfirmations } from "./confirmations.js";
-import { Conversation, embeddedInvocations } from "./conversation.js";
-import { setUpFiles } from "./files.js";
+import { Conversation } from "./conversation.js";
+import { EarlierPages } from "./earlier.js";
+import { Files } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
+import { Jobs } from "./jobs.js";
 import { t } from "./language.js";
+import { LiveText } from "./live.js";
+import { embeddedInvocations, readLogPage } from "./log_pages.js";
+import { NewChat } from "./new_chat.js";
+import { News } from "./news.js";
+import { Notifications } from "./notifications.js";
 import { Outbox } from "./outbox.js";
+import { Outcomes } from "./outcomes.js";
+import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
+import { setUpShortcuts } from "./shortcuts.js";
 import { ChatSocket } from "./socket.js";
-import { ChatStorage, forgetOnSignOut, freezeStorage } from "./storage.js";
+import { showStateDelta } from "./state.js";
+import { ChatStorage, forgetOnSignOut } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 import { listenForFiles, Uploads } from "./uploads.js";
-
-const byId = (id) => document.getElementById(id);
-const main = byId("main");
-const { session, socket: socketPath, events: eventsUrl } = main.dataset;
-const storage = new ChatStorage(main.dataset, localStorage);
-const editStorage = new ChatStorage(main.dataset, sessionStorage);
-const newChat = "new" in main.dataset ? new (await import("./new_chat.js")).NewChat(main.dataset, { onBegin: handleBegin }) : null;
-const takeFocus = () => composer.takeFocus(conversation.log);
-const tell = (sentence) => (byId("asked").textContent = sentence);
+import { Waiting } from "./waiting.js";
 
 const GAP_REQUEST_INTERVAL = 1000;
-const JOBS = ".job-place";
-const ACTIVE_JOBS = '.job:is([data-status="queued"], [data-status="running"])';
-const ANSWERS = "form[data-name], [data-ask-again], .question .fields";
-let lastGapRequest = 0;
-let lastSeen = 0;
-let news = null;
-const list = byId("chats"); // null in a frame
-const chats = list && new Chats(list, { currentId: session, onTitle: showTitle });
-let updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
-const conversation = new Conversation(main, { onGap: () => onGap(() => socket.reconnect()) });
-const scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress: takeFocus });
-const invocations = new Invocations();
-const socket = new ChatSocket(socketPath, { after: () => conversation.lastSeq, onFrame, onState });
-const act = (type) => (fields) => socket.act(type, fields);
-const cancel = (id) => socket.act("cancel", { invocation_id: id });
-const outbox = new Outbox(byId("outbox"), storage, {
-  deliver: deliverMessage,
-  isShown: (invocationId) => conversation.messageOf(invocationId) !== null,
-  onCancel: cancel,
-  onPress: takeFocus,
-});
-const uploads = new Uploads(byId("uploads"), { onProblem: showNotice, onStored: () => newChat?.noteUnsent() });
-const composer = new Composer(byId("composer"), newChat?.storage ?? storage, {
-  files: uploads,
-  onSend: (text, files) => send(text, edit?.finish(), files),
-  onStop: () => cancel(invocations.current),
-});
-const actions = new Actions(conversation, { url: eventsUrl, onRegenerate: async (id) => (await loadEdit()).repeat(id), tell, onTrouble: showNotice });
+const BIDI_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/g;
+const byId = (id) => document.getElementById(id);
 
-// Modules, loaded when first needed.
-let waiting = null;
-const loadWaiting = once(async () => {
-  const { Waiting } = await import("./waiting.js");
-  waiting = new Waiting(byId("working"), { conversation, tell, onLong: offerNotifications });
-  showWork();
-});
-let live = null;
-const loadLive = once(async () => {
-  const { LiveText } = await import("./live.js");
-  live = new LiveText(byId("live"), { onGap: () => onGap(() => socket.hello()) });
-});
-let outcomes = null;
-const earlierOutcomes = []; // shown when the module is loaded
-const loadOutcomes = once(async () => {
-  const { Outcomes } = await import("./outcomes.js");
-  outcomes = new Outcomes(conversation, { onRetry: (id) => socket.act("retry", { invocation_id: id }), onPress: takeFocus });
-  earlierOutcomes.forEach((outcome) => outcomes.show(outcome));
-});
-const loadNews = once(async () => {
-  const statuses = new Map(invocations.statuses);
-  for (const card of conversation.findAll(".job")) statuses.set(card.id.replace("job-", ""), card.dataset.status);
-  const { questions } = conversation;
-  const { News } = await import("./news.js");
-  const getTitle = () => byId("title").textContent;
-  news = new News(statuses, questions, { conversation, person: main.dataset.person, getTitle, onChange: showWindowTitle });
-  news.update();
-});
-const withNews = (note) => loadNews.isStarted && loadNews().then(note);
-let offer = null;
-const loadJobs = once(async () => {
-  const { Jobs } = await import("./jobs.js");
-  return new Jobs(conversation, {
-    onCancel: (id) => socket.act("cancel_job", { id }),
-    onAnswer: act("answer_job"),
-  });
-});
-const loadAnswers = once(async () => {
-  const { Answers } = await import("./answers.js");
-  return new Answers(conversation, {
-    onAnswer: act("respond"),
-    onChoose: act("choose"),
-    onWithdraw: act("withdraw_allowance"),
-  });
-});
-const updateAnswers = () => conversation.find(ANSWERS) && loadAnswers().then((answers) => answers.update());
-const loadSchedules = once(async () => {
-  const { Schedules } = await import("./schedules.js");
-  return new Schedules(byId("schedules"), { onCancel: (id) => socket.act("cancel_schedule", { id }), takeFocus });
-});
-let edit = null;
-const loadEdit = once(async () => {
-  const { Edit } = await import("./edit.js");
-  return (edit = new Edit(byId("editing"), { storage: editStorage, conversation, composer, invocations, loadEarlier, onRepeat: send, onTrouble: showNotice }));
-});
-const loadEarlier = once(async () => {
-  const { setUpEarlierButton } = await import("./earlier.js");
-  return setUpEarlierButton({ button: byId("earlier"), conversation, scroll, url: eventsUrl, onLoaded: showLoaded });
-});
-const loadAlternatives = once(async () => {
-  const { Alternatives } = await import("./alternatives.js");
-  const onSwitch = (seq) => socket.send("switch", { seq });
-  return new Alternatives(byId("alternatives"), { conversation, url: eventsUrl, onSwitch, onLoaded: (frames) => showLoaded(frames, false), tell, onTrouble: showNotice });
-});
+class ChatPage {
+  #lastGapRequest = 0;
+  #lastSeen = 0; // seq that the server knows this page to have shown
+  #updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
+  #edit = null; // promises of parts that are loaded when first needed
+  #alternatives = null;
 
-const handlers = {
-  ready(frame) {
-    enableControls();
-    lastSeen = 0;
-    updatedSinceReady = new Set();
-    chats?.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
-    const hasEndedMeanwhile = invocations.replaceActive(frame.invocation);
-    live?.clear(); // the server sends the streamed text again from its start
-    frame.jobs.forEach(showJob);
-    if (frame.schedules.length || !byId("schedules").hidden) loadSchedules().then((panel) => panel.replace(frame.schedules));
-    outbox.resend();
-    if (hasEndedMeanwhile || loadOutcomes.isStarted) readOutcomes(frame.seq); // another tab may retry
-  },
-  event(frame) {
-    if (!conversation.add(frame)) return;
-    if (frame.rewound_from) {
-      outcomes?.handleRewind();
-      edit?.handleRewind();
-    }
-    if (frame.rewound_from || loadAlternatives.isStarted) loadAlternatives().then((alternatives) => alternatives.handle(frame));
-    withLive(() => {
-      live.finish(frame.event.id);
-      if (frame.event.customMetadata?.adk_resumed) live.adoptLease(frame.event.customMetadata.adk_resumed);
+  constructor(main) {
+    const { session, socket: path, events: url, person } = main.dataset;
+    const announce = (sentence) => this.announce(sentence);
+    const onProblem = (sentence) => this.showNotice(sentence);
+    const onPress = () => this.takeFocus();
+    const cancel = (id) => this.socket.sendOrQueue("cancel", { invocation_id: id });
+    const sender = (type) => (fields) => this.socket.sendOrQueue(type, fields);
+    const storage = new ChatStorage(main.dataset, localStorage);
+
+    this.main = main;
+    this.url = url;
+    this.newChat =
+      "new" in main.dataset ? new NewChat(main.dataset, { onBegin: () => this.#handleBegin(storage) }) : null;
+    this.conversation = new Conversation(main, { onGap: () => this.#fillGap(() => this.socket.reconnect()) });
+    this.invocations = new Invocations();
+    this.editStorage = new ChatStorage(main.dataset, sessionStorage);
+    this.scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress });
+    this.socket = new ChatSocket(path, {
+      after: () => this.conversation.lastSeq,
+      onFrame: (frame) => this.#handleFrame(frame),
+      onState: (state) => this.#showConnection(state),
     });
-    outbox.reconcile(frame.event.invocationId);
-    outcomes?.refresh(frame.event.invocationId);
-    completeRows();
-    if (byId("state")) import("./state.js").then(({ showStateDelta }) => showStateDelta(byId("state"), frame));
-    if (byId(`event-${frame.seq}`)) scroll.offerNewest();
-    withNews(() => news.update());
-  },
-  partial(frame) {
-    loadLive();
-    withLive(() => live.write(frame));
-    scroll.offerNewest();
-  },
-  invocation(frame) {
-    updatedSinceReady.add(frame.id);
-    handleInvocation(frame);
-  },
-  async job(frame) {
-    await showJob(frame);
-    if (conversation.find(ACTIVE_JOBS)) offerNotifications();
-  },
-  schedule: (frame) => loadSchedules().then((panel) => panel.update(frame)),
-  call({ id, state, seconds }) {
-    const card = conversation.find(`.tool[data-call-id="${CSS.escape(id)}"]`);
-    if (card && !("longRunning" in card.dataset)) showEnd(card, state, seconds);
-  },
-  sessions: () => chats?.refresh(),
-  error(frame) {
-    enableControls();
-    if (!outbox.refuse(frame.in_reply_to, frame.message)) showNotice(frame.message);
-  },
-};
+    this.outbox = new Outbox(byId("outbox"), storage, {
+      deliver: (message) => this.#deliver(message),
+      isShown: (invocationId) => this.conversation.messageOf(invocationId) !== null,
+      onCancel: cancel,
+      onPress,
+    });
+    this.uploads = new Uploads(byId("uploads"), { onProblem, onStored: () => this.newChat?.noteUnsent() });
+    this.composer = new Composer(byId("composer"), this.newChat?.storage ?? storage, {
+      files: this.uploads,
+      onSend: (text, files) => this.#sendWritten(text, files),
+      onStop: () => cancel(this.invocations.current),
+    });
+    this.actions = new Actions(this.conversation, {
+      url,
+      onRegenerate: async (id) => (await this.loadEdit()).repeat(id),
+      announce,
+      onProblem,
+    });
+    this.answers = new Answers(this.conversation, {
+      onAnswer: sender("respond"),
+      onChoose: sender("choose"),
+      onWithdraw: sender("withdraw_allowance"),
+    });
+    this.jobs = new Jobs(this.conversation, {
+      onCancel: (id) => this.socket.sendOrQueue("cancel_job", { id }),
+      onAnswer: sender("answer_job"),
+    });
+    this.schedules = new Schedules(byId("schedules"), {
+      onCancel: (id) => this.socket.sendOrQueue("cancel_schedule", { id }),
+      takeFocus: onPress,
+    });
+    this.outcomes = new Outcomes(this.conversation, {
+      onRetry: (id) => this.socket.sendOrQueue("retry", { invocation_id: id }),
+      onPress,
+    });
+    this.earlier = new EarlierPages(byId("earlier"), {
+      conversation: this.conversation,
+      scroll: this.scroll,
+      url,
+      onLoaded: (frames) => this.#showLoaded(frames, { isEarlier: true }),
+    });
+    this.live = new LiveText(byId("live"), { onGap: () => this.#fillGap(() => this.socket.hello()) });
+    this.notifications = new Notifications(person, byId("notice"), { onPress });
+    this.waiting = new Waiting(byId("working"), {
+      conversation: this.conversation,
+      announce,
+      onLong: () => this.notifications.offer(),
+    });
+    this.news = new News(this.jobs.readStatuses(), {
+      conversation: this.conversation,
+      onNews: (words) => this.notifications.show(words, byId("title").textContent),
+      onChange: () => this.#showWindowTitle(),
+    });
+    listenForConfirmations(this.conversation.log, sender("confirm"));
+    listenForFiles(this.uploads, {
+      button: byId("attach"),
+      input: byId("attach-input"),
+      field: this.composer.field,
+      offer: byId("offer"),
+    });
+    new Files(main, { button: byId("files"), url: byId("uploads").dataset.url });
+    const list = byId("chats"); // null in a frame of another page
+    if (list) {
+      this.chats = new Chats(list, { currentId: session, onTitle: (title) => this.#showTitle(title) });
+      this.activity = new Activity(byId("activity"));
+      setUpShortcuts();
+    }
+  }
 
-function onFrame(frame) {
-  handlers[frame.type]?.(frame);
-  if (frame.type === "event" || frame.type === "invocation") newChat?.begin();
-  if (!["event", "partial", "pong"].includes(frame.type)) refreshActivity();
-  showWork();
-  reportSeen();
-}
+  /** Show what the page was loaded with, listen to the person, and connect. */
+  start() {
+    for (const frame of embeddedInvocations(this.conversation.log)) this.#handleInvocation(frame);
+    this.answers.update();
+    if ("rewound" in byId("alternatives").dataset) this.loadAlternatives();
+    if (this.editStorage.names("edit").length) this.loadEdit(); // an edit resumes after a reload
+    this.#listen();
+    this.news.update();
+    showElapsed(document);
+    setInterval(() => showElapsed(document), 1000);
+    this.#showWork();
+    this.scroll.toEnd();
+    if (!this.newChat?.returnToUnsent()) this.socket.start();
+  }
 
-function onState(state) {
-  byId("connection").dataset.state = state;
-  const words = byId("connection-words").content.querySelector(`[data-state=${state}]`);
-  byId("connection").textContent = words.textContent;
-  byId("reconnect").hidden = "notice" in words.dataset;
-  if (byId("reconnect").hidden) {
-    freezeStorage();
-    showNotice(words.dataset.notice);
-    composer.close();
+  /** Announce a sentence to screen readers. */
+  announce(sentence) {
+    byId("asked").textContent = sentence;
+  }
+
+  /** Show a sentence about a problem above the composer; an empty one hides it. */
+  showNotice(text) {
+    byId("notice").firstElementChild.textContent = text;
+    byId("notice").hidden = !text;
+  }
+
+  /** Take the focus of a control that disappears. */
+  takeFocus() {
+    this.composer.takeFocus(this.conversation.log);
+  }
+
+  /** Load the part that edits messages; most chats do without. */
+  loadEdit() {
+    this.#edit ??= import("./edit.js").then(({ Edit }) => {
+      const { conversation, composer, invocations, earlier } = this;
+      const onRepeat = (text, replaces, files) => this.#send(text, replaces, files);
+      const onProblem = (sentence) => this.showNotice(sentence);
+      this.edit = new Edit(byId("editing"), {
+        storage: this.editStorage,
+        conversation,
+        composer,
+        invocations,
+        earlier,
+        onRepeat,
+        onProblem,
+      });
+      return this.edit;
+    });
+    this.#edit.catch(() => {
+      this.#edit = null;
+    });
+    return this.#edit;
+  }
+
+  /** Load the part that switches between versions of messages; most chats have none. */
+  loadAlternatives() {
+    this.#alternatives ??= import("./alternatives.js").then(({ Alternatives }) => {
+      return new Alternatives(byId("alternatives"), {
+        conversation: this.conversation,
+        url: this.url,
+        onSwitch: (seq) => this.socket.send("switch", { seq }),
+        onLoaded: (frames) => this.#showLoaded(frames, { isEarlier: false }),
+        announce: (sentence) => this.announce(sentence),
+        onProblem: (sentence) => this.showNotice(sentence),
+      });
+    });
+    this.#alternatives.catch(() => {
+      this.#alternatives = null;
+    });
+    return this.#alternatives;
+  }
+
+  // Handlers of frames, by type.
+  #handlers = {
+    ready: (frame) => this.#handleReady(frame),
+    event: (frame) => this.#handleEvent(frame),
+    partial: (frame) => {
+      this.live.write(frame);
+      this.scroll.offerNewest();
+    },
+    invocation: (frame) => {
+      this.#updatedSinceReady.add(frame.id);
+      this.#handleInvocation(frame);
+    },
+    job: (frame) => {
+      this.#showJob(frame);
+      if (this.jobs.hasActive) this.notifications.offer();
+    },
+    schedule: (frame) => this.schedules.update(frame),
+    call: ({ id, state, seconds }) => {
+      const card = this.conversation.find(`.tool[data-call-id="${CSS.escape(id)}"]`);
+      if (card && !("longRunning" in card.dataset)) showEnd(card, state, seconds);
+    },
+    sessions: () => this.chats?.refresh(),
+    error: (frame) => {
+      this.#enableControls();
+      if (!this.outbox.refuse(frame.in_reply_to, frame.message)) this.showNotice(frame.message);
+    },
+  };
+
+  #handleFrame(frame) {
+    this.#handlers[frame.type]?.(frame);
+    if (frame.type === "event" || frame.type === "invocation") this.newChat?.begin();
+    if (!["event", "partial", "pong"].includes(frame.type)) this.activity?.refresh();
+    this.#showWork();
+    this.#reportSeen();
+  }
+
+  #handleReady(frame) {
+    this.#enableControls();
+    this.#lastSeen = 0;
+    this.#updatedSinceReady = new Set();
+    this.chats?.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
+    const haveEnded = this.invocations.replaceActive(frame.invocation);
+    this.live.clear(); // the server sends the streamed text again from its start
+    for (const job of frame.jobs) this.#showJob(job);
+    this.schedules.replace(frame.schedules);
+    this.outbox.resend();
+    if (haveEnded || !this.outcomes.isEmpty) this.#readOutcomes(frame.seq); // another tab may retry
+  }
+
+  #handleEvent(frame) {
+    if (!this.conversation.add(frame)) return;
+    const { event, rewound_from: rewoundFrom } = frame;
+    if (rewoundFrom) {
+      this.outcomes.handleRewind();
+      this.edit?.handleRewind();
+    }
+    if (rewoundFrom || this.#alternatives) this.loadAlternatives().then((alternatives) => alternatives.handle(frame));
+    this.live.finish(event.id);
+    if (event.customMetadata?.adk_resumed) this.live.adoptLease(event.customMetadata.adk_resumed);
+    this.outbox.reconcile(event.invocationId);
+    this.outcomes.refresh(event.invocationId);
+    this.#completeRows();
+    if (byId("state")) showStateDelta(byId("state"), frame);
+    if (byId(`event-${frame.seq}`)) this.scroll.offerNewest();
+    this.news.update();
+  }
+
+  #handleInvocation(frame) {
+    const text = frame.text ?? this.outbox.textOf(frame.client_id);
+    this.invocations.update(frame);
+    this.outbox.acknowledge(frame);
+    this.outcomes.show({ ...frame, text });
+    if (hasEnded(frame.status)) this.live.drop(frame.id);
+    this.news.note("invocation", frame);
+  }
+
+  #showJob(frame) {
+    this.jobs.show(frame);
+    this.news.note("job", frame);
+    if (!frame.question) return;
+    this.announce(frame.question.text); // screen readers skip the cards, which change often
+    this.scroll.offerNewest();
+  }
+
+  // Show the outcomes of invocations that ended while the page was disconnected. Frames that arrive during the request
+  // are newer than its response, and with them its last invocation is not the latest.
+  async #readOutcomes(seq) {
+    const updated = this.#updatedSinceReady;
+    const page = await readLogPage(this.url, seq + 1).catch(() => null);
+    if (!page || updated !== this.#updatedSinceReady) return;
+    const frames = page.invocations;
+    for (const frame of frames) {
+      const isEarlier = updated.size > 0 || frame !== frames.at(-1);
+      if (!updated.has(frame.id)) this.#handleInvocation({ ...frame, isEarlier });
+    }
+  }
+
+  // Show the events that were loaded by HTTP, with their invocations.
+  #showLoaded(frames, { isEarlier }) {
+    for (const frame of frames) this.outcomes.show({ ...frame, isEarlier });
+    this.#completeRows();
+    this.#alternatives?.then((alternatives) => alternatives.place());
+  }
+
+  // Show the parts of rows that only this page has: actions, jobs and forms.
+  #completeRows() {
+    this.actions.update();
+    this.jobs.showPending();
+    this.answers.update();
+  }
+
+  #sendWritten(text, files) {
+    this.#send(text, this.edit?.finish(), files);
+  }
+
+  #send(text, replaces, files) {
+    this.showNotice("");
+    this.outbox.send(text, replaces, files);
+    this.scroll.toEnd();
+  }
+
+  #deliver(message) {
+    this.newChat?.noteUnsent();
+    return this.socket.isReady && this.socket.send("message", message);
+  }
+
+  // Request what is missing, but not again for every frame that arrives before the response.
+  #fillGap(request) {
+    if (Date.now() - this.#lastGapRequest < GAP_REQUEST_INTERVAL) return;
+    this.#lastGapRequest = Date.now();
+    request();
+  }
+
+  // Enable what waits for a reply of the server: a request may be lost with its connection.
+  #enableControls() {
+    this.composer.stopButton.disabled = false;
+    enableConfirmations(this.conversation);
+    this.outcomes.enableRetry();
+  }
+
+  #showConnection(state) {
+    const connection = byId("connection");
+    const words = byId("connection-words").content.querySelector(`[data-state=${state}]`);
+    const hasEnded = "notice" in words.dataset;
+    connection.dataset.state = state;
+    connection.textContent = words.textContent;
+    byId("reconnect").hidden = hasEnded;
+    if (!hasEnded) return;
+    ChatStorage.freeze();
+    this.showNotice(words.dataset.notice);
+    this.composer.close();
+  }
+
+  #showWork() {
+    const { current, currentWithStatus } = this.invocations;
+    this.composer.running = current;
+    this.main.toggleAttribute("data-busy", current !== null);
+    this.waiting.update(currentWithStatus, { isWriting: !this.live.isEmpty });
+    if (!current && !this.jobs.hasActive) this.notifications.withdrawOffer();
+  }
+
+  // Tell the server how much the person has seen: other tabs do not show it as unread.
+  #reportSeen() {
+    const seq = this.conversation.lastSeq;
+    if (document.hidden || !this.socket.isReady || this.invocations.current || seq <= this.#lastSeen) return;
+    if (this.socket.send("seen", { seq })) this.#lastSeen = seq;
+  }
+
+  // Handle the first message of a new chat.
+  #handleBegin(storage) {
+    this.socket.url.search = "";
+    this.composer.moveDraft(storage);
+    byId("files").hidden = false;
+    this.chats?.refresh(0);
+  }
+
+  #showTitle(title) {
+    byId("title").textContent = title;
+    this.#showWindowTitle();
+  }
+
+  #showWindowTitle() {
+    const parts = [this.news.words, byId("title").textContent, this.main.dataset.site];
+    document.title = parts.filter(Boolean).join(" · ").replace(BIDI_CONTROLS, "");
+  }
+
+  #listen() {
+    const { log } = this.conversation;
+    log.addEventListener("submit", ({ target, submitter }) => {
+      if ("job" in target.dataset) this.jobs.submit(target, submitter);
+      else if ("callId" in target.dataset) this.answers.submit(target, submitter);
+    });
+    log.addEventListener("click", async ({ target }) => {
+      const button = target.closest("button");
+      if (!button) return;
+      if ("edit" in button.dataset) (await this.loadEdit()).start(button.closest("article"));
+      if ("cancelJob" in button.dataset) this.jobs.cancel(button);
+      if ("askAgain" in button.dataset) this.answers.withdraw(button);
+    });
+    // Loaded before its button is pressed: what is typed next belongs to the edit.
+    for (const type of ["pointerover", "focusin"]) log.addEventListener(type, () => this.loadEdit(), { once: true });
+    byId("notice").lastElementChild.addEventListener("click", () => {
+      this.showNotice("");
+      this.takeFocus();
+    });
+    byId("reconnect").addEventListener("click", () => {
+      this.socket.retry();
+      this.takeFocus();
+    });
+    byId("hello").addEventListener("click", ({ target }) => {
+      const starter = target.closest(".starter");
+      if (starter) this.#send(starter.textContent, undefined, []);
+    });
+    addEventListener("visibilitychange", () => {
+      this.#reportSeen();
+      for (const root of this.conversation.chunks.roots) showLocalTimes(root); // of another day
+    });
+    // Tell the person why a button does nothing: its module cannot be loaded.
+    addEventListener("unhandledrejection", ({ reason }) => {
+      const isModule = /module/.test(reason);
+      if (navigator.userActivation.isActive && isModule) this.showNotice(t("There is no connection. Try again."));
+    });
+    forgetOnSignOut();
   }
 }
 
-// Enable what waits for a reply of the server: a request may be lost with its connection.
-function enableControls() {
-  composer.stopButton.disabled = false;
-  enableConfirmations(conversation);
-  outcomes?.enableRetry();
-}
-
-// Return a function that calls `load` until it has succeeded once, and returns its promise.
-function once(load) {
-  let loaded = null;
-  const forget = (error) => {
-    loaded = null;
-    throw error;
-  };
-  const get = () => (loaded ??= load().catch(forget));
-  return Object.defineProperty(get, "isStarted", { get: () => loaded !== null });
-}
-
-// Change the streamed text when its module is loaded; do nothing before a first text is awaited.
-function withLive(change) {
-  if (live) change();
-  else if (loadLive.isStarted) loadLive().then(change).then(showWork);
-}
-
-async function showJob(frame) {
-  const jobs = await loadJobs();
-  jobs.show(frame);
-  withNews(() => news.note("job", frame));
-  if (!frame.question) return;
-  tell(frame.question.text); // screen readers skip the cards, which change often
-  scroll.offerNewest();
-}
-
-// Request what is missing, but not again for every frame that arrives before the response.
-function onGap(request) {
-  if (Date.now() - lastGapRequest < GAP_REQUEST_INTERVAL) return;
-  lastGapRequest = Date.now();
-  request();
-}
-
-function handleInvocation(frame) {
-  const text = frame.text ?? outbox.textOf(frame.client_id);
-  invocations.update(frame);
-  outbox.acknowledge(frame);
-  showOutcome({ ...frame, text });
-  if (hasEnded(frame.status)) withLive(() => live.drop(frame.id));
-  withNews(() => news.note("invocation", frame));
-}
-
-// Invocations without an outcome count as well: only the last one can be retried.
-function showOutcome(frame) {
-  if (outcomes) return outcomes.show(frame);
-  earlierOutcomes.push(frame);
-  if (frame.status === "failed" || frame.status === "cancelled") loadOutcomes();
-}
-
-// Show the outcomes of invocations that ended while the page was disconnected.
-async function readOutcomes(seq) {
-  const updated = updatedSinceReady;
-  const { readInvocations } = await import("./missed_outcomes.js");
-  const frames = await readInvocations(eventsUrl, seq, updated);
-  if (updated === updatedSinceReady) frames.forEach(handleInvocation);
-}
-
-function send(text, replaces, files) {
-  showNotice("");
-  outbox.send(text, replaces, files);
-  scroll.toEnd();
-}
-
-// Show the parts of rows that only this page has: actions, jobs and forms.
-function completeRows() {
-  actions.update();
-  if (conversation.find(JOBS)) loadJobs().then((jobs) => jobs.showPending());
-  updateAnswers();
-}
-
-// Handle events that were loaded by HTTP, with their invocations.
-function showLoaded(frames, isEarlier = true) {
-  frames.forEach((frame) => showOutcome({ ...frame, isEarlier }));
-  completeRows();
-  if (!byId("earlier").hidden) loadEarlier();
-  if (loadAlternatives.isStarted) loadAlternatives().then((alternatives) => alternatives.place());
-}
-
-function deliverMessage(message) {
-  newChat?.noteUnsent();
-  return socket.isReady && socket.send("message", message);
-}
-
-function showWork() {
-  const isRunning = invocations.current !== null;
-  composer.running = invocations.current;
-  main.toggleAttribute("data-busy", isRunning);
-  if (waiting) waiting.update(invocations.currentWithStatus, { isWriting: Boolean(live && !live.isEmpty) });
-  else if (isRunning) loadWaiting();
-  if (isRunning) loadLive();
-  else if (offer && !conversation.find(ACTIVE_JOBS)) offer.withdraw();
-}
-
-async function offerNotifications() {
-  offer = await import("./notification_offer.js");
-  offer.offer(main.dataset.person, byId("notice"), { onPress: takeFocus });
-}
-
-function handleBegin() {
-  socket.url.search = "";
-  composer.moveDraft(storage);
-  byId("files").hidden = false;
-  chats?.refresh(0);
-}
-
-// Tell the server how much the person has seen: other tabs do not show it as unread.
-function reportSeen() {
-  if (document.hidden || !socket.isReady || invocations.current || conversation.lastSeq <= lastSeen) return;
-  if (socket.send("seen", { seq: conversation.lastSeq })) lastSeen = conversation.lastSeq;
-}
-
-function showTitle(title) {
-  byId("title").textContent = title;
-  showWindowTitle();
-}
-
-function showWindowTitle() {
-  document.title = [news?.words, byId("title").textContent, main.dataset.site].filter(Boolean).join(" · ").replace(/[\u202a-\u202e\u2066-\u2069]/g, "");
-}
-
-function showNotice(text) {
-  byId("notice").firstElementChild.textContent = text;
-  byId("notice").hidden = !text;
-}
-
-embeddedInvocations(conversation.log).forEach(handleInvocation);
-listenForConfirmations(conversation.log, act("confirm"));
-updateAnswers();
-if (!byId("earlier").hidden) loadEarlier();
-if ("rewound" in byId("alternatives").dataset) loadAlternatives();
-// A form may be submitted before its module has loaded.
-conversation.log.addEventListener("submit", async ({ target, submitter }) => {
-  const load = "job" in target.dataset ? loadJobs : "callId" in target.dataset ? loadAnswers : null;
-  const handler = await load?.();
-  if (!submitter.disabled) handler?.submit(target, submitter);
-});
-conversation.log.addEventListener("click", async ({ target }) => {
-  const button = target.closest("button");
-  if (!button) return;
-  if ("edit" in button.dataset) (await loadEdit()).start(button.closest("article"));
-  if ("cancelJob" in button.dataset) (await loadJobs()).cancel(button);
-  if ("askAgain" in button.dataset) (await loadAnswers()).withdraw(button);
-});
-// Loaded before its button is pressed: what is typed next belongs to the edit.
-for (const type of ["pointerover", "focusin"]) conversation.log.addEventListener(type, loadEdit, { once: true });
-if (editStorage.names("edit").length) loadEdit(); // an edit goes on after a reload
-if (conversation.find(JOBS)) loadJobs();
-forgetOnSignOut();
-byId("notice").lastElementChild.addEventListener("click", () => {
-  showNotice("");
-  takeFocus();
-});
-byId("reconnect").addEventListener("click", () => {
-  socket.retry();
-  takeFocus();
-});
-listenForFiles(uploads, { button: byId("attach"), input: byId("attach-input"), field: composer.field, offer: byId("offer") });
-if (chats) {
-  setUpActivity(byId("activity"));
-  import("./shortcuts.js");
-}
-setUpFiles(main, byId("files"), byId("uploads").dataset.url);
-byId("hello").addEventListener("click", (event) => {
-  const starter = event.target.closest(".starter");
-  if (starter) send(starter.textContent, undefined, []);
-});
-for (const type of ["visibilitychange", "load"]) addEventListener(type, () => (document.hidden ? loadNews() : reportSeen()));
-// Tell the person why a button does nothing: its module cannot be loaded.
-addEventListener("unhandledrejection", ({ reason }) => {
-  if (navigator.userActivation.isActive && /module/.test(reason)) showNotice(t("There is no connection. Try again."));
-});
-setInterval(() => showElapsed(document), 1000);
-addEventListener("visibilitychange", () => conversation.chunks.roots.forEach(showLocalTimes)); // of another day
-showElapsed(document);
-showWork();
-scroll.toEnd();
-if (!newChat?.returnToUnsent()) socket.start();
-
-export { conversation, loadEarlier, scroll };
+/** The page, for the modules that it does not import. */
+export const page = new ChatPage(byId("main"));
+page.start();

@@ -1,22 +1,19 @@
 // Menu of a chat in the list: rename, pin, archive, export, share and delete it.
 
-import { addressOf } from "./addresses.js";
-import { change } from "./chat_changes.js";
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
-import { loadStyles } from "./styles.js";
+import { addressOf, changeChat } from "./requests.js";
 import { showToast } from "./toast.js";
-
-await loadStyles("onDemand");
 
 const EDGE = 8;
 
-export class ItemMenu {
+export class ChatMenu {
   #item = null;
 
   /** @param onChange - Callback after a change, when the list should be read again. */
   constructor(root, { onChange }) {
-    Object.assign(this, { root, onChange });
+    this.root = root;
+    this.onChange = onChange;
     this.popup = make("div", "menu");
     this.popup.popover = "auto";
     this.popup.setAttribute("role", "menu");
@@ -38,7 +35,9 @@ export class ItemMenu {
     this.popup.showPopover();
     this.#show(
       this.#option(t("Rename"), (item) => rename(item, this.onChange)),
-      ...(archived === undefined ? [pinned === undefined ? this.#simple(t("Pin"), "pin") : this.#simple(t("Unpin"), "unpin")] : []),
+      ...(archived === undefined
+        ? [pinned === undefined ? this.#simple(t("Pin"), "pin") : this.#simple(t("Unpin"), "unpin")]
+        : []),
       archived === undefined ? this.#simple(t("Archive"), "archive") : this.#simple(t("Unarchive"), "unarchive"),
       this.#exports(),
       ...("shares" in this.root.dataset ? [this.#option(t("Share"), (item) => share(item, this.onChange))] : []),
@@ -67,7 +66,7 @@ export class ItemMenu {
 
   #simple(label, what) {
     return this.#option(label, async (item) => {
-      await change(item.dataset.id, what);
+      await changeChat(item.dataset.id, what);
       this.onChange();
     });
   }
@@ -143,7 +142,7 @@ export async function rename(item, onChange) {
   link.hidden = false;
   link.focus();
   if (!text || text === title.textContent) return;
-  await change(item.dataset.id, "rename", { title: text });
+  await changeChat(item.dataset.id, "rename", { title: text });
   title.textContent = text;
   onChange();
 }
@@ -157,11 +156,11 @@ async function share(item, onChange) {
 export async function remove(item, onChange) {
   const { id } = item.dataset;
   const isCurrent = item.querySelector("[aria-current]") !== null;
-  await change(id, "delete");
+  await changeChat(id, "delete");
   item.remove();
   showToast(t("Deleted."), {
     onUndo: async () => {
-      await change(id, "restore").catch((error) => showToast(error.message));
+      await changeChat(id, "restore").catch((error) => showToast(error.message));
       if (isCurrent) location.reload();
       else onChange();
     },

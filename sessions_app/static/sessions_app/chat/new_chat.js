@@ -10,7 +10,8 @@ export class NewChat {
   /** @param onBegin - Callback when the chat has a message. */
   constructor({ person, session, new: app }, { onBegin }) {
     this.storage = new ChatStorage({ person, session: `new:${app}` }, localStorage);
-    Object.assign(this, { session, onBegin });
+    this.session = session;
+    this.onBegin = onBegin;
   }
 
   /** Go to the new chat in which an earlier page has left a message that was not sent. Return true if there is one. */

@@ -1,7 +1,6 @@
 // News of the chat while its tab is hidden: words before the title of the page, and notifications.
 
 import { t } from "./language.js";
-import { notify } from "./notifications.js";
 
 const NEEDS_PERSON = t("Needs you");
 // Statuses after which an end is news. A waiting job still brings a result; a waiting invocation has answered already.
@@ -12,22 +11,21 @@ const WORDS = {
 };
 
 export class News {
-  #statuses;
-  #ended = [];
+  #ended = []; // words for what has ended since the tab was hidden
   #questions;
 
   /**
    * Call `update` once the page can ask for `words`.
-   * @param statuses - Statuses of invocations and jobs by id, as they were when the tab was hidden.
-   * @param questions - Number of open questions at that time.
-   * @param person - Id of the person, whose choice about notifications counts.
-   * @param getTitle - Return the title of the chat.
+   * @param statuses - Statuses of the jobs on the page, by id.
+   * @param onNews - Callback with words for a notification.
    * @param onChange - Callback when `words` has changed.
    */
-  constructor(statuses, questions, { conversation, person, getTitle, onChange }) {
-    this.#statuses = statuses;
-    this.#questions = questions;
-    Object.assign(this, { conversation, person, getTitle, onChange });
+  constructor(statuses, { conversation, onNews, onChange }) {
+    this.statuses = statuses;
+    this.conversation = conversation;
+    this.onNews = onNews;
+    this.onChange = onChange;
+    this.#questions = conversation.questions;
     document.addEventListener("visibilitychange", () => this.#begin());
   }
 
@@ -40,8 +38,8 @@ export class News {
 
   /** Note the status of an invocation or a job; `kind` says which. */
   note(kind, { id, status }) {
-    const wasAwaited = AWAITED[kind].includes(this.#statuses.get(id));
-    this.#statuses.set(id, status);
+    const wasAwaited = AWAITED[kind].includes(this.statuses.get(id));
+    this.statuses.set(id, status);
     const words = wasAwaited ? WORDS[kind][status] : undefined;
     if (words && document.hidden) this.#ended.push(words);
     this.update(words);
@@ -53,7 +51,7 @@ export class News {
     const before = this.#questions;
     this.#questions = this.conversation.questions;
     const latest = this.#questions > before ? NEEDS_PERSON : words;
-    if (latest) notify(this.person, latest, this.getTitle());
+    if (latest) this.onNews(latest);
     this.onChange();
   }
 

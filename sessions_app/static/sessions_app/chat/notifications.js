@@ -1,12 +1,13 @@
 // Notifications of the browser, shown while the tab is hidden to a person who wants them.
 
+import { make, makeButton } from "./dom.js";
+import { t } from "./language.js";
 import { ChatStorage } from "./storage.js";
 
 const CHOICE_PREFIX = "choice:";
 const CHOICE = "notifications";
-let shown = null;
 
-/** Choices of a person, by the person's id. They outlive the sign-out, so that nobody is asked again. */
+/** Choices of a person, by the person's id. They outlive the sign-out, so nobody is asked twice. */
 class Choices extends ChatStorage {
   constructor(person) {
     super({ person, session: "" }, localStorage);
@@ -14,32 +15,70 @@ class Choices extends ChatStorage {
   }
 }
 
-/** True when the person can still be asked: there is no choice yet, and the browser does not forbid notifications. */
-export function isUndecided(person) {
-  return Boolean(window.Notification) && Notification.permission !== "denied" && !new Choices(person).get(CHOICE);
-}
+export class Notifications {
+  #shown = null;
+  #offer = null;
 
-/** Store the person's choice; the browser asks for its permission. */
-export async function choose(person, isWanted) {
-  const isAllowed = isWanted && (await Notification.requestPermission()) === "granted";
-  new Choices(person).set(CHOICE, isAllowed ? "yes" : "no");
-}
-
-/** Show what has happened in the chat with this title, if the person wants to be told. A click shows the tab. */
-export function notify(person, what, title) {
-  if (!window.Notification || Notification.permission !== "granted" || new Choices(person).get(CHOICE) !== "yes") return;
-  try {
-    shown?.close();
-    shown = new Notification(what, { body: title, tag: location.pathname });
-  } catch (error) {
-    console.warn("The browser shows no notifications of pages:", error); // Chrome on Android
-    return;
+  /**
+   * @param person - Id of the person.
+   * @param place - Element before which the person is asked.
+   * @param onPress - Callback when an answer was pressed, and has disappeared.
+   */
+  constructor(person, place, { onPress }) {
+    this.place = place;
+    this.onPress = onPress;
+    this.choices = new Choices(person);
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) this.#close();
+    });
   }
-  shown.onclick = () => window.focus();
-}
 
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden) return;
-  shown?.close();
-  shown = null;
-});
+  /** Offer notifications, unless the person has chosen already or the browser forbids them. */
+  offer() {
+    if (this.#offer || !this.#isUndecided) return;
+    this.#offer = make("div", "tell-me");
+    this.#offer.setAttribute("role", "group");
+    this.#offer.setAttribute("aria-label", t("Notifications"));
+    this.#offer.append(
+      makeButton("plain", t("Tell me when it is ready"), () => this.#choose(true)),
+      makeButton("plain", t("No, thanks"), () => this.#choose(false)),
+    );
+    this.place.before(this.#offer);
+  }
+
+  /** Remove the offer: nothing is awaited any more. */
+  withdrawOffer() {
+    this.#offer?.remove();
+    this.#offer = null;
+  }
+
+  /** Show what has happened in the chat with this title, if the person wants to know. A click shows the tab. */
+  show(what, title) {
+    const isWanted = this.choices.get(CHOICE) === "yes";
+    if (!isWanted || window.Notification?.permission !== "granted") return;
+    try {
+      this.#close();
+      this.#shown = new Notification(what, { body: title, tag: location.pathname });
+      this.#shown.onclick = () => window.focus();
+    } catch (error) {
+      console.warn("The browser shows no notifications of pages:", error); // Chrome on Android
+    }
+  }
+
+  get #isUndecided() {
+    return window.Notification && Notification.permission !== "denied" && !this.choices.get(CHOICE);
+  }
+
+  // The browser asks for its permission.
+  async #choose(isWanted) {
+    this.withdrawOffer();
+    this.onPress();
+    const isAllowed = isWanted && (await Notification.requestPermission()) === "granted";
+    this.choices.set(CHOICE, isAllowed ? "yes" : "no");
+  }
+
+  #close() {
+    this.#shown?.close();
+    this.#shown = null;
+  }
+}

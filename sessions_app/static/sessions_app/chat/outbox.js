@@ -17,15 +17,29 @@ export class Outbox {
    * @param onPress - Callback when a pressed button, which had the focus, disappears.
    */
   constructor(region, storage, { deliver, isShown, onCancel, onPress }) {
-    Object.assign(this, { region, storage, deliver, isShown, onCancel, onPress });
+    this.region = region;
+    this.storage = storage;
+    this.deliver = deliver;
+    this.isShown = isShown;
+    this.onCancel = onCancel;
+    this.onPress = onPress;
     const unsent = storage.names(UNSENT).map((name) => JSON.parse(storage.get(name)));
-    for (const { id, text, replaces, files } of unsent.sort((a, b) => a.at - b.at)) this.#add(id, text, replaces, files).isKept = true;
+    for (const { id, text, replaces, files } of unsent.sort((a, b) => a.at - b.at))
+      this.#add(id, text, replaces, files).isKept = true;
   }
 
   /** Send a new message with uploaded files; `replaces` is the invocation whose message it replaces. */
   send(text, replaces, files) {
-    const entry = this.#add(newId(), text, replaces, files.map(({ name, version }) => ({ name, version })));
-    this.storage.set(UNSENT + entry.id, JSON.stringify({ id: entry.id, text, replaces, files: entry.files, at: Date.now() }));
+    const entry = this.#add(
+      newId(),
+      text,
+      replaces,
+      files.map(({ name, version }) => ({ name, version })),
+    );
+    this.storage.set(
+      UNSENT + entry.id,
+      JSON.stringify({ id: entry.id, text, replaces, files: entry.files, at: Date.now() }),
+    );
     entry.isKept = this.#isStored(entry);
     this.#deliver(entry);
   }
@@ -79,7 +93,18 @@ export class Outbox {
     if (files.length) row.append(makeAuto("p", "attached", files.map(({ name }) => name).join(", ")));
     row.append(note);
     this.region.append(row);
-    const entry = { id, text, replaces, files, row, note, timer: 0, invocationId: null, isKept: false, isQueued: false };
+    const entry = {
+      id,
+      text,
+      replaces,
+      files,
+      row,
+      note,
+      timer: 0,
+      invocationId: null,
+      isKept: false,
+      isQueued: false,
+    };
     this.#entries.set(id, entry);
     this.#fail(entry, t("Not sent"));
     return entry;
@@ -104,8 +129,13 @@ export class Outbox {
   #showPlaces() {
     const queued = [...this.#entries.values()].filter((entry) => entry.isQueued);
     for (const [index, entry] of queued.entries()) {
-      const place = index ? plural("Waiting for its turn, after {count} more", "Waiting for its turn, after {count} more", index) : t("Waiting for its turn");
-      entry.note.replaceChildren(place, this.#makeButton(t("Cancel"), () => this.onCancel(entry.invocationId)));
+      const place = index
+        ? plural("Waiting for its turn, after {count} more", "Waiting for its turn, after {count} more", index)
+        : t("Waiting for its turn");
+      entry.note.replaceChildren(
+        place,
+        this.#makeButton(t("Cancel"), () => this.onCancel(entry.invocationId)),
+      );
     }
   }
 

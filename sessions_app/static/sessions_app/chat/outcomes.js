@@ -2,10 +2,8 @@
 
 import { make, makeAuto, makeButton } from "./dom.js";
 import { t } from "./language.js";
-import { quietErrors } from "./retried.js";
 
 const SENT_AGAIN = "retry:";
-const UNKNOWN = t("Something went wrong. This message was not answered.");
 
 export class Outcomes {
   #shown = new Map();
@@ -17,7 +15,14 @@ export class Outcomes {
    * @param onPress - Callback when the retry button was pressed, and is about to disappear.
    */
   constructor(conversation, { onRetry, onPress }) {
-    Object.assign(this, { conversation, onRetry, onPress });
+    this.conversation = conversation;
+    this.onRetry = onRetry;
+    this.onPress = onPress;
+  }
+
+  /** True while no outcome is known that another tab could retry. */
+  get isEmpty() {
+    return this.#shown.size === 0;
   }
 
   /**
@@ -32,7 +37,10 @@ export class Outcomes {
       this.#latestId = id;
     }
     this.#shown.delete(id);
-    if (status !== "failed" && status !== "cancelled") return shown?.remove();
+    if (status !== "failed" && status !== "cancelled") {
+      shown?.remove();
+      return;
+    }
     const outcome = { id, status, error: error ?? "", text: text ?? "", at: at ?? Date.now() / 1000 };
     this.#shown.set(id, outcome);
     const articles = this.conversation.articlesOf(id);
@@ -90,14 +98,14 @@ export class Outcomes {
       row.append(article);
     }
     if (outcome.status === "cancelled") {
-      // A rewind has removed the message of this outcome before the module was loaded.
+      // A rewind has removed the message of this outcome.
       if (!articles.length && !outcome.text && !outcome.error) return null;
       if (articles.some((article) => "interrupted" in article.dataset)) return null;
       row.append(make("p", "mark", outcome.error || t("Stopped")));
       return row;
     }
     if (!articles.some((article) => "error" in article.dataset)) {
-      row.append(makeAuto("p", "error", outcome.error || UNKNOWN));
+      row.append(makeAuto("p", "error", outcome.error || t("Something went wrong. This message was not answered.")));
     }
     if (outcome.id === this.#latestId) row.append(this.#makeRetryButton(outcome.id));
     return row.childElementCount ? row : null;
@@ -116,5 +124,20 @@ export class Outcomes {
     const later = this.conversation.findAll("article").find((article) => article.dataset.time > at);
     if (later) later.before(row);
     else this.conversation.append(row);
+  }
+}
+
+/** Make each error quiet that a later article of its invocation follows: its attempt was repeated. */
+export function quietRetriedErrors(articles) {
+  const last = new Map(articles.map((article) => [article.dataset.invocation, article]));
+  for (const article of articles) {
+    if ("error" in article.dataset && last.get(article.dataset.invocation) !== article) quietErrors(article);
+  }
+}
+
+function quietErrors(row) {
+  for (const error of row.querySelectorAll(".error")) {
+    error.className = "mark";
+    error.prepend(`${t("An attempt failed:")} `);
   }
 }

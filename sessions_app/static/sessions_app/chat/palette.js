@@ -1,17 +1,14 @@
 // Palette: a dialog that finds chats, begins new ones and acts on the chat of the page, all by keyboard.
 
-import { addressOf } from "./addresses.js";
-import { change } from "./chat_changes.js";
-import { make, makeButton, parse } from "./dom.js";
+import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
 import { remove, rename } from "./menu.js";
-import { loadStyles } from "./styles.js";
+import { addressOf, changeChat, readPart } from "./requests.js";
 import { showLocalTimes } from "./times.js";
 import { showToast } from "./toast.js";
 
-await loadStyles("onDemand");
-
 const SEARCH_DELAY = 150;
+const MAX_CHATS = 8;
 const SHORTCUTS = [
   ["Ctrl+K", t("Search chats and actions")],
   ["?", t("Show the shortcuts")],
@@ -20,137 +17,155 @@ const SHORTCUTS = [
   ["Escape", t("Cancel editing, close a menu")],
 ];
 
-const dialog = make("dialog", "palette");
-const field = Object.assign(make("input", "search"), { type: "search", placeholder: t("Search chats and actions"), maxLength: 200 });
-const options = make("div", "palette-options");
-let timer = 0;
-let request = 0;
-let lastId = 0;
-let shownQuery = "";
+class Palette {
+  #timer = 0;
+  #request = 0;
+  #lastId = 0;
+  #shownQuery = null; // of the options; null while some are missing
 
-dialog.setAttribute("aria-label", t("Search chats and actions"));
-field.setAttribute("role", "combobox");
-field.setAttribute("aria-label", t("Search chats and actions"));
-field.setAttribute("aria-expanded", "true");
-field.setAttribute("aria-controls", "palette-options");
-options.id = "palette-options";
-options.setAttribute("role", "listbox");
-options.setAttribute("aria-label", t("Chats and actions"));
-document.body.append(dialog);
-
-field.addEventListener("input", () => {
-  clearTimeout(timer);
-  timer = setTimeout(fill, SEARCH_DELAY);
-});
-field.addEventListener("keydown", (event) => {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (event.key === "Enter" && !event.isComposing) choose();
-  if (!step) return;
-  event.preventDefault();
-  const all = [...options.querySelectorAll("[role=option]")];
-  select(all.at((all.indexOf(selected()) + step) % all.length));
-});
-dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-
-/** Open the palette with the text that was typed before. */
-export function open(text) {
-  dialog.replaceChildren(field, options);
-  field.value = text;
-  if (!dialog.open) dialog.showModal();
-  field.focus();
-  fill();
-}
-
-/** Show the list of keyboard shortcuts. */
-export function showShortcuts() {
-  const list = make("dl", "shortcuts");
-  for (const [keys, meaning] of SHORTCUTS) {
-    const row = make("div", "");
-    row.append(make("dt", "", keys), make("dd", "", meaning));
-    list.append(row);
+  constructor() {
+    this.dialog = make("dialog", "palette");
+    this.field = make("input", "search");
+    this.options = make("div", "palette-options");
+    this.dialog.setAttribute("aria-label", t("Search chats and actions"));
+    Object.assign(this.field, { type: "search", placeholder: t("Search chats and actions"), maxLength: 200 });
+    this.field.setAttribute("role", "combobox");
+    this.field.setAttribute("aria-label", t("Search chats and actions"));
+    this.field.setAttribute("aria-expanded", "true");
+    this.field.setAttribute("aria-controls", "palette-options");
+    this.options.id = "palette-options";
+    this.options.setAttribute("role", "listbox");
+    this.options.setAttribute("aria-label", t("Chats and actions"));
+    this.field.addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#fill(), SEARCH_DELAY);
+    });
+    this.field.addEventListener("keydown", (event) => this.#handleKey(event));
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
+    document.body.append(this.dialog);
   }
-  dialog.replaceChildren(make("h2", "", t("Keyboard shortcuts")), list, makeButton("", t("Close"), () => dialog.close()));
-  if (!dialog.open) dialog.showModal();
+
+  /** Open the palette with the text that was typed before. */
+  open(text) {
+    this.dialog.replaceChildren(this.field, this.options);
+    this.field.value = text;
+    if (!this.dialog.open) this.dialog.showModal();
+    this.field.focus();
+    this.#fill();
+  }
+
+  /** Show the list of keyboard shortcuts. */
+  showShortcuts() {
+    const list = make("dl", "shortcuts");
+    for (const [keys, meaning] of SHORTCUTS) {
+      const row = make("div", "");
+      row.append(make("dt", "", keys), make("dd", "", meaning));
+      list.append(row);
+    }
+    const close = makeButton("", t("Close"), () => this.dialog.close());
+    this.dialog.replaceChildren(make("h2", "", t("Keyboard shortcuts")), list, close);
+    if (!this.dialog.open) this.dialog.showModal();
+  }
+
+  get #selected() {
+    return this.options.querySelector('[aria-selected="true"]');
+  }
+
+  #handleKey(event) {
+    if (event.key === "Enter" && !event.isComposing) this.#choose();
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const options = [...this.options.querySelectorAll("[role=option]")];
+    this.#select(options.at((options.indexOf(this.#selected) + step) % options.length));
+  }
+
+  // Typing may be ahead of the options.
+  async #choose() {
+    if (this.field.value.trim() !== this.#shownQuery) await this.#fill();
+    if (this.dialog.open) this.#selected?.click();
+  }
+
+  async #fill() {
+    clearTimeout(this.#timer);
+    this.#request += 1;
+    const request = this.#request;
+    const query = this.field.value.trim();
+    this.#shownQuery = null;
+    const actions = this.#actions().filter(([label]) => label.toLowerCase().includes(query.toLowerCase()));
+    this.#show(actions);
+    const chats = await findChats(query).catch(() => null);
+    if (!chats || request !== this.#request) return;
+    this.#shownQuery = query;
+    this.#show(query ? [...chats, ...actions] : [...actions, ...chats]);
+  }
+
+  // Show pairs of a label and what its option does.
+  #show(pairs) {
+    this.options.replaceChildren(...pairs.map(([label, act]) => this.#makeOption(label, act)));
+    if (!pairs.length) this.options.append(make("p", "muted", t("Nothing found.")));
+    this.#select(this.options.querySelector("[role=option]"));
+  }
+
+  #makeOption(label, act) {
+    const option = make("div", "palette-option");
+    this.#lastId += 1;
+    option.append(...(typeof label === "string" ? [label] : label));
+    option.id = `palette-option-${this.#lastId}`;
+    option.dir = "auto";
+    option.setAttribute("role", "option");
+    option.addEventListener("click", async () => {
+      this.dialog.close();
+      await Promise.resolve(act()).catch((error) => showToast(error.message));
+    });
+    return option;
+  }
+
+  #select(option) {
+    this.#selected?.removeAttribute("aria-selected");
+    option?.setAttribute("aria-selected", "true");
+    option?.scrollIntoView({ block: "nearest" });
+    if (option) this.field.setAttribute("aria-activedescendant", option.id);
+  }
+
+  #actions() {
+    const links = [...document.querySelectorAll(`a[href^="${addressOf("chat/new/")}"]`)];
+    const signOut = document.querySelector(".account form");
+    const actions = [
+      ...links.map((link) => [link.textContent.trim(), () => location.assign(link.href)]),
+      ...actionsOnThisChat(),
+      [t("All chats and agents"), () => location.assign(addressOf(""))],
+      [t("Archived chats"), () => location.assign(addressOf("?archived=1"))],
+      [t("Keyboard shortcuts"), () => this.showShortcuts()],
+    ];
+    if (signOut) actions.push([t("Sign out"), () => signOut.requestSubmit()]);
+    return actions;
+  }
 }
 
-// Typing may be ahead of the options.
-async function choose() {
-  if (field.value.trim() !== shownQuery) await fill();
-  if (dialog.open) selected()?.click();
-}
+/** The palette of the page. */
+export const palette = new Palette();
 
-async function fill() {
-  clearTimeout(timer);
-  const query = field.value.trim();
-  const mine = ++request;
-  shownQuery = null; // until the chats are there, too
-  const actions = allActions().filter(([label]) => label.toLowerCase().includes(query.toLowerCase()));
-  show(actions, []);
-  const url = document.getElementById("chats").dataset.url;
-  const response = await fetch(`${url}?${new URLSearchParams(query ? { q: query } : {})}`).catch(() => null);
-  if (!response?.ok || mine !== request) return;
-  const list = parse(await response.text());
+// Title, agent, time and what was found: titles alone may be equal.
+async function findChats(query) {
+  const { url } = document.getElementById("chats").dataset;
+  const list = await readPart(`${url}?${new URLSearchParams(query ? { q: query } : {})}`);
   showLocalTimes(list);
-  // Title, agent, time and what was found: titles alone may be equal.
-  const chats = [...list.querySelectorAll(".chat > a")].slice(0, 8).map((link) => [link.children, () => location.assign(link.href)]);
-  shownQuery = query;
-  if (query) show(chats, actions);
-  else show(actions, chats);
-}
-
-function show(first, second) {
-  options.replaceChildren(...[...first, ...second].map(([label, act]) => makeOption(label, act)));
-  if (!options.children.length) options.append(make("p", "muted", t("Nothing found.")));
-  select(options.querySelector("[role=option]"));
-}
-
-function makeOption(label, act) {
-  const option = make("div", "palette-option");
-  option.append(...(typeof label === "string" ? [label] : label));
-  option.id = `palette-option-${(lastId += 1)}`;
-  option.dir = "auto";
-  option.setAttribute("role", "option");
-  option.addEventListener("click", async () => {
-    dialog.close();
-    await Promise.resolve(act()).catch((error) => showToast(error.message));
-  });
-  return option;
-}
-
-function selected() {
-  return options.querySelector('[aria-selected="true"]');
-}
-
-function select(option) {
-  selected()?.removeAttribute("aria-selected");
-  option?.setAttribute("aria-selected", "true");
-  option?.scrollIntoView({ block: "nearest" });
-  if (option) field.setAttribute("aria-activedescendant", option.id);
-}
-
-function allActions() {
-  const links = [...document.querySelectorAll(`a[href^="${addressOf("chat/new/")}"]`)].map((link) => [link.textContent.trim(), () => location.assign(link.href)]);
-  const signOut = document.querySelector(".account form");
-  return [
-    ...links,
-    ...actionsOnThisChat(),
-    [t("All chats and agents"), () => location.assign(addressOf(""))],
-    [t("Archived chats"), () => location.assign(addressOf("?archived=1"))],
-    [t("Keyboard shortcuts"), showShortcuts],
-    ...(signOut ? [[t("Sign out"), () => signOut.requestSubmit()]] : []),
-  ];
+  const links = [...list.querySelectorAll(".chat > a")].slice(0, MAX_CHATS);
+  return links.map((link) => [link.children, () => location.assign(link.href)]);
 }
 
 function actionsOnThisChat() {
-  const find = () => document.querySelector("#chats .chat:has([aria-current])"); // a list that is read anew has new items
+  const find = () => document.querySelector("#chats .chat:has([aria-current])"); // a list that is read again has new items
   const item = find();
   if (!item) return [];
   const reload = () => document.getElementById("chats").dispatchEvent(new Event("change"));
-  const simple = (label, what) => [label, () => change(item.dataset.id, what).then(reload)];
+  const change = (name) => changeChat(item.dataset.id, name).then(reload);
+  const isPinned = "pinned" in item.dataset;
   return [
     [t("Rename this chat"), () => rename(find(), reload)],
-    "pinned" in item.dataset ? simple(t("Unpin this chat"), "unpin") : simple(t("Pin this chat"), "pin"),
-    simple(t("Archive this chat"), "archive"),
+    isPinned ? [t("Unpin this chat"), () => change("unpin")] : [t("Pin this chat"), () => change("pin")],
+    [t("Archive this chat"), () => change("archive")],
     [t("Delete this chat"), () => remove(find(), reload)],
   ];
 }

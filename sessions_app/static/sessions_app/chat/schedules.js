@@ -2,15 +2,10 @@
 
 import { parse } from "./dom.js";
 import { plural } from "./language.js";
-import { loadStyles } from "./styles.js";
 import { showLocalTimes } from "./times.js";
 
-await loadStyles("schedules");
-
-const time = ({ next_at: at }) => (at ? Date.parse(at) : 0);
-
 export class Schedules {
-  #tasks = new Map();
+  #tasks = new Map(); // frames by the id of their task
 
   /** @param onCancel - Send the cancel request for a task id; `takeFocus` leaves its button. */
   constructor(panel, { onCancel, takeFocus }) {
@@ -40,7 +35,7 @@ export class Schedules {
 
   #render() {
     const hadFocus = this.list.contains(document.activeElement);
-    const tasks = [...this.#tasks.values()].sort((a, b) => time(a) - time(b));
+    const tasks = [...this.#tasks.values()].sort((a, b) => nextTime(a) - nextTime(b));
     this.list.replaceChildren(...tasks.map((task) => parse(task.html)));
     showLocalTimes(this.list);
     const summary = this.panel.querySelector("summary");
@@ -48,4 +43,9 @@ export class Schedules {
     this.panel.hidden = tasks.length === 0;
     if (hadFocus && tasks.length) summary.focus();
   }
+}
+
+// A failed task has no next time.
+function nextTime({ next_at: at }) {
+  return at ? Date.parse(at) : 0;
 }

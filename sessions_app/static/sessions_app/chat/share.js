@@ -1,13 +1,9 @@
 // Dialog about the link of a chat: make it, copy it, revoke it. The server renders what it shows.
 
-import { addressOf } from "./addresses.js";
 import { make, parse } from "./dom.js";
 import { t } from "./language.js";
-import { post } from "./post.js";
-import { loadStyles } from "./styles.js";
+import { addressOf, post } from "./requests.js";
 import { showLocalTimes } from "./times.js";
-
-await loadStyles("onDemand");
 
 const FAILED = t("This did not work. Reload the page and try again.");
 

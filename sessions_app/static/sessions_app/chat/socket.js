@@ -11,7 +11,7 @@ const FINAL_STATES = { 4401: "signed-out", 4404: "gone" };
 const TOO_MANY_CONNECTIONS = 4429;
 
 export class ChatSocket {
-  Transport = WebSocket;
+  #Transport = WebSocket;
   #socket = null;
   #attempts = 0;
   #wasReady = false;
@@ -19,7 +19,7 @@ export class ChatSocket {
   #heardAtPing = -1;
   #retryTimer = 0;
   #hasEnded = false;
-  #acts = [];
+  #queued = [];
 
   /**
    * @param path - Path of the websocket on this host.
@@ -30,7 +30,9 @@ export class ChatSocket {
   constructor(path, { after, onFrame, onState }) {
     this.url = new URL(path, location.href);
     this.url.protocol = this.url.protocol.replace("http", "ws");
-    Object.assign(this, { after, onFrame, onState });
+    this.after = after;
+    this.onFrame = onFrame;
+    this.onState = onState;
   }
 
   get isReady() {
@@ -44,8 +46,8 @@ export class ChatSocket {
       setTimeout(() => this.state || this.#disconnect(), FIRST_READY_TIMEOUT);
     }
     setInterval(() => this.#sendHeartbeat(), HEARTBEAT_INTERVAL);
-    const check = ({ persisted }) => persisted === false || this.retry();
-    for (const type of ["online", "offline", "pageshow"]) addEventListener(type, check);
+    for (const type of ["online", "offline"]) addEventListener(type, () => this.retry());
+    addEventListener("pageshow", ({ persisted }) => persisted && this.retry()); // out of the browser's cache
     addEventListener("visibilitychange", () => document.hidden || this.retry());
   }
 
@@ -57,8 +59,8 @@ export class ChatSocket {
   }
 
   /** Send a frame now, or with the next connection. */
-  act(type, fields) {
-    if (!this.send(type, fields)) this.#acts.push([type, fields]);
+  sendOrQueue(type, fields) {
+    if (!this.send(type, fields)) this.#queued.push([type, fields]);
   }
 
   /** Request all events after the last one on the page. */
@@ -66,7 +68,7 @@ export class ChatSocket {
     this.send("hello", { after: this.after(), list: true });
   }
 
-  /** Connect anew: on one connection the server sends an event only once. */
+  /** Connect again: on one connection the server sends an event only once. */
   reconnect() {
     this.#disconnect();
   }
@@ -85,7 +87,7 @@ export class ChatSocket {
 
   #connect() {
     clearTimeout(this.#retryTimer);
-    const socket = new this.Transport(this.url);
+    const socket = new this.#Transport(this.url);
     this.#socket = socket;
     socket.onopen = () => this.hello();
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
@@ -98,14 +100,14 @@ export class ChatSocket {
       this.#attempts = 0;
       this.#wasReady = true;
       this.#setState("connected");
-      for (const act of this.#acts.splice(0)) this.act(...act);
+      for (const [type, fields] of this.#queued.splice(0)) this.sendOrQueue(type, fields);
     }
     this.onFrame(frame);
   }
 
   #disconnect(code) {
     this.#heard += 1;
-    this.#socket.onclose = this.#socket.onmessage = this.#socket.onopen = null;
+    for (const handler of ["onclose", "onmessage", "onopen"]) this.#socket[handler] = null;
     this.#socket.close();
     if (FINAL_STATES[code]) {
       this.#hasEnded = true;
@@ -114,14 +116,16 @@ export class ChatSocket {
     }
     if (!this.#wasReady && (!code || this.#attempts % 2)) this.#changeTransport();
     this.#setState(navigator.onLine ? "reconnecting" : "offline");
-    const limit = code === TOO_MANY_CONNECTIONS ? MAX_RETRY_DELAY : Math.min(MAX_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
+    let delay = Math.min(MAX_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
+    if (code === TOO_MANY_CONNECTIONS) delay = MAX_RETRY_DELAY;
     this.#attempts += 1;
-    this.#retryTimer = setTimeout(() => this.#connect(), limit * (0.5 + Math.random() / 2));
+    this.#retryTimer = setTimeout(() => this.#connect(), delay * (0.5 + Math.random() / 2));
   }
 
-  // Without a server the module cannot be loaded either: the transport stays.
-  #changeTransport() {
-    return import("./event_stream.js").then(({ change }) => change(this)).catch(() => {});
+  // Try websockets and event streams in turn. Without a server the module cannot be loaded either: the transport stays.
+  async #changeTransport() {
+    const module = await import("./event_stream.js").catch(() => null);
+    if (module) this.#Transport = this.#Transport === WebSocket ? module.EventStream : WebSocket;
   }
 
   #sendHeartbeat() {

@@ -1,9 +1,15 @@
 // The browser's storage: text that is not sent yet, for each person and chat until the person signs out.
 
 const PREFIX = "chat:";
-let isFrozen = false;
 
 export class ChatStorage {
+  static #isFrozen = false;
+
+  /** Write nothing from now on: the sign-in has ended, and another tab may have removed the texts. */
+  static freeze() {
+    ChatStorage.#isFrozen = true;
+  }
+
   /** @param area - `localStorage` for what all tabs share and what outlives them, `sessionStorage` for one tab. */
   constructor({ person, session }, area) {
     this.area = area;
@@ -17,7 +23,7 @@ export class ChatStorage {
 
   /** Keep the value; an empty one is removed. */
   set(name, value) {
-    if (isFrozen) return;
+    if (ChatStorage.#isFrozen) return;
     try {
       if (value) this.area.setItem(this.prefix + name, value);
       else this.area.removeItem(this.prefix + name);
@@ -33,16 +39,11 @@ export class ChatStorage {
   }
 }
 
-/** Write nothing from now on: the sign-in has ended, and another tab may have removed the texts. */
-export function freezeStorage() {
-  isFrozen = true;
-}
-
 /** Remove all unsent texts of this browser when the person signs out. */
 export function forgetOnSignOut() {
   for (const form of document.querySelectorAll("form[data-sign-out]")) {
     form.addEventListener("submit", () => {
-      freezeStorage();
+      ChatStorage.freeze();
       for (const area of [localStorage, sessionStorage]) {
         for (const key of Object.keys(area)) if (key.startsWith(PREFIX)) area.removeItem(key);
       }

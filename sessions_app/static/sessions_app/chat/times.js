@@ -18,8 +18,8 @@ export function showLocalTimes(root) {
 /** Show the elapsed time of running and finished work. */
 export function showElapsed(root) {
   for (const time of root.querySelectorAll("time.elapsed")) {
-    const end = time.dataset.until ? new Date(time.dataset.until) : new Date();
-    time.textContent = formatDuration(Math.max(0, Math.round((end - new Date(time.dateTime)) / 1000)));
+    const end = time.dataset.until ? Date.parse(time.dataset.until) : Date.now();
+    time.textContent = formatDuration(Math.max(0, Math.round((end - Date.parse(time.dateTime)) / 1000)));
   }
 }
 
@@ -33,5 +33,6 @@ function formatTime(moment, wantsDay) {
 export function formatDuration(seconds) {
   if (seconds < 60) return t("{seconds} s", { seconds });
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? t("{minutes} min {seconds} s", { minutes, seconds: seconds % 60 }) : t("{hours} h {minutes} min", { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
+  if (minutes < 60) return t("{minutes} min {seconds} s", { minutes, seconds: seconds % 60 });
+  return t("{hours} h {minutes} min", { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
 }

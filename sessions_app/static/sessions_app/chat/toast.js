@@ -9,7 +9,7 @@ region.setAttribute("role", "status");
 document.body.append(region);
 
 /** Show a message. With `onUndo` it has a button; `onOver` is called when the time to press the button is over. */
-export function showToast(text, { onUndo, onOver } = {}) {
+export function showToast(text, { onUndo = null, onOver = null } = {}) {
   const toast = make("div", "toast");
   toast.append(make("span", "", text));
   const timer = setTimeout(() => {

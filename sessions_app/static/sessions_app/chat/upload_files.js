@@ -2,10 +2,7 @@
 
 import { make, makeAuto, makeButton } from "./dom.js";
 import { list, locale, plural, t } from "./language.js";
-import { post } from "./post.js";
-import { loadStyles } from "./styles.js";
-
-await loadStyles("onDemand");
+import { post } from "./requests.js";
 
 const MAX_NAMES = 20;
 const NAME_START = 40; // characters of a long name in a sentence
@@ -32,7 +29,15 @@ export function upload(uploads, files) {
     else send(uploads, { name, file, facts: inWords(file.size) });
   }
   const names = list([...beyond.slice(0, MAX_NAMES).map(shorten), beyond.length > MAX_NAMES && "…"]);
-  if (beyond.length) problems.push(plural("A message may have {count} file. Not attached: {names}", "A message may have {count} files. Not attached: {names}", mostFiles, { names }));
+  if (beyond.length)
+    problems.push(
+      plural(
+        "A message may have {count} file. Not attached: {names}",
+        "A message may have {count} files. Not attached: {names}",
+        mostFiles,
+        { names },
+      ),
+    );
   uploads.onProblem(problems.join(" "));
 }
 
@@ -41,15 +46,23 @@ export function refuse(uploads) {
   const names = namesOf(failed(uploads));
   uploads.onProblem(
     names.length
-      ? plural("Remove the file that was not uploaded, or try again: {names}", "Remove the files that were not uploaded, or try again: {names}", names.length, { names: list(names) })
+      ? plural(
+          "Remove the file that was not uploaded, or try again: {names}",
+          "Remove the files that were not uploaded, or try again: {names}",
+          names.length,
+          { names: list(names) },
+        )
       : WAIT,
   );
 }
 
 /** Show the files of the message. The entry of a file stays in the document, and with it the focus. */
 export function show(uploads) {
-  const chips = uploads.items.map((item) => (item.chip ??= makeChip(uploads, item)));
-  uploads.items.forEach((item) => fill(uploads, item));
+  for (const item of uploads.items) {
+    item.chip ??= makeChip(uploads, item);
+    fill(uploads, item);
+  }
+  const chips = uploads.items.map(({ chip }) => chip);
   for (const chip of [...uploads.region.children]) if (!chips.includes(chip)) chip.remove();
   uploads.region.append(...chips.filter((chip) => !chip.isConnected));
 }
@@ -58,7 +71,8 @@ export function show(uploads) {
 export function discard(uploads, item) {
   notStored.delete(item);
   if (item.state !== "ready") item.request.abort();
-  else if (!item.isSent) post(uploads.region.dataset.removeUrl, { name: item.name, version: item.version }).catch(() => {});
+  else if (!item.isSent)
+    post(uploads.region.dataset.removeUrl, { name: item.name, version: item.version }).catch(() => {});
 }
 
 /** Offer to attach a text as a file, because it is too long for the message. */
@@ -72,7 +86,10 @@ export function offerFile(uploads, text, field, offer) {
     upload(uploads, [new File([text], "pasted.txt", { type: "text/plain" })]);
   });
   const count = (number) => number.toLocaleString(locale);
-  const words = t("The text has {count} characters; a message may have {most}.", { count: count(text.length), most: count(field.maxLength) });
+  const words = t("The text has {count} characters; a message may have {most}.", {
+    count: count(text.length),
+    most: count(field.maxLength),
+  });
   offer.replaceChildren(make("p", "", words), attach, makeButton("plain", t("Cancel"), close));
   offer.hidden = false;
 }
@@ -81,9 +98,15 @@ function problemOf(name, { size, type }, { mostBytes, accept }) {
   if (NO_NAME.test(name)) return t("A file with the name “{name}” cannot be uploaded. Rename it.", { name });
   if (size === 0) return t("“{name}” is empty, or a folder. Choose another file.", { name });
   const most = Number(mostBytes);
-  if (size > most) return t("“{name}” has {size}; the limit is {most}.", { name, size: inWords(Math.max(size, most + tenthOfUnit(most))), most: inWords(most) });
+  if (size > most)
+    return t("“{name}” has {size}; the limit is {most}.", {
+      name,
+      size: inWords(Math.max(size, most + tenthOfUnit(most))),
+      most: inWords(most),
+    });
   const isAccepted = (pattern) => pattern === type || (pattern.endsWith("/*") && type.startsWith(pattern.slice(0, -1)));
-  if (accept && type && !accept.split(",").some(isAccepted)) return t("“{name}” is of the type {type}. Files may be: {accept}.", { name, type, accept });
+  if (accept && type && !accept.split(",").some(isAccepted))
+    return t("“{name}” is of the type {type}. Files may be: {accept}.", { name, type, accept });
   return "";
 }
 
@@ -127,7 +150,9 @@ function fail(uploads, item, reason) {
   uploads.update();
   const items = new Set([...failed(uploads), item]); // its text may be out of view
   const groups = Map.groupBy(items, (other) => other.reason);
-  const sentences = [...groups].map(([words, alike]) => t("Not uploaded: {names}. {reason}", { names: list(namesOf(alike)), reason: words }));
+  const sentences = [...groups].map(([words, alike]) =>
+    t("Not uploaded: {names}. {reason}", { names: list(namesOf(alike)), reason: words }),
+  );
   uploads.onProblem(sentences.join(" "));
 }
 
@@ -160,11 +185,17 @@ function fill(uploads, item) {
   const button = chip.lastElementChild;
   button.setAttribute("aria-label", t("Remove {name}", { name }));
   const words = make("span", "upload-words");
-  words.append(makeAuto("span", "upload-name", name), make("small", "", state === "failed" ? t("Not uploaded") : item.facts));
+  words.append(
+    makeAuto("span", "upload-name", name),
+    make("small", "", state === "failed" ? t("Not uploaded") : item.facts),
+  );
   while (chip.firstChild !== button) chip.firstChild.remove();
   if (item.isImage) button.before(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
   button.before(words);
-  if (state === "uploading") button.before((item.bar = makeBar(item)));
+  if (state === "uploading") {
+    item.bar = makeBar(item);
+    button.before(item.bar);
+  }
   if (state === "failed") button.before(makeRetry(uploads, item));
 }
 
@@ -216,5 +247,7 @@ function tenthOfUnit(bytes) {
 function inWords(bytes) {
   if (bytes < KILOBYTE) return plural("{count} byte", "{count} bytes", bytes);
   const rounded = (size) => size.toLocaleString(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-  return bytes < MEGABYTE ? t("{size} KB", { size: rounded(bytes / KILOBYTE) }) : t("{size} MB", { size: rounded(bytes / MEGABYTE) });
+  return bytes < MEGABYTE
+    ? t("{size} KB", { size: rounded(bytes / KILOBYTE) })
+    : t("{size} MB", { size: rounded(bytes / MEGABYTE) });
 }

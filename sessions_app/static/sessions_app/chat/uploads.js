@@ -14,7 +14,9 @@ export class Uploads {
    * @param onStored - Callback when the server has stored a file, before `onChange`.
    */
   constructor(region, { onProblem, onStored }) {
-    Object.assign(this, { region, onProblem, onStored });
+    this.region = region;
+    this.onProblem = onProblem;
+    this.onStored = onStored;
   }
 
   get items() {
@@ -31,7 +33,10 @@ export class Uploads {
     this.#hadFiles = files.length > 0; // then an empty list is stored
     if (!this.#lists.has(slot.name)) {
       const stored = JSON.parse(slot.storage.get(`files:${slot.name}`) ?? "null");
-      this.#lists.set(slot.name, (stored ?? files).map((file) => ({ ...file, state: "ready" })));
+      this.#lists.set(
+        slot.name,
+        (stored ?? files).map((file) => ({ ...file, state: "ready" })),
+      );
     }
     this.update();
   }
@@ -59,14 +64,24 @@ export class Uploads {
 
   /** Take a file out of the list. */
   remove(item) {
-    this.#lists.set(this.#slot.name, this.items.filter((other) => other !== item));
+    this.#lists.set(
+      this.#slot.name,
+      this.items.filter((other) => other !== item),
+    );
     return this.update();
   }
 
   /** Keep the files that are ready, and show all. Call this when one has changed. */
   async update() {
     const ready = this.items.filter(({ state }) => state === "ready");
-    const stored = ready.map(({ name, version, facts, url, isImage, isSent }) => ({ name, version, facts, url, isImage, isSent }));
+    const stored = ready.map(({ name, version, facts, url, isImage, isSent }) => ({
+      name,
+      version,
+      facts,
+      url,
+      isImage,
+      isSent,
+    }));
     this.#slot.storage.set(`files:${this.#slot.name}`, stored.length || this.#hadFiles ? JSON.stringify(stored) : "");
     this.region.hidden = this.isEmpty;
     this.onChange();
@@ -83,8 +98,7 @@ export function listenForFiles(uploads, { button, input, field, offer }) {
     input.value = "";
     field.focus();
   });
-  // Loaded when something is dragged in, before it can be dropped.
-  addEventListener("dragenter", async () => (await import("./drop.js")).takeDroppedFiles(uploads, field), { once: true });
+  takeDroppedFiles(uploads, field);
   field.addEventListener("paste", (event) => handlePaste(event, uploads, field, offer));
 }
 
@@ -100,4 +114,23 @@ function handlePaste(event, uploads, field, offer) {
     event.preventDefault();
     import("./upload_files.js").then(({ offerFile }) => offerFile(uploads, text, field, offer));
   }
+}
+
+// Upload files that are dropped anywhere, and show while they are dragged that the page takes them.
+function takeDroppedFiles(uploads, field) {
+  const hasFiles = (event) => !field.disabled && event.dataTransfer?.types.includes("Files");
+  const setDropping = (isDropping) => document.body.toggleAttribute("data-dropping", isDropping);
+  addEventListener("dragover", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    setDropping(true);
+  });
+  addEventListener("dragleave", (event) => event.relatedTarget === null && setDropping(false));
+  addEventListener("drop", (event) => {
+    setDropping(false);
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    uploads.add([...event.dataTransfer.files]);
+    field.focus();
+  });
 }

@@ -1,26 +1,26 @@
-// Sign of work: what the agent is doing and for how long. Screen readers are told once for each message.
+// Sign of work: what the agent is doing and for how long. Screen readers get one announcement for each message.
 
 import { t } from "./language.js";
-import { loadStyles } from "./styles.js";
 import { formatDuration } from "./times.js";
-
-await loadStyles("onDemand");
 
 const MAX_SECONDS = 3600;
 const LONG_MILLISECONDS = 20000;
 
 export class Waiting {
-  #told = null;
+  #announced = null;
   #label = "";
   #since = 0;
   #longTimer = 0;
 
   /**
-   * @param tell - Tell screen readers a sentence.
+   * @param announce - Announce a sentence to screen readers.
    * @param onLong - Callback when the work on an invocation takes long.
    */
-  constructor(element, { conversation, tell, onLong }) {
-    Object.assign(this, { element, conversation, tell, onLong });
+  constructor(element, { conversation, announce, onLong }) {
+    this.element = element;
+    this.conversation = conversation;
+    this.announce = announce;
+    this.onLong = onLong;
     this.text = element.querySelector(".working-text");
     this.seconds = element.querySelector(".working-seconds");
     setInterval(() => this.#showSeconds(), 1000);
@@ -39,14 +39,16 @@ export class Waiting {
     if (label !== this.#label) this.#since = this.#startTime();
     this.#label = this.text.textContent = label;
     this.#showSeconds();
-    if (this.#told !== invocation.id) this.tell(label);
-    this.#told = invocation.id;
+    if (this.#announced !== invocation.id) this.announce(label);
+    this.#announced = invocation.id;
     this.#longTimer ||= setTimeout(this.onLong, LONG_MILLISECONDS);
   }
 
   #describe({ status }) {
     if (status === "queued") return t("Waiting to start…");
-    const calls = this.conversation.findAll('.tool[data-call-id][data-state="open"]:not([data-long-running], [data-asks])');
+    const calls = this.conversation.findAll(
+      '.tool[data-call-id][data-state="open"]:not([data-long-running], [data-asks])',
+    );
     return calls.at(-1)?.querySelector(".tool-running").textContent ?? t("Thinking…");
   }
 

@@ -1,0 +1,37 @@
+// Requests to the server. A project may serve the pages below any path, which the root element names.
+
+import { parse } from "./dom.js";
+import { t } from "./language.js";
+
+/** Return the address of a page, by its path below the home page. */
+export function addressOf(path) {
+  return `${document.documentElement.dataset.home}${path}`;
+}
+
+/** Return the text of a page of the person. Throws an Error when offline, refused or signed out. */
+export async function readText(url) {
+  const response = await fetch(url);
+  if (!response.ok || response.redirected) throw new Error(`${response.status}`);
+  return response.text();
+}
+
+/** Return a part of a page that the server renders, as a fragment. Throws as `readText` does. */
+export async function readPart(url) {
+  return parse(await readText(url));
+}
+
+/** Post fields to the server; return its response. Rejects without a connection. */
+export function post(url, fields = {}) {
+  const { value } = document.querySelector("[name=csrfmiddlewaretoken]");
+  return fetch(url, { method: "POST", body: new URLSearchParams({ ...fields, csrfmiddlewaretoken: value }) });
+}
+
+/** Rename, pin, archive or delete a chat, or do the opposite. Throws an Error with a sentence for the person. */
+export async function changeChat(id, change, fields) {
+  const response = await post(addressOf(`chat/${id}/${change}/`), fields).catch(() => null);
+  if (!response) throw new Error(t("There is no connection. Try again."));
+  if (response.redirected) throw new Error(t("You are signed out. Reload the page to sign in."));
+  if (response.ok) return;
+  const { error } = await response.json().catch(() => ({}));
+  throw new Error(error ?? t("This did not work. Try again."));
+}
