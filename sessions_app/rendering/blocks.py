@@ -27,7 +27,7 @@ from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
 from sessions_app.rendering.files import FileLink, file_link
-from sessions_app.rendering.outline import one_line, outline
+from sessions_app.rendering.outline import labels_of, one_line, outline
 from sessions_app.rendering.questions import (
     CHOICE_TOOL,
     ChoiceBlock,
@@ -50,6 +50,8 @@ from sessions_app.secrets.masking import beginning_of, shortened
 QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *REMOTE_QUESTIONS)
 TRANSFER_TOOL = "transfer_to_agent"
 MAX_RESPONSE_LENGTH = 4_000
+MAX_UNFOLDED_LENGTH = 1_000
+"""Characters of an argument that a question shows without folding it."""
 MAX_BRIEF_LENGTH = 60  # characters of an argument beside the words of its call
 
 
@@ -96,6 +98,24 @@ class CallBlock:
 
 
 @dataclass(frozen=True)
+class ShownArgument:
+    """An argument of a call that the user approves or rejects."""
+
+    label: str
+    text: str
+
+    @property
+    def is_long(self) -> bool:
+        """True when the page shows the beginning, and the whole text on request."""
+        return len(self.text) > MAX_UNFOLDED_LENGTH
+
+    @property
+    def beginning(self) -> str:
+        """Return the beginning of the text, in one line."""
+        return shortened(" ".join(self.text[: 2 * MAX_BRIEF_LENGTH].split()), MAX_BRIEF_LENGTH)
+
+
+@dataclass(frozen=True)
 class ConfirmationRequestBlock:
     """A function call that runs only after the user confirms it.
 
@@ -103,6 +123,7 @@ class ConfirmationRequestBlock:
         call_id: id of the request.
         asking_call_id: id of the call that waits.
         agent: the agent that made the call.
+        args: all arguments, whole: nothing of what the user approves is left out.
         tool: name of the called tool.
         fields: inputs for the payload.
         offers_allowance: True when the user may allow the later calls of the session, too.
@@ -114,7 +135,7 @@ class ConfirmationRequestBlock:
     asking_call_id: str
     hint: str
     words: CallWords
-    args: list[tuple[str, str]]
+    args: list[ShownArgument]
     agent: str
     tool: str
     fields: list[Field]
@@ -269,7 +290,7 @@ def _blocks_of_part(
 def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -> Block | None:
     """Return the block of a call that asks the user; None for all other calls."""
     if call.name == REQUEST_CONFIRMATION:
-        return _confirmation_request_block(call, view, event.author)
+        return _confirmation_request_block(call, view, event)
     return form_block(call, event)
 
 
@@ -318,24 +339,30 @@ def _call_block(
 
 
 def _confirmation_request_block(
-    call: types.FunctionCall, view: SessionView, author: str
+    call: types.FunctionCall, view: SessionView, event: Event
 ) -> ConfirmationRequestBlock | None:
-    """Return the block of a request that the engine made; None for a call by which the model imitates one."""
+    """Return the block of a request that the engine made; None for a call by which a model imitates one.
+
+    Only the engine marks a request as long-running: no tool has its name.
+    """
+    if call.id not in (event.long_running_tool_ids or ()):
+        return None
     request = call.args or {}
     original, question = call_to_confirm(request), question_in(request)
     args = original.get("args") or {}
     if not original or not isinstance(args, Mapping):
         return None
     tool = str(original.get("name") or "")
-    words, readable_args = _words_and_arguments(view, author, tool, args)
+    words, whole_args = _words_and_arguments(view, event.author, tool, args, whole=True)
+    labels = labels_of(args)
     hint = str(question.get("hint") or "")
     return ConfirmationRequestBlock(
         call_id=call.id or "",
         asking_call_id=str(original.get("id") or ""),
         hint="" if hint == default_hint(tool) else hint,
         words=words,
-        args=readable_args,
-        agent=author,
+        args=[ShownArgument(labels[name], text) for name, text in whole_args],
+        agent=event.author,
         tool=tool,
         fields=payload_fields(question.get("payload")),
         offers_allowance=offers_allowance(request),
@@ -344,23 +371,28 @@ def _confirmation_request_block(
 
 
 def _words_and_arguments(
-    view: SessionView, agent_name: str, tool_name: str, args: Mapping[str, Any]
+    view: SessionView, agent_name: str, tool_name: str, args: Mapping[str, Any], *, whole: bool = False
 ) -> tuple[CallWords, list[tuple[str, str]]]:
     """Return the words for a call, and its arguments in the order of the tool's declaration.
 
     The arguments are pairs, because a template would take an argument named `items` for the method of a dict.
+
+    Args:
+        whole: show each argument whole, in place of its first `MAX_RESPONSE_LENGTH` characters.
     """
     tool = find_tool(view.app_name, agent_name, tool_name)
     order = argument_order(tool)
     names = sorted(args, key=lambda name: (order.get(name, len(order)), name))
-    return describe_call(tool, tool_name, args), [(name, _shown_argument(args[name], view)) for name in names]
+    longest = None if whole else MAX_RESPONSE_LENGTH
+    shown = [(name, _shown_argument(args[name], view, longest)) for name in names]
+    return describe_call(tool, tool_name, args), shown
 
 
-def _shown_argument(value: Any, view: SessionView) -> str:
+def _shown_argument(value: Any, view: SessionView, longest: int | None) -> str:
     """Return an argument for the page: as JSON for a reader of details, else in words."""
     if view.shows_details or isinstance(value, str):
         return readable(value)
-    text, is_cut = outline(value, MAX_RESPONSE_LENGTH)
+    text, is_cut = outline(value, longest)
     return f"{text}…" if is_cut else text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext
@@ -15,8 +15,8 @@ INDENT = "  "
 MAX_VALUE_LENGTH = 200
 
 
-def outline(value: Any, longest: int) -> tuple[str, bool]:
-    """Return at most `longest` characters of a text, or of the labelled lines of another JSON value.
+def outline(value: Any, longest: int | None) -> tuple[str, bool]:
+    """Return at most `longest` characters of a text, or of the labelled lines of another JSON value; None is no limit.
 
     The second value is True when the text or a line is cut or left out. Keys are sorted: storage loses their order.
     """
@@ -24,7 +24,7 @@ def outline(value: Any, longest: int) -> tuple[str, bool]:
     for line in _lines(value, 0):
         kept.append(line)
         length += len(line) + 1
-        if length > longest:
+        if longest is not None and length > longest:
             return beginning_of("\n".join(kept), longest), True
     return "\n".join(kept), False
 
@@ -41,6 +41,21 @@ def as_words(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def labels_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the label of each name: the name as words, or the name itself where others read the same or nearly so.
+
+    `amount` and `Amount`, `order_id` and `order-id` stay apart.
+    """
+    by_words: dict[str, list[str]] = {}
+    for name in names:
+        by_words.setdefault(as_words(name).casefold(), []).append(name)
+    labels = {}
+    for alike in by_words.values():
+        for name in alike:
+            labels[name] = as_words(name) if len(alike) == 1 else name
+    return labels
+
+
 def _lines(value: Any, level: int) -> Iterator[str]:
     if _is_nested(value) and level == DEEPEST_LEVEL:
         yield json.dumps(value, ensure_ascii=False, sort_keys=True)
@@ -51,8 +66,9 @@ def _lines(value: Any, level: int) -> Iterator[str]:
 
 
 def _mapping_lines(value: Mapping[str, Any], level: int) -> Iterator[str]:
+    labels = labels_of(str(key) for key in value)
     for key, item in sorted(value.items()):
-        name = as_words(str(key))
+        name = labels[str(key)]
         if _is_nested(item) or (isinstance(item, str) and "\n" in item):
             yield f"{name}:"
             yield from (INDENT + line for line in _lines(item, level + 1))

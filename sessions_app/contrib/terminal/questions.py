@@ -92,8 +92,8 @@ async def answer_call(asker: Asker, person: User, session_id: UUID, question: Ca
 
 
 async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> ApprovalForm | dict[str, Any]:
-    for name, value in question.args:
-        await asker.say(f"  {as_words(name)}: {value}")
+    for argument in question.args:
+        await asker.say(f"  {argument.label}: {argument.text}")
     more = "always" if question.offers_allowance else ""
     words = question.hint or f"{question.words.plain}?"
     verdict = await asker.decide(f"Approval: {words}", more=more)

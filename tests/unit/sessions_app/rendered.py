@@ -92,3 +92,9 @@ def assert_harmless(html: str) -> None:
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
         href = attributes.get("href") or ""
         assert href.startswith(("https://", "http://", "mailto:", "/")) or not href
+
+
+def request_html(args: dict[str, Any], author: str = "help_desk") -> str:
+    """Return the HTML of a request for approval as the engine makes it."""
+    call = {"id": "r1", "name": "adk_request_confirmation", "args": args}
+    return event_html({"functionCall": call}, author=author, longRunningToolIds=["r1"])

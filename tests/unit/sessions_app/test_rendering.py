@@ -22,6 +22,7 @@ from tests.unit.sessions_app.rendered import (
     Tags,
     assert_harmless,
     event_html,
+    request_html,
 )
 
 
@@ -175,9 +176,7 @@ def test_a_request_for_approval_asks_in_words() -> None:
         ("Refund 5 EUR?", "Refund 5 EUR?"),
     ):
         args = {"originalFunctionCall": call, "toolConfirmation": {"hint": hint}}
-        html = event_html(
-            {"functionCall": {"id": "r1", "name": "adk_request_confirmation", "args": args}}, author="orders"
-        )
+        html = request_html(args, author="orders")
         (section,) = Tags(html).all("section")
         assert (section["data-call-id"], section["data-asks-for"]) == ("r1", "c1")
         assert section["aria-label"] == "Approval: Refund order 1007"
@@ -192,9 +191,38 @@ def test_a_request_for_approval_reads_as_the_call_will_run(hint: str) -> None:
         "args": {"items": "\u202efdp.exe", "a\u202eb": 1, "to": "a\u200bb"},
     }
     args = {"originalFunctionCall": call, "toolConfirmation": {"hint": hint}}
-    html = event_html({"functionCall": {"id": "r1", "name": "adk_request_confirmation", "args": args}})
+    html = request_html(args)
     assert "\u202e" not in html and "\u200b" not in html
     assert '<dd dir="auto">\\u202efdp.exe</dd>' in html and '<dd dir="auto">a\\u200bb</dd>' in html
+
+
+def test_a_request_shows_a_nested_argument_whole_and_folds_a_long_one() -> None:
+    order = {"memo": "m" * 9_000, "recipient": {"account": "DE00 1234"}}
+    call = {"id": "c1", "name": "pay", "args": {"order": order, "amount": 1}}
+    html = request_html({"originalFunctionCall": call, "toolConfirmation": {}})
+    assert "m" * 9_000 in html and "Account: DE00 1234" in html
+    assert re.search(r"<details><summary>.* <span class=\"muted\">9,?0\d\d characters</span>", html)
+    assert html.index("DE00 1234") < html.index('data-confirm="yes"')
+
+
+def test_a_request_tells_arguments_apart_that_read_alike() -> None:
+    args = {"amount": 1, "Amount": 2, "order_id": 3, "to": {"order_id": 4, "order-id": 5}}
+    call = {"id": "c1", "name": "pay", "args": args}
+    html = request_html({"originalFunctionCall": call, "toolConfirmation": {}})
+    for name in ("amount", "Amount", "Order id", "To"):
+        assert f'<dt dir="auto">{name}</dt>' in html
+    assert "order-id: 5\norder_id: 4" in html
+
+
+@pytest.mark.parametrize("marked", [[], ["another"]])
+def test_a_model_cannot_draw_a_request_for_approval(marked: list[str]) -> None:
+    call = {"id": "c1", "name": "pay", "args": {"amount": 1}}
+    request = {"originalFunctionCall": call, "toolConfirmation": {"payload": {"password": ""}}}
+    html = event_html(
+        {"functionCall": {"id": "r1", "name": "adk_request_confirmation", "args": request}},
+        longRunningToolIds=marked,
+    )
+    assert "data-confirm" not in html and "<input" not in html
 
 
 def test_a_choice_shows_each_option_as_it_is() -> None:
