@@ -6,14 +6,22 @@ The `id` of an event is its `seq`. A program that connects again sends it back a
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body
 from sessions_app.live.notices import CallNotice, InvocationNotice, Notice
-from sessions_app.live.streamed_text import GrowingText, TextChunk
-from sessions_app.store.session_service import CommittedEvent
+from sessions_app.live.streamed_text import TextChunk
+from sessions_app.live.updates import (
+    EndUpdate,
+    EventUpdate,
+    NoticeUpdate,
+    StatusUpdate,
+    TextUpdate,
+    Update,
+)
 from sessions_app.store.sql.event_log import SessionStatus
 
 COMMENT = ": \n\n"
@@ -31,55 +39,65 @@ class SiteEncoder:
     run_id: str = ""
     heartbeat: ClassVar[str] = COMMENT
 
-    def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str:
-        event = committed.event
-        return self._event(
-            committed.seq, committed.body, writer_of(event.invocation_id, event.custom_metadata)
-        )
+    def frames(self, update: Update) -> Iterator[str]:
+        """Yield the frame of an update, if the update is of the run."""
+        match update:
+            case EventUpdate() if self._has(
+                writer_of(update.event.invocation_id, update.event.custom_metadata)
+            ):
+                yield update.frame_of(self, lambda: _event_frame(update))
+            case TextUpdate() if self._has(update.chunk.stream.invocation_id):
+                yield _text_frame(update.chunk)
+            case NoticeUpdate() if self._has(str(update.notice.id)):
+                yield _notice_frame(update.notice)
+            case StatusUpdate() if not self.run_id or self.run_id in update.status.active:
+                yield _status_frame(update.status)
+            case EndUpdate():
+                yield sse("end", reason=update.reason)
 
-    def stored_event_frame(self, seq: int, body: str, values: dict[str, Any]) -> str:
-        return self._event(seq, body, writer_of(values.get("invocationId"), values.get("customMetadata")))
+    def end_frames(self, run: InvocationNotice) -> Iterator[str]:
+        """Yield the last frame of a stream whose run has ended."""
+        yield sse("end", reason="run_ended", run_id=run.id, status=run.status, error=run.error)
 
-    def _event(self, seq: int, body: str, writer: str) -> str:
-        if self.run_id and writer != self.run_id:
-            return ""
-        return f"event: event\nid: {seq}\ndata: {public_body(body)}\n\n"
+    def _has(self, run_id: str) -> bool:
+        return not self.run_id or run_id == self.run_id
 
-    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
-        stream = chunk.stream
-        if self.run_id and stream.invocation_id != self.run_id:
-            return ""
-        return sse(
-            "text",
-            run_id=stream.invocation_id,
-            event_id=stream.event_id,
-            author=stream.author,
-            thought=stream.thought,
-            offset=chunk.offset,
-            text=chunk.text,
-        )
 
-    def notice_frame(self, notice: Notice) -> str:
-        if self.run_id and notice.id != self.run_id:
-            return ""
-        if isinstance(notice, InvocationNotice):
+def _event_frame(update: EventUpdate) -> str:
+    return f"event: event\nid: {update.seq}\ndata: {public_body(update.body)}\n\n"
+
+
+def _text_frame(chunk: TextChunk) -> str:
+    stream = chunk.stream
+    return sse(
+        "text",
+        run_id=stream.invocation_id,
+        event_id=stream.event_id,
+        author=stream.author,
+        thought=stream.thought,
+        offset=chunk.offset,
+        text=chunk.text,
+    )
+
+
+def _notice_frame(notice: Notice) -> str:
+    match notice:
+        case InvocationNotice():
             return sse(
                 "run", run_id=notice.id, client_id=notice.client_id, status=notice.status, error=notice.error
             )
-        fields = vars(notice) if isinstance(notice, CallNotice) else notice.as_json()
-        return sse(notice.type, **fields)
+        case CallNotice():
+            return sse(notice.type, **vars(notice))
+        case _:
+            return sse(notice.type, **notice.as_json())
 
-    def status_frame(self, session_status: SessionStatus) -> str:
-        if self.run_id and self.run_id not in session_status.active:
-            return ""
-        run = session_status.invocation
-        active = {"run_id": run[0], "status": run[1]} if run else None
-        return sse("status", last_seq=session_status.last_seq, run=active)
 
-    def end_frame(self, reason: str, run: InvocationNotice | None) -> str:
-        if run is None:
-            return sse("end", reason=reason)
-        return sse("end", reason=reason, run_id=run.id, status=run.status, error=run.error)
+def _status_frame(status: SessionStatus) -> str:
+    run = None
+    if status.invocation:
+        run_id, run_status = status.invocation
+        run = {"run_id": run_id, "status": run_status}
+    return sse("status", last_seq=status.last_seq, run=run)
 
 
 def sse(name: str, **fields: Any) -> str:

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from sessions_app.chat.server_frames import EventFrame, PartialFrame, notice_frame
 from sessions_app.chat.streamed_blocks import next_blocks
-from sessions_app.live.notices import Notice
-from sessions_app.live.streamed_text import GrowingText, TextChunk
+from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate
 from sessions_app.rendering.event_html import html_now
 from sessions_app.rendering.session_view import Reader, SessionView
-from sessions_app.store.session_service import CommittedEvent
 
 
 @dataclass(frozen=True)
@@ -19,16 +17,25 @@ class BrowserEncoder:
 
     reader: Reader
 
-    def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str | None:
-        """Return the frame of an event; None when its HTML takes long to make."""
+    def event_frame(self, update: EventUpdate) -> str | None:
+        """Return the frame of a committed event; None when its HTML takes long to make."""
+        committed = update.committed
+        assert committed is not None  # noqa: S101 - the hub publishes commits
         view = SessionView(committed.session_id, committed.app_name, self.reader)
         html = html_now(view, committed.seq, committed.event, committed.body)
-        return None if html is None else EventFrame(committed.seq, committed.body, html, rewound_from).json()
+        if html is None:
+            return None
+        return update.frame_of(
+            self, EventFrame(committed.seq, committed.body, html, update.rewound_from).json
+        )
 
-    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
-        """Return the frame of the newest piece of a growing text, with the blocks that have ended."""
-        return PartialFrame.of_chunk(chunk, next_blocks(text, chunk)).json()
-
-    def notice_frame(self, notice: Notice) -> str:
+    def notice_frame(self, update: NoticeUpdate) -> str:
         """Return the frame of a notice."""
-        return notice_frame(notice, self.reader)
+        return update.frame_of(self, lambda: notice_frame(update.notice, self.reader))
+
+
+def text_frame(update: TextUpdate) -> str:
+    """Return the frame of a new piece of a growing text, with the blocks that have ended. All readers read it alike."""
+    return update.frame_of(
+        text_frame, lambda: PartialFrame.of_chunk(update.chunk, next_blocks(update.text, update.end)).json()
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from sessions_app.live.streamed_text import GrowingText, TextChunk, utf16_length
+from sessions_app.live.streamed_text import GrowingText, utf16_length
 from sessions_app.rendering.finished_blocks import FinishedBlocks
 
 
@@ -33,18 +33,6 @@ class StreamedBlocks:
         self._finished = FinishedBlocks()
         self._html: list[str] = []
         self._end = 0
-        self._last: tuple[TextChunk | None, RenderedBlocks | None] = (None, None)
-
-    def take(self, text: GrowingText, chunk: TextChunk) -> RenderedBlocks | None:
-        """Render the blocks that have ended since the previous chunk; None when there are none.
-
-        All tabs ask for the blocks of the same chunk, so the second call with a chunk repeats the answer.
-        """
-        last_chunk, blocks = self._last
-        if chunk is not last_chunk:
-            blocks = self._render(text)
-            self._last = (chunk, blocks)
-        return blocks
 
     def all(self) -> RenderedBlocks | None:
         """Return the blocks that have been taken so far; None when there are none."""
@@ -52,17 +40,18 @@ class StreamedBlocks:
             return None
         return RenderedBlocks(0, self._end, "".join(self._html))
 
-    def _render(self, text: GrowingText) -> RenderedBlocks | None:
+    def render_next(self, text: GrowingText, end: int) -> RenderedBlocks | None:
+        """Render the blocks that have ended since the last call, among the first `end` characters of the text."""
         if text.stream.thought or self._finished.has_given_up:
             return None
-        whole = text.text()
         before = self._finished.end
-        html = self._finished.render_next(whole)
+        begun = text.text()[:end]
+        html = self._finished.render_next(begun)
         if html is None:
             return None
         start = self._end
         self._html.append(html)
-        self._end += utf16_length(whole[before : self._finished.end])
+        self._end += utf16_length(begun[before : self._finished.end])
         text.html_length += len(html)
         return RenderedBlocks(start, self._end, html)
 
@@ -70,12 +59,16 @@ class StreamedBlocks:
 _blocks: WeakKeyDictionary[GrowingText, StreamedBlocks] = WeakKeyDictionary()
 
 
-def next_blocks(text: GrowingText, chunk: TextChunk) -> RenderedBlocks | None:
-    """Return the blocks that have ended with the chunk, the newest one of the text; None when there are none."""
+def next_blocks(text: GrowingText, end: int) -> RenderedBlocks | None:
+    """Return the blocks that have ended among the first `end` characters, without those of earlier calls.
+
+    A reader that is behind others may ask for an earlier end than they did; there is nothing left for it then, and its
+    next pieces have the blocks.
+    """
     if text.is_cut:
         _blocks.pop(text, None)
         return None
-    return _blocks.setdefault(text, StreamedBlocks()).take(text, chunk)
+    return _blocks.setdefault(text, StreamedBlocks()).render_next(text, end)
 
 
 def blocks_so_far(text: GrowingText) -> RenderedBlocks | None:

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sessions_app.chat import protocol
-from sessions_app.chat.browser_encoder import BrowserEncoder
+from sessions_app.chat.browser_encoder import BrowserEncoder, text_frame
 from sessions_app.chat.event_frames import event_frame
 from sessions_app.chat.send_queue import SendQueue
 from sessions_app.chat.server_frames import PartialFrame, ReadyFrame, SessionsFrame
@@ -20,9 +20,10 @@ from sessions_app.chat.text_so_far import TextSoFar
 from sessions_app.conf import conf
 from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.known_work import KnownWork
-from sessions_app.live.notices import Notice, job_notice, schedule_notice
+from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import TextChunk
+from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate
 from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.scheduling.listing import tasks_of_session
@@ -83,7 +84,7 @@ class Viewer:
         self._greeting_turn = asyncio.Lock()
         # No news is sent before the first status shows that the session is the person's.
         self._is_greeted = False
-        self._notices_meanwhile: list[tuple[Notice, str]] | None = None  # None except during a greeting.
+        self._notices_meanwhile: list[NoticeUpdate] | None = None  # None except during a greeting.
 
     async def on_hello(self, after: int) -> None:
         """Greet the browser, which has the events up to `after`. Events that this socket has sent are not sent again.
@@ -148,8 +149,8 @@ class Viewer:
         self._is_greeted = True
         hub.watch(self._session_id, self)
         self._catch_up_with_text()
-        for notice, frame in notices:
-            self.on_notice(notice, frame)
+        for update in notices:
+            self.on_notice(update)
         self.on_log_position(session_status.last_seq)
 
     def expect_session(self, app_name: str) -> None:
@@ -234,12 +235,15 @@ class Viewer:
 
     # Watcher
 
-    def on_event(self, seq: int, frame: str) -> None:
+    def on_event(self, update: EventUpdate) -> None:
         """Send the event if it is the next one, else catch up from PostgreSQL."""
-        if not self._is_greeted or seq != self._seq + 1:
-            self.on_log_position(seq)
+        frame = None
+        if self._is_greeted and update.seq == self._seq + 1:
+            frame = self.encoder.event_frame(update)
+        if frame is None:
+            self.on_log_position(update.seq)
         elif self.post(frame):
-            self._seq = seq
+            self._seq = update.seq
 
     def on_log_position(self, seq: int) -> None:
         """Catch up from PostgreSQL to `seq` at least."""
@@ -249,19 +253,20 @@ class Viewer:
         if self._catching_up is None or self._catching_up.done():
             self._catching_up = self._create_task(self._catch_up())
 
-    def on_text(self, chunk: TextChunk, frame: str) -> None:
+    def on_text(self, update: TextUpdate) -> None:
         """Send streamed text; nothing before the first greeting, which sends the text so far at its end."""
+        chunk = update.chunk
         is_unsent = self._text_so_far is not None and self._text_so_far.is_unsent(chunk.stream)
         if self._is_greeted and not is_unsent:
-            self.post(frame)
+            self.post(text_frame(update))
 
-    def on_notice(self, notice: Notice, frame: str) -> None:
+    def on_notice(self, update: NoticeUpdate) -> None:
         """Send a notice. A notice that comes during a greeting is sent after the status, too."""
         if self._notices_meanwhile is not None:
-            self._notices_meanwhile.append((notice, frame))
+            self._notices_meanwhile.append(update)
         if self._is_greeted:
-            self._known_work.note(notice)
-            self.post(frame)
+            self._known_work.note(update.notice)
+            self.post(self.encoder.notice_frame(update))
 
     def on_status(self, session_status: event_log.SessionStatus) -> None:
         """Catch up, and greet again when notices were lost: see `KnownWork.has_missed`."""

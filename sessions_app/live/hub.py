@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.live.notices import InvocationNotice, Notice
 from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
+from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate
 from sessions_app.store.session_service import CommittedEvent
 from sessions_app.store.sql.event_log import SessionStatus
 
@@ -26,42 +27,22 @@ SECONDS_PER_GROWING_SESSION = 0.001
 """Bounds flushing to about 10% of the process's CPU: sending a chunk takes about 0.1 ms."""
 
 
-class Encoder(Protocol):
-    """Makes the frames of watchers who read alike: one frame serves all watchers whose encoders are equal."""
-
-    def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str | None:
-        """Return the frame of an event; None when it takes long to make, so that each watcher reads the event's row."""
-
-    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
-        """Return the frame of the newest piece of a growing text."""
-
-    def notice_frame(self, notice: Notice) -> str:
-        """Return the frame of a notice."""
-
-    def __hash__(self) -> int:
-        """Hash equal encoders alike."""
-
-
 class Watcher(Protocol):
-    """Reader of one session's news: a tab, the stream of a program, or a terminal.
+    """Receiver of one session's news: `SessionFeed`.
 
-    The hub calls the methods on its event loop, so none of them may block. `encoder` has made each `frame`.
+    The hub calls the methods on its event loop, so none of them may block. All watchers get the same objects.
     """
 
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder that makes the frames of this watcher."""
-
-    def on_event(self, seq: int, frame: str) -> None:
+    def on_event(self, update: EventUpdate) -> None:
         """Take an event that this process has committed, the next one or a later one."""
 
     def on_log_position(self, seq: int) -> None:
-        """Read the events up to `seq`: another process has committed them, or their frames take long to make."""
+        """Read the events up to `seq`: another process has committed them."""
 
-    def on_text(self, chunk: TextChunk, frame: str) -> None:
+    def on_text(self, update: TextUpdate) -> None:
         """Take a piece of a growing text. Its offset does not fit when earlier pieces were lost."""
 
-    def on_notice(self, notice: Notice, frame: str) -> None:
+    def on_notice(self, update: NoticeUpdate) -> None:
         """Take a change of an invocation, a job, a scheduled task or a call."""
 
     def on_status(self, session_status: SessionStatus) -> None:
@@ -171,13 +152,6 @@ class Hub:
         """Return the session's watchers in this process."""
         return self._watchers.get(session_id, ())
 
-    def _watchers_by_encoder(self, session_id: UUID) -> Iterable[tuple[Encoder, list[Watcher]]]:
-        """Return the session's watchers in groups that read alike; most sessions have one group."""
-        groups: defaultdict[Encoder, list[Watcher]] = defaultdict(list)
-        for watcher in self.watchers(session_id):
-            groups[watcher.encoder].append(watcher)
-        return groups.items()
-
     # News of this process
 
     def publish_event(self, committed: CommittedEvent, rewound_from: int | None) -> None:
@@ -186,13 +160,9 @@ class Hub:
         self._note_existence(session_id)
         self._keep_texts(session_id, lambda stream: stream.event_id != committed.event.id)
         self._outbox.send_log_position(session_id, seq)
-        for encoder, watchers in self._watchers_by_encoder(session_id):
-            frame = encoder.event_frame(committed, rewound_from)
-            for watcher in watchers:
-                if frame is not None:
-                    watcher.on_event(seq, frame)
-                else:
-                    watcher.on_log_position(seq)
+        update = EventUpdate(seq, committed.body, committed, rewound_from)
+        for watcher in self.watchers(session_id):
+            watcher.on_event(update)
 
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
         """Publish text of a partial event. U+FFFD takes the place of characters that no socket can send.
@@ -276,10 +246,9 @@ class Hub:
         self._note_existence(session_id)
         if isinstance(notice, InvocationNotice) and not notice.is_active:
             self.drop_text(session_id, notice.id)
-        for encoder, watchers in self._watchers_by_encoder(session_id):
-            frame = encoder.notice_frame(notice)
-            for watcher in watchers:
-                watcher.on_notice(notice, frame)
+        update = NoticeUpdate(notice)
+        for watcher in self.watchers(session_id):
+            watcher.on_notice(update)
 
     def receive_status(self, session_id: UUID, session_status: SessionStatus) -> None:
         """Give the watchers the session's status on the slow tick.
@@ -357,10 +326,9 @@ class Hub:
             text.cut()
 
     def _show_text(self, session_id: UUID, text: GrowingText, chunk: TextChunk) -> None:
-        for encoder, watchers in self._watchers_by_encoder(session_id):
-            frame = encoder.text_frame(text, chunk)
-            for watcher in watchers:
-                watcher.on_text(chunk, frame)
+        update = TextUpdate(text, chunk, text.published)
+        for watcher in self.watchers(session_id):
+            watcher.on_text(update)
 
     def _drop_text_of_other_processes(self, session_id: UUID) -> None:
         self._keep_texts(session_id, lambda stream: self._texts[session_id][stream].is_local)

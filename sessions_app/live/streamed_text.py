@@ -57,6 +57,7 @@ class GrowingText:
         html_length: number of characters of HTML that an encoder keeps for the text.
         pending: pieces that no flush has taken yet.
         pending_from: offset of the first pending piece.
+        published: number of characters before the first pending piece.
         is_cut: True when the text took too much memory. It is no longer kept or shown; the committed event is.
     """
 
@@ -66,6 +67,7 @@ class GrowingText:
     length: int = 0
     pending: list[str] = field(default_factory=list)
     pending_from: int = 0
+    published: int = 0
     html_length: int = 0
     is_cut: bool = False
 
@@ -94,6 +96,7 @@ class GrowingText:
             return None
         chunk = self._chunk(self.pending_from, "".join(self.pending))
         self.pending = []
+        self.published += len(chunk.text)
         self.pending_from = self.length
         return chunk
 
@@ -102,14 +105,14 @@ class GrowingText:
         return self._chunk(0, self.text())
 
     def piece(self, start: int, offset: int, characters: int) -> TextChunk:
-        """Return a part of the text; an empty chunk when the text is cut.
+        """Return a part of the text that is no longer pending; an empty chunk when the text is cut.
 
         Args:
             start: number of characters before the part.
             offset: number of UTF-16 code units before the part.
             characters: maximum length of the part.
         """
-        return self._chunk(offset, self.text()[start : start + characters])
+        return self._chunk(offset, self.text()[start : min(start + characters, self.published)])
 
     def text(self) -> str:
         """Return the text from its beginning; empty when it is cut."""

@@ -13,30 +13,38 @@ from sessions_app.limits import quotas
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SignIn
+from sessions_app.live.updates import EndReason
 from sessions_app.process.process_metrics import add_connections
 
 RETRY_SECONDS = 5.0
 
 
-class Stream(Protocol):
-    """Frames of a response.
+class Endable(Protocol):
+    """What ends with the sign-in or key of its reader.
 
     Attributes:
-        user_id: primary key of the session's person.
-        reason: reason why the frames ended early: `signed_out` or `deleted`; empty otherwise.
+        user_id: primary key of the session's user.
     """
 
     @property
     def user_id(self) -> Any: ...
+
+    def end(self, reason: EndReason) -> None:
+        """End early."""
+
+
+class Stream(Endable, Protocol):
+    """Frames of a response.
+
+    Attributes:
+        reason: reason why the frames ended early; empty otherwise.
+    """
 
     @property
     def reason(self) -> str: ...
 
     def frames(self) -> AsyncGenerator[str]:
         """Yield the frames."""
-
-    def end(self, reason: str) -> None:
-        """End the frames early."""
 
 
 async def reserve_connection(caller: Caller) -> AbstractContextManager[None]:
@@ -64,7 +72,7 @@ def _reserved(socket_id: str) -> Iterator[None]:
 
 
 @contextmanager
-def end_on_sign_out(caller: Caller, scope: AsgiScope, stream: Stream) -> Iterator[None]:
+def end_on_sign_out(caller: Caller, scope: AsgiScope, stream: Endable) -> Iterator[None]:
     """End the stream when the sign-in or the key of the caller ends during the block."""
 
     def end() -> None:

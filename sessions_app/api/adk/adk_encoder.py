@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from runtime.events import Event
 from sessions_app.api.site_encoder import COMMENT
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body
-from sessions_app.live.notices import InvocationNotice, Notice
-from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
-from sessions_app.store.session_service import CommittedEvent
-from sessions_app.store.sql.event_log import SessionStatus
+from sessions_app.live.notices import InvocationNotice
+from sessions_app.live.streamed_text import StreamKey
+from sessions_app.live.updates import EndUpdate, EventUpdate, TextUpdate, Update
 
 REASONS = {
     "signed_out": "The sign-in or the key has ended. The run goes on.",
@@ -38,47 +38,39 @@ class AdkEncoder:
     splits_artifacts: bool
     heartbeat: ClassVar[str] = COMMENT
 
-    def event_frame(self, committed: CommittedEvent, rewound_from: int | None) -> str:
-        event, actions = committed.event, committed.event.actions
-        if not self._has(event.author, event.invocation_id, event.custom_metadata) or actions.compaction:
-            return ""
-        return self._event(committed.seq, committed.body, has_files=bool(actions.artifact_delta))
+    def frames(self, update: Update) -> Iterator[str]:
+        """Yield the frames of an update of the run."""
+        match update:
+            case EventUpdate() if self._has(update.event):
+                yield update.frame_of(self, lambda: self._event(update))
+            case TextUpdate() if self.streams_text and update.chunk.stream.invocation_id == self.run_id:
+                text = json.dumps(update.chunk.text)
+                yield f'data: {_partial_start(update.chunk.stream)}{text}}}]}},"timestamp":{time.time()}}}\n\n'
+            case EndUpdate():
+                yield from self._refusal(REASONS[update.reason])
 
-    def stored_event_frame(self, seq: int, body: str, values: dict[str, Any]) -> str:
-        names = values.get("author"), values.get("invocationId"), values.get("customMetadata")
-        actions = values.get("actions") or {}
-        if not self._has(*names) or actions.get("compaction"):
-            return ""
-        return self._event(seq, body, has_files=bool(actions.get("artifactDelta")))
+    def end_frames(self, run: InvocationNotice) -> Iterator[str]:
+        """Yield an error when the run has failed."""
+        if run.status == InvocationStatus.FAILED:
+            yield from self._refusal(run.error or "The run failed.")
 
-    def text_frame(self, text: GrowingText, chunk: TextChunk) -> str:
-        if not self.streams_text or chunk.stream.invocation_id != self.run_id:
-            return ""
-        return f'data: {_partial_start(chunk.stream)}{json.dumps(chunk.text)}}}]}},"timestamp":{time.time()}}}\n\n'
+    def _refusal(self, message: str) -> Iterator[str]:
+        yield error_frame(message)
 
-    def notice_frame(self, notice: Notice) -> str:
-        return ""
+    def _has(self, event: Event) -> bool:
+        """True for an event that a Runner yields: no message and no summary."""
+        is_of_run = writer_of(event.invocation_id, event.custom_metadata) == self.run_id
+        return is_of_run and event.author != "user" and not event.actions.compaction
 
-    def status_frame(self, session_status: SessionStatus) -> str:
-        return ""
-
-    def end_frame(self, reason: str, run: InvocationNotice | None) -> str:
-        if run is None:
-            return error_frame(REASONS[reason])
-        return error_frame(run.error or "The run failed.") if run.status == InvocationStatus.FAILED else ""
-
-    def _has(self, author: str | None, invocation_id: str | None, metadata: Mapping[str, Any] | None) -> bool:
-        return author != "user" and writer_of(invocation_id, metadata) == self.run_id
-
-    def _event(self, seq: int, body: str, *, has_files: bool) -> str:
-        body = public_body(body)
-        if has_files and self.splits_artifacts:
+    def _event(self, update: EventUpdate) -> str:
+        body = public_body(update.body)
+        if update.event.actions.artifact_delta and self.splits_artifacts:
             values = json.loads(body)
             if (values.get("content") or {}).get("parts"):
                 content = {**values, "actions": {**values["actions"], "artifactDelta": {}}}
                 values.pop("content")
-                return f"data: {json.dumps(content)}\n\nid: {seq}\ndata: {json.dumps(values)}\n\n"
-        return f"id: {seq}\ndata: {body}\n\n"
+                return f"data: {json.dumps(content)}\n\nid: {update.seq}\ndata: {json.dumps(values)}\n\n"
+        return f"id: {update.seq}\ndata: {body}\n\n"
 
 
 @dataclass(frozen=True)
@@ -87,11 +79,11 @@ class AdkListEncoder(AdkEncoder):
 
     heartbeat: ClassVar[str] = ""
 
-    def end_frame(self, reason: str, run: InvocationNotice | None) -> str:
-        return ""
+    def _refusal(self, message: str) -> Iterator[str]:
+        yield from ()
 
-    def _event(self, seq: int, body: str, *, has_files: bool) -> str:
-        return public_body(body)
+    def _event(self, update: EventUpdate) -> str:
+        return public_body(update.body)
 
 
 def error_frame(message: str) -> str:

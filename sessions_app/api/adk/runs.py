@@ -26,6 +26,7 @@ from sessions_app.base.codec import storable
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
 from sessions_app.history.invocation_events import log_position_before
+from sessions_app.live.updates import EndReason
 from sessions_app.models import Invocation, Scope
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.ownership import OwnSession, find_own_session
@@ -52,7 +53,7 @@ class RefusedRun:
         """Yield the frame."""
         yield error_frame(str(self.error))
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: EndReason) -> None:
         """Do nothing: the stream ends by itself."""
 
 

@@ -34,7 +34,7 @@ from sessions_app.contrib.a2a.conversion import task_of
 from sessions_app.contrib.a2a.errors import as_a2a_errors
 from sessions_app.contrib.a2a.files import MAX_BYTES, ArtifactMaker
 from sessions_app.contrib.a2a.requests import AgentOfCaller
-from sessions_app.contrib.a2a.task_stream import TaskStream, Update
+from sessions_app.contrib.a2a.task_stream import TaskStream, TaskUpdate
 from sessions_app.contrib.a2a.tasks import SiteTask
 
 AGENT, SCOPE = "adk_agent", "adk_scope"
@@ -58,7 +58,7 @@ class SiteRequestHandler(RequestHandler):
 
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Task | Update, None]:
+    ) -> AsyncGenerator[Task | TaskUpdate, None]:
         """Begin or continue a task; yield it and its news until it is at rest."""
         with as_a2a_errors():
             task = await _begin_or_continue(params, context)
@@ -68,7 +68,7 @@ class SiteRequestHandler(RequestHandler):
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Task | Update, None]:
+    ) -> AsyncGenerator[Task | TaskUpdate, None]:
         """Yield a task and its news until it is at rest."""
         with as_a2a_errors():
             task = await _agent(context).find(params.id)
@@ -158,11 +158,11 @@ def _agent(context: ServerCallContext) -> AgentOfCaller:
     return agent
 
 
-async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Task | Update, None]:
+async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Task | TaskUpdate, None]:
     """Yield the task, then its news until it is at rest."""
     yield await _with_artifacts(task, None)
     stream = TaskStream(task)
-    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.stream):
+    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.feed):
         async with aclosing(stream.updates()) as updates:
             async for update in updates:
                 yield update
@@ -178,7 +178,7 @@ async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, second
     if task.is_at_rest:
         return task
     stream = TaskStream(task)
-    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.stream), suppress(TimeoutError):
+    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.feed), suppress(TimeoutError):
         async with asyncio.timeout(seconds), aclosing(stream.updates()) as updates:
             async for _ in updates:
                 pass
@@ -188,7 +188,7 @@ async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, second
 
 def _refuse_if_ended(stream: TaskStream) -> None:
     """Raise TaskNotFoundError when the key was revoked, or the session deleted, while the program followed."""
-    if stream.stream.reason:
+    if stream.feed.reason:
         raise TaskNotFoundError("There is no such task here.")
 
 

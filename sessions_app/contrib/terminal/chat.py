@@ -18,10 +18,9 @@ from sessions_app.contrib.terminal.questions import (
     waiting_questions,
 )
 from sessions_app.contrib.terminal.screen import Screen
-from sessions_app.contrib.terminal.session_news import NewEvent, News
 from sessions_app.history.effective_events import effective_events
 from sessions_app.live.notices import InvocationNotice, JobNotice
-from sessions_app.live.streamed_text import TextChunk
+from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate, Update
 
 PROMPT = "you> "
 EVENTS_AT_FIRST = 8
@@ -109,27 +108,31 @@ class TerminalChat:
 
     async def _show_until(self, reading: asyncio.Task[str]) -> None:
         """Show news until the person has entered something. News that is worth seeing withdraws the prompt first."""
-        session_news = self._conversation.session_news
+        conversation = self._conversation
         while not reading.done():
-            arrival = asyncio.create_task(session_news.wait())
+            arrival = asyncio.create_task(conversation.wait_for_news())
             await asyncio.wait({reading, arrival}, return_when=asyncio.FIRST_COMPLETED)
             arrival.cancel()
             if reading.done():
                 return
-            news = await session_news.take()
+            news = [update async for update in conversation.arrived()]
             if any(map(self._is_worth_seeing, news)) and self._prompt.withdraw():
                 await asyncio.wait({reading})
-            for one in news:
-                await self._display.show(one)
+            for update in news:
+                await self._display.show(update)
             self._prompt.redraw()
 
-    def _is_worth_seeing(self, news: News) -> bool:
-        if isinstance(news, JobNotice):
-            known = self._display.jobs.get(news.id)
-            return known is None or known.status != news.status
-        return isinstance(news, NewEvent | TextChunk) or (
-            isinstance(news, InvocationNotice) and news.is_active
-        )
+    def _is_worth_seeing(self, update: Update) -> bool:
+        match update:
+            case NoticeUpdate(notice=JobNotice() as job):
+                known = self._display.jobs.get(job.id)
+                return known is None or known.status != job.status
+            case NoticeUpdate(notice=InvocationNotice() as invocation):
+                return invocation.is_active
+            case TextUpdate():
+                return not update.chunk.stream.thought
+            case _:
+                return isinstance(update, EventUpdate)
 
     async def _settle(self) -> None:
         """Show what happens until nothing runs, then ask the open questions; repeat until none is open."""

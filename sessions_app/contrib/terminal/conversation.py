@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from uuid import UUID, uuid4
 
 from sessions_app import use_cases
 from sessions_app.contrib.terminal.display import is_end
-from sessions_app.contrib.terminal.session_news import News, SessionNews
 from sessions_app.errors import NotFoundError
+from sessions_app.live.session_feed import SessionFeed
+from sessions_app.live.updates import EndUpdate, Update
 from sessions_app.models import Session
 from sessions_app.sessions.ownership import User, own_session
-from sessions_app.store.sql.event_log import SessionStatus
+from sessions_app.store.sql.event_log import SessionStatus, session_status
+
+DELETED = "The conversation was deleted."
 
 
 class Conversation:
@@ -23,7 +27,8 @@ class Conversation:
         self.app_name = app_name
         self.session_id = session_id or uuid4()
         self.is_new = session_id is None
-        self.session_news = SessionNews(self.session_id, person)
+        self.feed = SessionFeed(self.session_id, person.pk)
+        self._has_begun = asyncio.Event()
 
     @classmethod
     async def open(cls, person: User, app_name: str, session_id: UUID | None) -> Conversation:
@@ -37,8 +42,8 @@ class Conversation:
             session = await own_session(person, session_id)
             if session.app_name != app_name:
                 raise NotFoundError(f"Session '{session_id}' is one with the app {session.app_name!r}.")
-            conversation.session_news = SessionNews(session_id, person, session.last_seq)
-            conversation.session_news.watch()
+            conversation.feed = SessionFeed(session_id, person.pk, after=session.last_seq)
+            conversation._has_begun.set()
         return conversation
 
     async def send(self, text: str) -> str:
@@ -47,7 +52,7 @@ class Conversation:
         if self.is_new:
             await use_cases.begin_session(self.person, self.session_id, self.app_name, client_id, text)
             self.is_new = False
-            self.session_news.watch()
+            self._has_begun.set()
         invocation_id, _ = await use_cases.send_message(self.person, self.session_id, client_id, text)
         return invocation_id
 
@@ -55,27 +60,54 @@ class Conversation:
         """Return the session's row."""
         return await own_session(self.person, self.session_id)
 
-    async def news(self, *, with_jobs: bool = False) -> AsyncIterator[News]:
+    async def news(self, *, with_jobs: bool = False) -> AsyncIterator[Update]:
         """Yield news until no invocation is queued or runs; with `with_jobs`, until no job is queued or runs either.
 
         PostgreSQL decides when that is. News only tells when to ask PostgreSQL.
+
+        Raises:
+            NotFoundError: the session was deleted.
         """
-        while not _is_idle(await self.session_news.status(), with_jobs):
+        while not _is_idle(await self._status(), with_jobs):
             has_changed = False
             while not has_changed:
-                await self.session_news.wait()
-                for news in await self.session_news.take():
-                    has_changed = has_changed or is_end(news)
-                    yield news
-        for news in await self.session_news.take():
-            yield news
+                await self.wait_for_news()
+                async for update in self.arrived():
+                    has_changed = has_changed or is_end(update)
+                    yield update
+        async for update in self.arrived():
+            yield update
+
+    async def wait_for_news(self) -> None:
+        """Wait until there is news; a new conversation has none before its first message."""
+        await self._has_begun.wait()
+        await self.feed.wait()
+
+    async def arrived(self) -> AsyncIterator[Update]:
+        """Yield the news that is here already.
+
+        Raises:
+            NotFoundError: the session was deleted.
+        """
+        while (update := await self.feed.take()) is not None:
+            if isinstance(update, EndUpdate):
+                raise NotFoundError(DELETED)
+            yield update
 
     async def stop(self) -> None:
         """Stop the answer that runs or waits for its turn, if there is one."""
-        status = await self.session_news.status()
+        status = await self._status()
         if status.invocation:
             with suppress(NotFoundError):
                 await use_cases.cancel(self.person, self.session_id, status.invocation[0])
+
+    async def _status(self) -> SessionStatus:
+        """Return the session's status. The feed continues to its last event."""
+        status = await session_status(self.session_id, self.person.pk)
+        if status is None:
+            raise NotFoundError(DELETED)
+        self.feed.on_log_position(status.last_seq)
+        return status
 
 
 def _is_idle(status: SessionStatus, with_jobs: bool) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from runtime.events.event import Event
 from sessions_app.contrib.terminal.screen import Screen
-from sessions_app.contrib.terminal.session_news import NewEvent, News
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
 from sessions_app.live.notices import JobNotice
 from sessions_app.live.streamed_text import TextChunk, utf16_length
+from sessions_app.live.updates import EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
 from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.sessions.ownership import User
@@ -37,16 +37,16 @@ class Display:
         """Do not show the message of an invocation, which the person has just typed."""
         self._own_messages.add(invocation_id)
 
-    async def show(self, news: News) -> None:
-        """Show what the person should see of the news."""
-        match news:
-            case TextChunk():
-                await self._show_text(news)
-            case NewEvent():
-                await self.show_event(news.event)
-            case JobNotice():
-                await self._show_job(news)
-            case _:  # The other notices, and the status of a tick, are for the caller.
+    async def show(self, update: Update) -> None:
+        """Show what the user should see of an update. Thoughts are shown when they are complete."""
+        match update:
+            case TextUpdate() if not update.chunk.stream.thought:
+                await self._show_text(update.chunk)
+            case EventUpdate():
+                await self.show_event(update.event)
+            case NoticeUpdate(notice=JobNotice() as job):
+                await self._show_job(job)
+            case _:  # The other notices, and the status, are for the caller.
                 pass
 
     async def show_event(self, event: Event) -> None:
@@ -138,9 +138,13 @@ def in_a_line(job: JobNotice) -> str:
     return one_line(f"{text} ({words})" if words else text)
 
 
-def is_end(news: News) -> bool:
-    """True for news after which the session may be idle: its status must be asked for."""
-    return not isinstance(news, NewEvent | TextChunk) and not getattr(news, "is_active", False)
+def is_end(update: Update) -> bool:
+    """True for an update after which the session may be idle: its status must be asked for."""
+    match update:
+        case NoticeUpdate():
+            return not update.notice.is_active
+        case _:
+            return isinstance(update, StatusUpdate)
 
 
 def _indented(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from runtime.events.event import Event
 from sessions_app.contrib.terminal.conversation import Conversation
-from sessions_app.contrib.terminal.session_news import NewEvent
+from sessions_app.live.updates import EventUpdate
 from sessions_app.models import InvocationStatus, JobStatus
 from sessions_app.process.threads import in_thread
 
@@ -32,7 +32,7 @@ async def run_message(
     conversation: Conversation,
     text: str,
     *,
-    on_event: Callable[[NewEvent], Awaitable[None]],
+    on_event: Callable[[EventUpdate], Awaitable[None]],
     seconds: float | None = None,
 ) -> ScriptEnd:
     """Send a message; return when no invocation and no job of the session is queued or runs.
@@ -46,7 +46,7 @@ async def run_message(
     try:
         async with asyncio.timeout(seconds):
             async for news in conversation.news(with_jobs=True):
-                if isinstance(news, NewEvent):
+                if isinstance(news, EventUpdate):
                     answer = _answer_in(news.event) or answer
                     await on_event(news)
     except (TimeoutError, asyncio.CancelledError):

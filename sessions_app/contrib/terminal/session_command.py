@@ -97,4 +97,4 @@ async def _open_and_run(
     try:
         return await work(conversation)
     finally:
-        conversation.session_news.leave()
+        conversation.feed.leave()

@@ -22,8 +22,10 @@ from sessions_app import use_cases
 from sessions_app.api import run_stream
 from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.invocations.worker import worker
+from sessions_app.live import session_feed
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk
+from sessions_app.live.updates import TextUpdate
 from sessions_app.models import ApiKey, Event, Invocation, InvocationStatus, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.api_stream import ApiStream, Frame, bearer, cookies, open_stream
@@ -139,9 +141,9 @@ async def test_growing_text_comes_with_its_offset_also_to_a_program_that_connect
         assert (await stream.receive("text")).data == {**fields, "offset": 0, "text": "one \U0001f600 "}
         hub.publish_text(session.pk, growing, "two")
         assert (await stream.receive("text")).data == {**fields, "offset": 7, "text": "two"}
-    other = run_stream.RunStream(session.pk, session.user_id, SiteEncoder("e-2"))
     text = GrowingText(growing, is_local=True)
-    assert other.encoder.text_frame(text, TextChunk(growing, 0, "not of this run")) == ""
+    update = TextUpdate(text, TextChunk(growing, 0, "not of this run"), 15)
+    assert list(SiteEncoder("e-2").frames(update)) == []
 
 
 async def test_a_broken_stream_resumes_after_the_last_event_without_loss_or_repetition(
@@ -199,7 +201,7 @@ async def test_events_that_another_process_commits_are_read_from_the_database(
 async def test_a_program_that_reads_nothing_for_a_while_gets_every_event_once(
     key: dict[str, str], session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_stream, "MAX_QUEUED_CHARACTERS", 100)
+    monkeypatch.setattr(session_feed, "MAX_BUFFERED_CHARACTERS", 100)
     stream = run_stream.RunStream(session.pk, session.user_id, SiteEncoder(), after=0)
     frames = stream.frames()
     assert "event: status" in await anext(frames)

@@ -18,6 +18,7 @@ from sessions_app.api.adk.adk_encoder import AdkEncoder
 from sessions_app.api.site_encoder import SiteEncoder
 from sessions_app.invocations.state_delta import MAX_STATE_CHARACTERS
 from sessions_app.invocations.worker import worker
+from sessions_app.live.updates import EventUpdate
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, UserState
 from sessions_app.store import DjangoSessionService
 from tests.fakes import ScriptedModel, call
@@ -162,7 +163,7 @@ async def test_credentials_are_not_told(program: Program, person: User, session:
     assert all(SECRET in json.dumps(row.body) for row in rows)
     for row in rows:
         for encoder in (SiteEncoder(), AdkEncoder("e-1", streams_text=False, splits_artifacts=False)):
-            frame = encoder.stored_event_frame(row.seq, json.dumps(row.body), row.body)
+            (frame,) = encoder.frames(EventUpdate(row.seq, json.dumps(row.body)))
             assert "invocationId" in frame and SECRET not in frame
     address = f"/api/v1/sessions/{session.pk}"
     page = await body_of(await program.get(f"{address}/events"))

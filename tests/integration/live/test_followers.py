@@ -12,13 +12,11 @@ import pytest
 from pytest_django import Settings
 from redis.asyncio import Redis
 
-from sessions_app.chat.browser_encoder import BrowserEncoder
 from sessions_app.live.followers import Followers
 from sessions_app.live.hub import Hub
-from sessions_app.live.notices import Notice
 from sessions_app.live.relay import Relay
-from sessions_app.live.streamed_text import StreamKey, TextChunk
-from sessions_app.rendering.session_view import SITE_READER
+from sessions_app.live.streamed_text import StreamKey
+from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate
 from sessions_app.store.sql.event_log import SessionStatus
 
 HEARTBEAT = 0.2
@@ -27,20 +25,18 @@ HEARTBEAT = 0.2
 class Watcher:
     """A watcher that keeps log positions and texts."""
 
-    encoder = BrowserEncoder(SITE_READER)
-
     def __init__(self) -> None:
         self.positions: asyncio.Queue[int] = asyncio.Queue()
         self.texts: asyncio.Queue[str] = asyncio.Queue()
 
-    def on_event(self, seq: int, frame: str) -> None: ...
+    def on_event(self, update: EventUpdate) -> None: ...
     def on_log_position(self, seq: int) -> None:
         self.positions.put_nowait(seq)
 
-    def on_text(self, chunk: TextChunk, frame: str) -> None:
-        self.texts.put_nowait(frame)
+    def on_text(self, update: TextUpdate) -> None:
+        self.texts.put_nowait(update.chunk.text)
 
-    def on_notice(self, notice: Notice, frame: str) -> None: ...
+    def on_notice(self, update: NoticeUpdate) -> None: ...
     def on_status(self, session_status: SessionStatus) -> None: ...
     def on_deleted(self) -> None: ...
 

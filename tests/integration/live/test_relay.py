@@ -13,15 +13,14 @@ import pytest
 from channels.layers import get_channel_layer
 from pytest_django import Settings
 
-from sessions_app.chat.browser_encoder import BrowserEncoder
 from sessions_app.live import relay
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import InvocationNotice, Notice, job_notice, schedule_notice
 from sessions_app.live.process import close_live, live
 from sessions_app.live.relay import GROUP, Relay
-from sessions_app.live.streamed_text import StreamKey, TextChunk
+from sessions_app.live.streamed_text import StreamKey
+from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate
 from sessions_app.models import ScheduledTask, ToolJob
-from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.store.sql.event_log import SessionStatus
 
 pytestmark = pytest.mark.usefixtures("own_layer")
@@ -49,16 +48,14 @@ class Reader:
     def __init__(self) -> None:
         self.frames: asyncio.Queue[str] = asyncio.Queue()
 
-    def on_text(self, chunk: TextChunk, frame: str) -> None:
-        self.frames.put_nowait(frame)
+    def on_text(self, update: TextUpdate) -> None:
+        self.frames.put_nowait(update.chunk.text)
 
-    encoder = BrowserEncoder(SITE_READER)
-
-    def on_event(self, seq: int, frame: str) -> None: ...
+    def on_event(self, update: EventUpdate) -> None: ...
 
     def on_log_position(self, seq: int) -> None: ...
 
-    def on_notice(self, notice: Notice, frame: str) -> None: ...
+    def on_notice(self, update: NoticeUpdate) -> None: ...
 
     def on_status(self, session_status: SessionStatus) -> None: ...
 

@@ -17,9 +17,8 @@ def text() -> GrowingText:
 
 def add(text: GrowingText, piece: str) -> RenderedBlocks | None:
     text.add(piece)
-    chunk = text.take_pending()
-    assert chunk is not None
-    return next_blocks(text, chunk)
+    text.take_pending()
+    return next_blocks(text, text.published)
 
 
 def test_the_estimate_counts_the_text_and_its_html(text: GrowingText) -> None:
@@ -40,8 +39,10 @@ def test_the_pieces_of_a_text_that_is_rendered_no_further_are_not_joined(text: G
     assert text.whole().text.endswith("x\nmore\nmore\nmore\n")
 
 
-def test_the_tabs_of_all_readers_get_the_same_blocks(text: GrowingText) -> None:
-    text.add("One\n\nrest")
-    chunk = text.take_pending()
-    assert chunk is not None
-    assert next_blocks(text, chunk) is next_blocks(text, chunk) is not None
+def test_no_blocks_end_after_the_piece_that_they_are_sent_with(text: GrowingText) -> None:
+    text.add("One\n\nTwo\n\nrest")
+    first = next_blocks(text, len("One\n\nTw"))
+    second = next_blocks(text, len("One\n\nTwo\n\nrest"))
+    assert first is not None and second is not None
+    assert (first.html, second.html) == ("<p>One</p>\n", "<p>Two</p>\n")
+    assert (first.start, first.end) == (0, second.start)

@@ -13,8 +13,8 @@ from typing import Any
 from sessions_app.contrib.terminal.conversation import Conversation
 from sessions_app.contrib.terminal.script import ScriptEnd, run_message
 from sessions_app.contrib.terminal.session_command import SessionCommand
-from sessions_app.contrib.terminal.session_news import NewEvent
 from sessions_app.history.public_event import without_app_state
+from sessions_app.live.updates import EventUpdate
 from sessions_app.models import InvocationStatus
 
 FAILED, WAITING, TIMED_OUT = 1, 3, 124
@@ -67,7 +67,7 @@ class Command(SessionCommand):
         self.stderr.write(f"{ending.error or ending.status} ({_place_of(conversation)})")
         return FAILED
 
-    async def _write_event(self, news: NewEvent) -> None:
+    async def _write_event(self, news: EventUpdate) -> None:
         body = without_app_state(json.loads(news.body))
         self.stdout.write(json.dumps(body, ensure_ascii=False))
         self.stdout.flush()
@@ -85,7 +85,7 @@ def _seconds(text: str) -> float:
     raise ArgumentTypeError(f"{text!r} is no number of seconds above 0")
 
 
-async def _ignore(news: NewEvent) -> None:
+async def _ignore(news: EventUpdate) -> None:
     """Do nothing."""
 
 

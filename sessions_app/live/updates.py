@@ -1,0 +1,105 @@
+"""Updates: the news of a session as typed data, which the hub shares between all readers in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from runtime.events import Event
+from sessions_app.base.codec import event_to_show
+from sessions_app.live.notices import Notice
+from sessions_app.live.streamed_text import GrowingText, TextChunk
+from sessions_app.store.session_service import CommittedEvent
+from sessions_app.store.sql.event_log import SessionStatus
+
+NOTICE_SIZE = 500
+"""Characters that a notice counts for in a buffer: about the length of its JSON."""
+
+
+@dataclass(eq=False)
+class _Update:
+    _frames: dict[Hashable, str] = field(default_factory=dict, init=False, repr=False)
+
+    def frame_of(self, encoder: Hashable, make: Callable[[], str]) -> str:
+        """Return the frame that an equal encoder has made of this update; make it for the first reader."""
+        frame = self._frames.get(encoder)
+        if frame is None:
+            frame = self._frames[encoder] = make()
+        return frame
+
+
+@dataclass(eq=False)
+class EventUpdate(_Update):
+    """A committed event.
+
+    Attributes:
+        body: JSON of the event, as it is stored.
+        committed: the commit in this process; None for an event that was read from PostgreSQL.
+        rewound_from: `seq` of the first event that the commit undid; None for other events, and for stored ones.
+    """
+
+    seq: int
+    body: str
+    committed: CommittedEvent | None = None
+    rewound_from: int | None = None
+
+    @cached_property
+    def event(self) -> Event:
+        """The event itself."""
+        return self.committed.event if self.committed else event_to_show(json.loads(self.body))
+
+    @property
+    def size(self) -> int:
+        """Number of characters that the update counts for in a buffer."""
+        return len(self.body)
+
+
+@dataclass(eq=False)
+class TextUpdate(_Update):
+    """A piece of a growing text.
+
+    Attributes:
+        end: number of characters of the text up to the end of the piece.
+        is_repeated: True for a piece that other readers had before.
+    """
+
+    text: GrowingText
+    chunk: TextChunk
+    end: int
+    is_repeated: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of characters that the update counts for in a buffer."""
+        return len(self.chunk.text)
+
+
+@dataclass(eq=False)
+class NoticeUpdate(_Update):
+    """A change of an invocation, a job, a scheduled task or a call."""
+
+    notice: Notice
+    size = NOTICE_SIZE
+
+
+@dataclass(frozen=True)
+class StatusUpdate:
+    """The status of the session. It begins a feed, and replaces the notices that a reader has missed."""
+
+    status: SessionStatus
+
+
+EndReason = Literal["deleted", "signed_out"]
+
+
+@dataclass(frozen=True)
+class EndUpdate:
+    """The early end of a feed: the session was deleted, or the reader's sign-in or key has ended."""
+
+    reason: EndReason
+
+
+Update = EventUpdate | TextUpdate | NoticeUpdate | StatusUpdate | EndUpdate
