@@ -45,7 +45,10 @@ class SiteEncoder:
             case EventUpdate() if self._has(
                 writer_of(update.event.invocation_id, update.event.custom_metadata)
             ):
-                yield update.frame_of(self, lambda: _event_frame(update))
+                frame = update.frames.get(SiteEncoder)
+                if frame is None:
+                    frame = update.frames[SiteEncoder] = _event_frame(update)
+                yield frame
             case TextUpdate() if self._has(update.chunk.stream.invocation_id):
                 yield _text_frame(update.chunk)
             case NoticeUpdate() if self._has(str(update.notice.id)):

@@ -1,41 +1,81 @@
-"""BrowserEncoder: frames for the pages of people who read alike."""
+"""BrowserEncoder: frames for the page of one tab. The frames of readers who read alike are made once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from uuid import UUID
+from weakref import WeakValueDictionary
 
 from sessions_app.chat.server_frames import EventFrame, PartialFrame, notice_frame
-from sessions_app.chat.streamed_blocks import next_blocks
+from sessions_app.chat.streamed_blocks import blocks_so_far, next_blocks
+from sessions_app.history.rewinds import rewound_from
 from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate
-from sessions_app.rendering.event_html import html_now
+from sessions_app.rendering.event_html import event_html, html_now
 from sessions_app.rendering.session_view import Reader, SessionView
 
 
-@dataclass(frozen=True)
+class _SharedFrame(str):
+    """Text that can be referenced weakly."""
+
+
+_stored: WeakValueDictionary[tuple[SessionView, int], _SharedFrame] = WeakValueDictionary()
+"""Frames of stored events that tabs wait to send."""
+
+
 class BrowserEncoder:
-    """Makes the frames for a reader, with the HTML of events, text and cards."""
+    """Makes frames with the HTML of events, texts and cards.
 
-    reader: Reader
+    Attributes:
+        view: the session as the reader sees it.
+    """
 
-    def event_frame(self, update: EventUpdate) -> str | None:
-        """Return the frame of a committed event; None when its HTML takes long to make."""
-        committed = update.committed
-        assert committed is not None  # noqa: S101 - the hub publishes commits
-        view = SessionView(committed.session_id, committed.app_name, self.reader)
-        html = html_now(view, committed.seq, committed.event, committed.body)
-        if html is None:
-            return None
-        return update.frame_of(
-            self, EventFrame(committed.seq, committed.body, html, update.rewound_from).json
-        )
+    def __init__(self, session_id: UUID, app_name: str, reader: Reader) -> None:
+        self.view = SessionView(session_id, app_name, reader)
+
+    async def event_frame(self, update: EventUpdate) -> str:
+        """Return the frame of an event. A long event is rendered in a thread."""
+        if update.committed is None:
+            return await self._stored_event_frame(update)
+        frame = update.frames.get(self.view)
+        if frame is None:
+            html = html_now(self.view, update.seq, update.event, update.body)
+            if html is None:
+                html = await event_html(self.view, update.seq, update.event, update.body)
+            frame = EventFrame(update.seq, update.body, html, update.rewound_from).json()
+            update.frames[self.view] = frame
+        return frame
+
+    async def _stored_event_frame(self, update: EventUpdate) -> str:
+        key = (self.view, update.seq)
+        frame = _stored.get(key)
+        if frame is None:
+            is_rewind = update.event.actions.rewind_before_invocation_id is not None
+            rewound = await rewound_from(self.view.session_id, update.seq) if is_rewind else None
+            html = await event_html(self.view, update.seq, update.event, update.body)
+            # Another tab may have made the frame in the meantime.
+            frame = _stored.get(key) or _SharedFrame(
+                EventFrame(update.seq, update.body, html, rewound).json()
+            )
+            _stored[key] = frame
+        return frame
+
+    def text_frame(self, update: TextUpdate) -> str:
+        """Return the frame of a piece of a growing text, with the blocks that have ended.
+
+        The HTML of the blocks that other readers have had comes with the last piece of a text so far.
+        """
+        if update.is_repeated:
+            is_last = update.end == update.text.published
+            return PartialFrame.of_chunk(update.chunk, blocks_so_far(update.text) if is_last else None).json()
+        frame = update.frames.get(TextUpdate)  # All readers read text alike.
+        if frame is None:
+            frame = PartialFrame.of_chunk(update.chunk, next_blocks(update.text)).json()
+            update.frames[TextUpdate] = frame
+        return frame
 
     def notice_frame(self, update: NoticeUpdate) -> str:
         """Return the frame of a notice."""
-        return update.frame_of(self, lambda: notice_frame(update.notice, self.reader))
-
-
-def text_frame(update: TextUpdate) -> str:
-    """Return the frame of a new piece of a growing text, with the blocks that have ended. All readers read it alike."""
-    return update.frame_of(
-        text_frame, lambda: PartialFrame.of_chunk(update.chunk, next_blocks(update.text, update.end)).json()
-    )
+        reader = self.view.reader
+        frame = update.frames.get(reader)
+        if frame is None:
+            frame = update.frames[reader] = notice_frame(update.notice, reader)
+        return frame

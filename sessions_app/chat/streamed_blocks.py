@@ -40,18 +40,18 @@ class StreamedBlocks:
             return None
         return RenderedBlocks(0, self._end, "".join(self._html))
 
-    def render_next(self, text: GrowingText, end: int) -> RenderedBlocks | None:
-        """Render the blocks that have ended since the last call, among the first `end` characters of the text."""
+    def render_next(self, text: GrowingText) -> RenderedBlocks | None:
+        """Render the blocks that have ended since the last call; None when there are none."""
         if text.stream.thought or self._finished.has_given_up:
             return None
         before = self._finished.end
-        begun = text.text()[:end]
-        html = self._finished.render_next(begun)
+        whole = text.text()[: text.published]
+        html = self._finished.render_next(whole)
         if html is None:
             return None
         start = self._end
         self._html.append(html)
-        self._end += utf16_length(begun[before : self._finished.end])
+        self._end += utf16_length(whole[before : self._finished.end])
         text.html_length += len(html)
         return RenderedBlocks(start, self._end, html)
 
@@ -59,19 +59,18 @@ class StreamedBlocks:
 _blocks: WeakKeyDictionary[GrowingText, StreamedBlocks] = WeakKeyDictionary()
 
 
-def next_blocks(text: GrowingText, end: int) -> RenderedBlocks | None:
-    """Return the blocks that have ended among the first `end` characters, without those of earlier calls.
-
-    A reader that is behind others may ask for an earlier end than they did; there is nothing left for it then, and its
-    next pieces have the blocks.
-    """
+def next_blocks(text: GrowingText) -> RenderedBlocks | None:
+    """Return the blocks that have ended since the last call; None when there are none."""
     if text.is_cut:
         _blocks.pop(text, None)
         return None
-    return _blocks.setdefault(text, StreamedBlocks()).render_next(text, end)
+    return _blocks.setdefault(text, StreamedBlocks()).render_next(text)
 
 
 def blocks_so_far(text: GrowingText) -> RenderedBlocks | None:
-    """Return all blocks of the text that have been rendered; None when there are none."""
-    blocks = _blocks.get(text)
-    return blocks.all() if blocks and not text.is_cut else None
+    """Return all blocks of the text that have ended; None when there are none."""
+    if text.is_cut:
+        return None
+    blocks = _blocks.setdefault(text, StreamedBlocks())
+    blocks.render_next(text)
+    return blocks.all()

@@ -23,7 +23,6 @@ it shares with the other readers of the session, and later gets the rest from Po
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
@@ -74,6 +73,7 @@ class SessionFeed:
         restarts_text: True for a reader that drops its streamed text when it gets a status.
         on_wake: called when `take` may have something to return.
         on_full: called when the buffer becomes full.
+        on_text: called with each new piece of text before it is buffered, in the order of the text.
 
     Attributes:
         user_id: primary key of the session's user.
@@ -91,6 +91,7 @@ class SessionFeed:
         restarts_text: bool = False,
         on_wake: Callable[[], object] | None = None,
         on_full: Callable[[], object] | None = None,
+        on_text: Callable[[TextUpdate], object] | None = None,
     ) -> None:
         self.session_id = session_id
         self.user_id = user_id
@@ -103,15 +104,16 @@ class SessionFeed:
         self._restarts_text = restarts_text
         self._on_wake = on_wake
         self._on_full = on_full
+        self._on_text = on_text
         self._phase = Phase.GREETING
         self._must_greet = False
         self._is_live = False
-        self._buffer: deque[EventUpdate | TextUpdate | NoticeUpdate | None] = deque()  # None marks a gap.
+        self._buffer: list[EventUpdate | TextUpdate | NoticeUpdate | None] = []  # None marks a gap.
         self._buffered_characters = 0
         self._after = after  # The reader claims to have the events up to here.
         self._buffered_seq = 0  # Last event that is buffered or taken.
         self._log_position = 0
-        self._rows: deque[tuple[int, str]] = deque()
+        self._rows: list[tuple[int, str]] = []
         self._text_ends: dict[StreamKey, tuple[int, int]] = {}  # In characters and in UTF-16 code units.
         self._read_events: dict[str, None] = {}  # Ids of events read from PostgreSQL: their text is over.
         self._known_work = KnownWork()
@@ -170,6 +172,12 @@ class SessionFeed:
         self._after = max(self._after, after)
         self._note_gap(greets=True)
 
+    def begin(self) -> None:
+        """Begin without the status: the reader has just created the session."""
+        self._hub.watch(self.session_id, self)
+        self._phase = Phase.TEXT
+        self._notify()
+
     def end(self, reason: EndReason) -> None:
         """End the feed. Buffered updates are dropped, because the reader may no longer have them."""
         if self.has_ended:
@@ -217,6 +225,8 @@ class SessionFeed:
             update = TextUpdate(
                 update.text, TextChunk(chunk.stream, known, unseen), update.end, is_repeated=True
             )
+        if self._on_text:
+            self._on_text(update)
         if self._put(update):
             self._note_text(update)
 
@@ -265,7 +275,7 @@ class SessionFeed:
             self._on_wake()
 
     def _next_buffered(self) -> Update | None:
-        update = self._buffer.popleft()
+        update = self._buffer.pop(0)
         if update is None:
             self._phase = Phase.GREETING if self._must_greet else Phase.EVENTS
             return None
@@ -313,7 +323,7 @@ class SessionFeed:
                 return None
             self._rows.extend(rows)
             asyncio.get_running_loop().call_later(KEEP_ROWS_SECONDS, self._rows.clear)
-        seq, body = self._rows.popleft()
+        seq, body = self._rows.pop(0)
         self.seq = self._buffered_seq = seq
         update = EventUpdate(seq, body)
         _remember(self._read_events, update.event.id, None)

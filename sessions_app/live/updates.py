@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -21,14 +21,13 @@ NOTICE_SIZE = 500
 
 @dataclass(eq=False)
 class _Update:
-    _frames: dict[Hashable, str] = field(default_factory=dict, init=False, repr=False)
+    """Base of the updates that readers share.
 
-    def frame_of(self, encoder: Hashable, make: Callable[[], str]) -> str:
-        """Return the frame that an equal encoder has made of this update; make it for the first reader."""
-        frame = self._frames.get(encoder)
-        if frame is None:
-            frame = self._frames[encoder] = make()
-        return frame
+    Attributes:
+        frames: what encoders have made of the update, for others whose readers read alike.
+    """
+
+    frames: dict[Hashable, str] = field(default_factory=dict, init=False, repr=False)
 
 
 @dataclass(eq=False)

@@ -22,10 +22,11 @@ from runtime.engine.model_call import stream_model_events
 from runtime.engine.request import build_request
 from runtime.runners import Runner
 from sessions_app.chat.consumers import ChatConsumer
-from sessions_app.chat.send_queue import SendQueue
+from sessions_app.chat.viewer import Viewer
 from sessions_app.invocations.ending import write_ending
 from sessions_app.invocations.execution import Execution
 from sessions_app.live.hub import Hub
+from sessions_app.live.session_feed import SessionFeed
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.event_html import html_now
 from sessions_app.store.session_service import DjangoSessionService
@@ -49,7 +50,7 @@ HOPS: Mapping[str, tuple[Any, ...]] = {
     "append (SQL)": (appends.append,),
     "HTML of events": (html_now,),
     "news to the tabs": (Hub.publish_event, Hub.publish_notice, Hub.publish_text, Hub._flush),
-    "frames to the socket": (SendQueue.post, SendQueue._send_all),
+    "frames to the socket": (SessionFeed.take, Viewer._send_updates),
     "end of the invocation (SQL)": (write_ending,),
 }
 REST = "event loop and all else"

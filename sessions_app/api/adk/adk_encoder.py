@@ -42,7 +42,10 @@ class AdkEncoder:
         """Yield the frames of an update of the run."""
         match update:
             case EventUpdate() if self._has(update.event):
-                yield update.frame_of(self, lambda: self._event(update))
+                frame = update.frames.get(self)
+                if frame is None:
+                    frame = update.frames[self] = self._event(update)
+                yield frame
             case TextUpdate() if self.streams_text and update.chunk.stream.invocation_id == self.run_id:
                 text = json.dumps(update.chunk.text)
                 yield f'data: {_partial_start(update.chunk.stream)}{text}}}]}},"timestamp":{time.time()}}}\n\n'

@@ -160,7 +160,7 @@ NO_IDS: frozenset[str] = frozenset()
 
 @dataclass(frozen=True)
 class SessionStatus:
-    """Status of a session, as a watcher needs it.
+    """Status of a session, as its readers need it.
 
     Attributes:
         lease_token: fencing token of the session's newest lease.

@@ -16,8 +16,7 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.chat.send_queue import MAX_QUEUED_CHARACTERS
-from sessions_app.chat.viewer import Viewer
+from sessions_app.chat.viewer import MAX_REPLY_CHARACTERS, Viewer
 from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import digest
@@ -235,7 +234,7 @@ async def test_a_browser_that_does_not_read_is_not_greeted_after_signing_out(
 
     viewer = Viewer(session.pk, person, send=send, close=close)
     await viewer.on_hello(0)
-    while viewer.post("x" * MAX_QUEUED_CHARACTERS):
+    while viewer.post("x" * MAX_REPLY_CHARACTERS):
         pass
     await asyncio.sleep(0)  # The viewer begins to wait for the browser.
     viewer.on_signed_out()

@@ -41,12 +41,17 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Mock:
     return renderer
 
 
-def test_an_event_is_rendered_once_for_all_watchers(hub: Hub, outbox: Mock, rendered: Mock) -> None:
-    tabs = [Mock(encoder=BrowserEncoder(SITE_READER)), Mock(encoder=BrowserEncoder(SITE_READER))]
+async def test_an_event_is_rendered_once_for_all_who_read_alike(
+    hub: Hub, outbox: Mock, rendered: Mock
+) -> None:
+    tabs = [Mock(), Mock()]
     for tab in tabs:
         hub.watch(COMMITTED.session_id, tab)
     publish_committed(hub, COMMITTED, rewound_from=3)
-    frames = [tab.on_event.call_args.args[1] for tab in tabs]
+    frames = []
+    for tab in tabs:
+        encoder = BrowserEncoder(COMMITTED.session_id, COMMITTED.app_name, SITE_READER)
+        frames.append(await encoder.event_frame(tab.on_event.call_args.args[0]))
     assert frames[0] is frames[1]
     assert json.loads(frames[0]) == {
         "v": 1,
@@ -67,10 +72,9 @@ def test_an_event_that_nobody_watches_is_not_rendered(hub: Hub, outbox: Mock, re
 
 
 def test_a_failure_is_logged_and_other_processes_still_learn_of_the_event(
-    hub: Hub, outbox: Mock, rendered: Mock, caplog: pytest.LogCaptureFixture
+    hub: Hub, outbox: Mock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rendered.side_effect = ValueError("broken template")
-    hub.watch(COMMITTED.session_id, Mock(encoder=BrowserEncoder(SITE_READER)))
+    hub.watch(COMMITTED.session_id, Mock(**{"on_event.side_effect": ValueError("broken tab")}))
     publish_committed(hub, COMMITTED)
     assert f"Event 7 of session {COMMITTED.session_id} was not shown live" in caplog.text
     outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)

@@ -18,7 +18,7 @@ def text() -> GrowingText:
 def add(text: GrowingText, piece: str) -> RenderedBlocks | None:
     text.add(piece)
     text.take_pending()
-    return next_blocks(text, text.published)
+    return next_blocks(text)
 
 
 def test_the_estimate_counts_the_text_and_its_html(text: GrowingText) -> None:
@@ -37,12 +37,3 @@ def test_the_pieces_of_a_text_that_is_rendered_no_further_are_not_joined(text: G
         assert add(text, "more\n") is None
     assert len(text.pieces) == 4
     assert text.whole().text.endswith("x\nmore\nmore\nmore\n")
-
-
-def test_no_blocks_end_after_the_piece_that_they_are_sent_with(text: GrowingText) -> None:
-    text.add("One\n\nTwo\n\nrest")
-    first = next_blocks(text, len("One\n\nTw"))
-    second = next_blocks(text, len("One\n\nTwo\n\nrest"))
-    assert first is not None and second is not None
-    assert (first.html, second.html) == ("<p>One</p>\n", "<p>Two</p>\n")
-    assert (first.start, first.end) == (0, second.start)

@@ -111,12 +111,16 @@ class GrowingText {
     return true;
   }
 
-  /** Show the HTML of blocks in place of their plain text. Return false when blocks before them are missing. */
+  /**
+   * Show the HTML of blocks in place of their plain text. Return false when blocks before them are missing. Blocks from
+   * the start of the text are all blocks so far: they replace those that are here.
+   */
   render({ start, end, html }) {
-    if (start !== this.#start) return false;
+    if (start === 0) this.#rendered.replaceChildren();
+    else if (start !== this.#start) return false;
     this.#rendered.append(parse(html));
     addCodeHeads(this.#rendered);
-    this.#plain.deleteData(0, end - start);
+    this.#plain.deleteData(0, end - this.#start);
     this.#start = end;
     return true;
   }
