@@ -12,7 +12,7 @@ from sessions_app.chat.streamed_blocks import RenderedBlocks
 from sessions_app.history.public_event import public_body
 from sessions_app.live.notices import CallNotice, InvocationNotice, JobNotice, Notice, ScheduleNotice
 from sessions_app.live.streamed_text import TextChunk
-from sessions_app.rendering import render_job, render_schedule
+from sessions_app.rendering.html import render_job, render_schedule
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SITE_READER, Reader
 

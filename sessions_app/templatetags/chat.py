@@ -12,8 +12,10 @@ from django.utils.translation import get_language_info
 from sessions_app.base import languages
 from sessions_app.conf import conf
 from sessions_app.models import Session, ToolJob
-from sessions_app.rendering import render_job, render_markdown, sentences
+from sessions_app.rendering import sentences
 from sessions_app.rendering.hidden_characters import escape_hidden, strip_bidi_controls
+from sessions_app.rendering.html import render_job
+from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.outline import as_words
 from sessions_app.sessions.list.days import group_of
 

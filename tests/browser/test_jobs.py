@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import ToolJob
-from sessions_app.rendering import render_job
+from sessions_app.rendering.html import render_job
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model

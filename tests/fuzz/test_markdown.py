@@ -15,8 +15,9 @@ from runtime import types
 from runtime.events import Event
 from sessions_app.base.codec import event_to_json
 from sessions_app.conf import conf
-from sessions_app.rendering import event_html, render_markdown
+from sessions_app.rendering import event_html
 from sessions_app.rendering.finished_blocks import FinishedBlocks
+from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.session_view import SessionView
 from tests.counted_calls import counted_calls
 from tests.fuzz.profile import examples

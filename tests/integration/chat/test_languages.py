@@ -16,7 +16,7 @@ from django.test import AsyncClient, Client
 from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from sessions_app.models import Invocation, Session, UserState
-from sessions_app.rendering import render_event
+from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.routing import websocket_application
 from sessions_app.scheduling.clock import zone_for

@@ -28,7 +28,7 @@ from sessions_app.history.event_marks import IT_IS_TIME
 from sessions_app.invocations import rewind
 from sessions_app.models import Event, Invocation, ScheduledTask, Session
 from sessions_app.process import threads
-from sessions_app.rendering import render_event
+from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.scheduling import (
     cancel_scheduled_task,

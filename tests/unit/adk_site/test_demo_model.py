@@ -16,7 +16,7 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.tools import BaseTool, FunctionTool, LongRunningFunctionTool
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
 from sessions_app.history.event_marks import wake_up
-from sessions_app.rendering import render_markdown
+from sessions_app.rendering.markdown import render_markdown
 from tests.fakes import say, text_content
 
 Calls = list[tuple[str | None, dict[str, Any] | None]]

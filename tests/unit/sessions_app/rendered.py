@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime.events import Event
-from sessions_app.rendering import render_event
+from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import Reader, SessionView
 
 SESSION = UUID("11111111-2222-3333-4444-555555555555")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.rendering import render_markdown
 from sessions_app.rendering.finished_blocks import MAX_PARSED_CHARACTERS, FinishedBlocks
+from sessions_app.rendering.markdown import render_markdown
 
 MARKS = [
     "a",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.rendering import render_markdown
+from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.mathematics import MAX_FORMULA_LENGTH, MAX_TOTAL_LENGTH
 
 SQUARE = "<mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math>"

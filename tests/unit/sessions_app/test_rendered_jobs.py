@@ -6,7 +6,7 @@ import pytest
 
 from runtime.events import Event
 from sessions_app.models import ToolJob
-from sessions_app.rendering import render_event, render_job
+from sessions_app.rendering.html import render_event, render_job
 from tests.unit.sessions_app.rendered import FILES, SESSION, VIEW, Tags, assert_harmless
 
 

@@ -12,7 +12,8 @@ from django.utils import translation
 from runtime.engine.human_input.confirmation import REJECTED, default_hint
 from runtime.events import Event
 from sessions_app.history.event_marks import INTERRUPTED_CALL
-from sessions_app.rendering import render_event, render_markdown
+from sessions_app.rendering.html import render_event
+from sessions_app.rendering.markdown import render_markdown
 from tests.counted_calls import counted_calls
 from tests.unit.sessions_app.rendered import (
     DETAILS,
