@@ -101,7 +101,7 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         session = Session.objects.create(pk=UUID(row["id"]), **key, **own, state=state.session)
         befores = {line["seq"]: line for line in _json(archive, "before.json")}
         for number, body in enumerate(document["events"], start=1):
-            _insert_event(session.pk, body, befores[number]["before"] if number in befores else None)
+            _insert_event(session.pk, body, befores.get(number, {}).get("before"))
         shared, _ = UserState.objects.get_or_create(app_name=session.app_name, user_id=user_pk)
         UserState.objects.filter(pk=shared.pk).update(state={**state.user, **shared.state})
         _store_files(archive, session)

@@ -44,7 +44,7 @@ def _delete_orphans(storage: Storage, names: Sequence[str]) -> int:
             if timezone.now() - storage.get_modified_time(path) > ORPHAN_AGE:
                 storage.delete(path)
                 deleted += 1
-        except OSError:  # deleted meanwhile, or unreadable: the other files must not wait for it
+        except OSError:  # deleted in the meantime, or unreadable: go on with the other files
             logger.warning("The orphaned file %s could not be deleted", path, exc_info=True)
     return deleted
 

@@ -1,4 +1,4 @@
-"""AccountAct: the record of one act on something of a user's account that belongs to no session."""
+"""AccountAct: the record of one act on an API key or a webhook of a user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AccountActManager(models.Manager["AccountAct"]):
     """Manager that records acts."""
 
     def record(self, user_pk: Any, act: Act) -> None:
-        """Store the act on something of the user's account."""
+        """Store the act on an object of the user's account."""
         self.create(user_id=user_pk, **act.columns())
 
 

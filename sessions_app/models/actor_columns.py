@@ -1,4 +1,4 @@
-"""Columns for the actor of a row. They have no foreign key, so that they survive the account."""
+"""Columns for the actor of a row, without a foreign key: they survive the account."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Annotation(models.Model):
     """One annotation. The sessions with a label are a set, which can be exported to evaluate agents.
 
     Attributes:
-        seq: number of the event that the annotation is about; null for one about the whole session.
+        seq: number of the annotated event; null for an annotation of the whole session.
         by_name: name of the member of staff when the annotation was written; kept when the account is deleted.
     """
 

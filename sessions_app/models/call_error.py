@@ -26,7 +26,7 @@ class CallError(models.Model):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Staff see errors by the permission `view_error_detail` of invocations; errors are found by their event."""
+        """Staff with the permission `view_error_detail` see errors. An index finds them by their event."""
 
         default_permissions = ()
         indexes = [models.Index(fields=["session", "seq"], name="call_error_of_event")]

@@ -29,7 +29,7 @@ class Evaluation(models.Model):
     Attributes:
         set_id: id of the eval set. Evaluations of the same app and set id are compared.
         config: the criteria, as an `EvalConfig` in JSON.
-        previous: the last evaluation without cancelled cases that had ended when this one began.
+        previous: the last completed evaluation when this evaluation began.
         finished_at: end of the last case; None before. The numbers of cases by status are written with it.
     """
 
@@ -75,7 +75,7 @@ class EvaluatedCase(models.Model):
     """One case of an evaluation.
 
     Attributes:
-        session: the session that the case was made of, if there is one; the case is erased with it.
+        session: the session from which the case was made, if any; the case is erased with the session.
         case: the `EvalCase` in JSON.
         actual: the invocations of this run, in JSON.
         results: a `MetricResult` in JSON for each criterion.

@@ -1,4 +1,4 @@
-"""SessionAct: the record of one act on a session or on something of it, by a user, staff or an agent."""
+"""SessionAct: the record of one act on a session or its parts, by a user, staff or an agent."""
 
 from __future__ import annotations
 

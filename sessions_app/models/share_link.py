@@ -31,7 +31,7 @@ class ShareLink(models.Model):
     """A read-only link to a session, made by the session's owner. A revoked link is kept as a record.
 
     Attributes:
-        token: secret part of the address. It is stored in plain text, so that the owner can copy the address again.
+        token: secret part of the address, stored in plain text so that the owner can copy the address again.
             A reader of this table can read the events, too.
         revoked_by_name: name of the owner or member of staff who revoked the link, at that time.
     """

@@ -19,7 +19,7 @@ class AccessKind(models.TextChoices):
 
 
 class StaffAccess(ActorColumns):
-    """One access. It has no foreign key, so that it survives the account of its actor and the row that was read.
+    """One access, without foreign keys: it survives the account of its actor and the row that was read.
 
     Attributes:
         subject_kind: name of the model of the row or list that was read, such as `session`.

@@ -10,7 +10,7 @@ from sessions_app.models.actor_columns import ActorColumns
 
 
 class StaffAct(ActorColumns):
-    """One act. It has no foreign key, so that it survives the account of its actor and its subject.
+    """One act, without foreign keys: it survives the account of its actor and its subject.
 
     Attributes:
         subject_kind: name of the model of the row that the act was about, such as `invocation`.

@@ -17,14 +17,13 @@ class ErasedKind(models.TextChoices):
 
 
 class Tombstone(models.Model):
-    """One erasure. The row is written with the first deletion and counts all others, so that an interrupted erasure is
-    known.
+    """One erasure. The row is inserted with the first deletion, so an interrupted erasure is known.
 
     Attributes:
         subject_id: primary key of the erased session or user, as text.
         user_id: primary key of the user whose data was erased, as text; never a name.
         counts: numbers of deleted rows by kind.
-        finished_at: None while the erasure runs, and when it was interrupted. Another run of it completes it.
+        finished_at: None while the erasure runs or after an interruption; another run completes the erasure.
         by: the user who asked for the erasure; None for the site itself and for a management command.
         by_name: name of the member of staff, which survives the account; empty for users who erased their own data.
     """

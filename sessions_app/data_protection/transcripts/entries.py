@@ -1,4 +1,4 @@
-"""Entries of a transcript: what one event says, in pieces that a file and a page write each in their own way."""
+"""Entries of a transcript: the content of an event as pieces, which a file or a page formats."""
 
 from __future__ import annotations
 
@@ -90,9 +90,11 @@ class EntryContext:
 
 
 def build_entry(event: Event, context: EntryContext) -> Entry | None:
-    """Return the entry of an event; None when it says nothing that the reader may see."""
+    """Return the entry of an event; None if it has no content for the reader."""
     content = content_of(context.view, event, context.jobs)
-    pieces = list(_pieces(event, content, context)) if content else []
+    if not content:
+        return None
+    pieces = list(_pieces(event, content, context))
     if not pieces:
         return None
     speaker = content["speaker"]
@@ -121,9 +123,8 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
     if content["is_empty_answer"]:
         yield Piece("note", gettext("%(agent)s gave no answer.") % {"agent": as_words(event.author)})
     if content["is_interrupted"]:
-        yield Piece(
-            "note", gettext("Stopped by staff") if content["is_stopped_by_staff"] else gettext("Stopped")
-        )
+        stopped = gettext("Stopped by staff") if content["is_stopped_by_staff"] else gettext("Stopped")
+        yield Piece("note", stopped)
 
 
 def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Piece]:
@@ -171,7 +172,9 @@ def _question(
         case ChoiceBlock():
             return gettext("Choose one: {options}").format(options=", ".join(block.options))
         case CredentialRequestBlock():
-            return f"{block.title}: {block.description}" if block.description else block.title
+            if not block.description:
+                return block.title
+            return f"{block.title}: {block.description}"
         case RemoteQuestionBlock():
             return block.text
         case _:
@@ -209,7 +212,9 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
     """Yield a call in words, for a reader of details with its name and arguments, and the status of its job."""
     is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
     words = call.words.done if is_done else call.words.plain
-    yield Piece("note", f"{words}: {call.brief}" if call.brief and not call.words.names_arguments else words)
+    if call.brief and not call.words.names_arguments:
+        words = f"{words}: {call.brief}"
+    yield Piece("note", words)
     if context.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
         yield Piece("verbatim", arguments, gettext("Call: {name}").format(name=call.name))
@@ -219,9 +224,9 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
 
 
 def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator[Piece]:
-    """Yield the result of a call for a reader of details; for other readers only that the call did not succeed."""
+    """Yield the result of a call for a reader of details; other readers only see that a call did not succeed."""
     if context.view.shows_details:
-        more = "" if response.hidden == 0 else "\n…"
+        more = "\n…" if response.hidden else ""
         yield Piece("verbatim", response.text + more, gettext("Result: %(tool)s") % {"tool": response.name})
     elif response.state != "ok":
         yield Piece("note", f"{as_words(response.name)}: {_state_in_words(response.state)}")
@@ -242,6 +247,8 @@ def _handover(agent: str, other: str) -> str:
 
 def _file_pieces(files: Iterable[FileLink]) -> Iterator[Piece]:
     for file in files:
-        version = gettext("version %(number)s") % {"number": file.version + 1}
-        text = f"{file.name} ({version})" if file.version else file.name
+        text = file.name
+        if file.version:
+            version = gettext("version %(number)s") % {"number": file.version + 1}
+            text = f"{file.name} ({version})"
         yield Piece("file", text, picture_url=file.url if file.is_image else "")

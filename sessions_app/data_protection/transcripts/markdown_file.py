@@ -35,9 +35,11 @@ def markdown_head(session: Session) -> str:
 
 
 def write_markdown(entry: Entry) -> str:
-    """Return an entry as Markdown, with a heading when somebody speaks."""
+    """Return an entry as Markdown, with a heading if it has an author."""
     at = format_time(timezone.localtime(entry.at), TIME_FORMAT)
-    heading = f"\n## {_escape_line(entry.author)}, {at}\n" if entry.author else ""
+    heading = ""
+    if entry.author:
+        heading = f"\n## {_escape_line(entry.author)}, {at}\n"
     return heading + "".join(f"\n{_write_piece(piece)}\n" for piece in entry.pieces)
 
 
