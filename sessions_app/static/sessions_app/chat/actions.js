@@ -1,4 +1,4 @@
-// Actions under answers and messages: copy, regenerate, feedback, and the cost of an answer for those who may know it.
+// Actions under answers and messages: copy, regenerate, feedback, and the cost of an answer for people who may know it.
 
 import { make, makeButton } from "./dom.js";
 import { list, locale, plural, t } from "./language.js";
@@ -12,7 +12,7 @@ export class Actions {
   #feedback = null;
 
   /**
-   * @param url - Address of the events; those of an answer's text and feedback follow it.
+   * @param url - Address of the events; the addresses of an answer's text and feedback begin with it.
    * @param onRegenerate - Callback with the invocation whose answer is to be written again.
    * @param announce - Announce a sentence to screen readers.
    * @param onProblem - Callback with a sentence about what failed.
@@ -34,7 +34,7 @@ export class Actions {
     this.update();
   }
 
-  /** Show the actions under the last text of each answer, and those of messages. Call this when the log has changed. */
+  /** Show the actions under the last text of each answer, and the actions of messages. Call this when the log has changed. */
   update() {
     this.#readOpinions();
     const articles = this.conversation.findAll("article[data-seq]");

@@ -53,7 +53,7 @@ export class Conversation {
     this.#update();
   }
 
-  /** Return the elements of the log that match, in order, those of folded chunks included. */
+  /** Return the elements of the log that match, in order, also in folded chunks. */
   findAll(selector) {
     return this.chunks.roots.flatMap((root) => [...root.querySelectorAll(selector)]);
   }

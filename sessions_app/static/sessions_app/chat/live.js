@@ -1,4 +1,4 @@
-// Streamed text of partial events. It is outside the log, so that screen readers announce only the complete event.
+// Streamed text of partial events. It is outside the log: screen readers announce only the complete event.
 // Markdown blocks that have ended are rendered by the server; the last block is plain text until it ends, too.
 
 import { addCodeHeads } from "./code.js";

@@ -30,19 +30,21 @@ export class ChatMenu {
   /** Open the menu of the chat that the button belongs to. */
   open(button) {
     this.#item = button.closest(".chat");
-    const { pinned, archived } = this.#item.dataset;
+    const isPinned = "pinned" in this.#item.dataset;
+    const isArchived = "archived" in this.#item.dataset;
     button.setAttribute("aria-expanded", "true");
     this.popup.showPopover();
-    this.#show(
-      this.#option(t("Rename"), (item) => rename(item, this.onChange)),
-      ...(archived === undefined
-        ? [pinned === undefined ? this.#simple(t("Pin"), "pin") : this.#simple(t("Unpin"), "unpin")]
-        : []),
-      archived === undefined ? this.#simple(t("Archive"), "archive") : this.#simple(t("Unarchive"), "unarchive"),
-      this.#exports(),
-      ...("shares" in this.root.dataset ? [this.#option(t("Share"), (item) => share(item, this.onChange))] : []),
-      this.#option(t("Delete"), (item) => remove(item, this.onChange)),
-    );
+    const options = [this.#option(t("Rename"), (item) => rename(item, this.onChange))];
+    if (isArchived) {
+      options.push(this.#simple(t("Unarchive"), "unarchive"));
+    } else {
+      options.push(isPinned ? this.#simple(t("Unpin"), "unpin") : this.#simple(t("Pin"), "pin"));
+      options.push(this.#simple(t("Archive"), "archive"));
+    }
+    options.push(this.#exports());
+    if ("shares" in this.root.dataset) options.push(this.#option(t("Share"), (item) => share(item, this.onChange)));
+    options.push(this.#option(t("Delete"), (item) => remove(item, this.onChange)));
+    this.#show(...options);
   }
 
   #show(...options) {
@@ -64,9 +66,9 @@ export class ChatMenu {
     this.popup.style.left = `${Math.max(EDGE, Math.min(left, innerWidth - width - EDGE))}px`;
   }
 
-  #simple(label, what) {
+  #simple(label, change) {
     return this.#option(label, async (item) => {
-      await changeChat(item.dataset.id, what);
+      await changeChat(item.dataset.id, change);
       this.onChange();
     });
   }

@@ -16,7 +16,7 @@ const notStored = new Set(); // files that are lost when the page is left
 
 addEventListener("beforeunload", (event) => notStored.size && event.preventDefault());
 
-/** Upload files; tell the person of those beyond a limit. */
+/** Upload files; show a sentence about the files beyond a limit. */
 export function upload(uploads, files) {
   const { mostFiles } = uploads.region.dataset;
   const beyond = [];

@@ -27,7 +27,7 @@ export class Uploads {
     return this.items.length === 0;
   }
 
-  /** Show the files of a text; `files` are those that an edited message has already. */
+  /** Show the files of a text; `files` are the files of an edited message. */
   open(slot, files = []) {
     this.#slot = slot;
     this.#hadFiles = files.length > 0; // then an empty list is stored
@@ -56,7 +56,7 @@ export class Uploads {
     return files;
   }
 
-  /** Upload files; tell the person of those beyond a limit. */
+  /** Upload files; show a sentence about the files beyond a limit. */
   async add(files) {
     const { upload } = await import("./upload_files.js");
     upload(this, files);
@@ -71,7 +71,7 @@ export class Uploads {
     return this.update();
   }
 
-  /** Keep the files that are ready, and show all. Call this when one has changed. */
+  /** Keep the files that are ready, and show all. Call this when a file has changed. */
   async update() {
     const ready = this.items.filter(({ state }) => state === "ready");
     const stored = ready.map(({ name, version, facts, url, isImage, isSent }) => ({
