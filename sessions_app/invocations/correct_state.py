@@ -13,7 +13,7 @@ from sessions_app.invocations.state_delta import append_change
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
-from sessions_app.store.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.store.session_service import CommittedEvent, DjangoSessionService, Writer
 
 MAX_KEY_LENGTH = 255
 UNSTORABLE_KEY = f"A key that is stored has 1 to {MAX_KEY_LENGTH} characters and does not begin with 'temp:'."
@@ -48,7 +48,9 @@ async def correct_state(
 
     async with hold_lease(session.pk) as lease_token:
         act = Act(by, ActionKind.CHANGE, ("state", ", ".join(changes)), reason)
-        service = DjangoSessionService(lease_token=lease_token, on_commit=publish, act=act, expected=seen)
+        service = DjangoSessionService(
+            Writer(lease_token=lease_token, act=act, expected=seen, on_commit=publish)
+        )
         try:
             await append_change(service, session, changes)
         except StaleLeaseError as error:

@@ -57,7 +57,7 @@ from sessions_app.store.artifact_service import DjangoArtifactService
 from sessions_app.store.credential_service import DjangoCredentialService
 from sessions_app.store.memory_service import DjangoMemoryService
 from sessions_app.store.model_calls import ModelCallLog
-from sessions_app.store.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.store.session_service import CommittedEvent, DjangoSessionService, Writer
 from sessions_app.store.sql import leases
 from sessions_app.store.sql.leases import Claim
 from sessions_app.store.sql.usage import Used
@@ -82,14 +82,17 @@ class Execution:
         self._call_errors = CallErrors()
         self._may_resume = (claim.attempts > 1 or claim.is_retried) and not claim.is_cancelled
         self._model_call_log = ModelCallLog(claim.session_id, hides_failures=self._may_resume)
-        self._sessions = DjangoSessionService(
+        writer = Writer(
             lease_token=claim.lease_token,
-            on_commit=self._publish,
             staged_jobs=take_staged_jobs,
             staged_errors=self._call_errors.take,
+            model_calls=self._model_call_log,
+            on_commit=self._publish,
+        )
+        self._sessions = DjangoSessionService(
+            writer,
             preloaded=claim.preloaded,
             view=self._without_failures if self._may_resume else None,
-            model_calls=self._model_call_log,
         )
         self._conf = conf().of_app(claim.app_name)
         self._events: list[Event] = []
@@ -230,7 +233,7 @@ class Execution:
     async def compact(self) -> None:
         """Compact the session. Needs no lease, so that the next message does not wait for it."""
         claim = self.claim
-        sessions = DjangoSessionService(on_commit=self._publish)
+        sessions = DjangoSessionService(Writer(on_commit=self._publish))
         runner = Runner(app=self.app, session_service=sessions)
         await runner.compact_async(
             user_id=str(claim.user_id), session_id=claim.session_key, invocation_id=claim.invocation_id

@@ -24,7 +24,7 @@ from sessions_app.models import EventKind, Session
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.list.changes import take_title_of_first_message
 from sessions_app.store.artifact_service import DjangoArtifactService
-from sessions_app.store.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.store.session_service import CommittedEvent, DjangoSessionService, Writer
 
 
 async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None:
@@ -117,7 +117,9 @@ async def _append_rewind(
     committed: list[CommittedEvent] = []
     runner = Runner(
         app=get_app(session.app_name),
-        session_service=DjangoSessionService(lease_token=lease_token, on_commit=committed.append, act=act),
+        session_service=DjangoSessionService(
+            Writer(lease_token=lease_token, act=act, on_commit=committed.append)
+        ),
         artifact_service=DjangoArtifactService(),
     )
     try:

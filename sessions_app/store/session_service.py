@@ -31,8 +31,6 @@ from sessions_app.store.sql.call_errors import StagedError
 from sessions_app.store.sql.staged_job import StagedJob
 
 KEY_LENGTH = 255
-StagedJobs = Callable[[Event], Sequence[StagedJob]]
-StagedErrors = Callable[[Event], Sequence[StagedError]]
 
 
 @dataclass(frozen=True)
@@ -47,45 +45,75 @@ class CommittedEvent:
     jobs: Sequence[StagedJob]
 
 
+def _nothing(of: object) -> tuple[()]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writer:
+    """Writer of events: its rights, and what is stored and called with each event.
+
+    Attributes:
+        lease_token: fencing token of the writer's lease. Without a lease, events with content are refused while
+            another process holds the session's lease.
+        act: the act that each appended event is the result of.
+        expected: see `appends.Append`.
+        staged_jobs: returns the jobs to create with an event.
+        staged_errors: returns the exceptions of tools to store with an event.
+        model_calls: the model calls to store with the events that answer them.
+        on_commit: called after each commit.
+    """
+
+    lease_token: int | None = None
+    act: Act | None = None
+    expected: Mapping[str, str] | None = None
+    staged_jobs: Callable[[Event], Sequence[StagedJob]] = _nothing
+    staged_errors: Callable[[Event], Sequence[StagedError]] = _nothing
+    model_calls: ModelCallLog | None = None
+    on_commit: Callable[[CommittedEvent], object] = _nothing
+
+    def make_append(self, session: Session, event: Event) -> appends.Append:
+        """Return the event with all that is stored in its transaction. Takes what is staged for the event."""
+        return appends.Append(
+            key=(session.app_name, user_pk(session.user_id), session.id),
+            body=event_to_json(event),
+            needs_lease=event.content is not None or event.actions.rewind_before_invocation_id is not None,
+            timestamp=update_time(event),
+            lease_token=self.lease_token,
+            delta=ScopedState.split(event.actions.state_delta),
+            jobs=self.staged_jobs(event),
+            act=self.act,
+            expected=self.expected,
+            errors=self.staged_errors(event),
+            model_call=self.model_calls.take(event) if self.model_calls else None,
+        )
+
+    def note_commit(self, append: appends.Append, committed: CommittedEvent) -> None:
+        """Remember the texts that are stored now, and call `on_commit`."""
+        if self.model_calls and append.model_call:
+            self.model_calls.remember_texts(append.model_call)
+        self.on_commit(committed)
+
+
 class DjangoSessionService(BaseSessionService):
     """Stores sessions in the models of this app.
 
     Args:
-        lease_token: fencing token of the writer's lease. Without a lease, events with content are refused while
-            another process holds the session's lease.
-        on_commit: called after each commit.
-        staged_jobs: returns the jobs to create with an event.
         preloaded: the session's row and state, read just before; the first load does not read them again if the cached
             history reaches as far.
         view: filters the events of a loaded session.
-        model_calls: the model calls to store with the events that answer them.
-        act: the act that each appended event is the result of.
-        expected: see `appends.Append`.
-        staged_errors: returns the exceptions of tools that are stored with an event.
     """
 
-    def __init__(  # noqa: PLR0913 - what a writer knows
+    def __init__(
         self,
+        writer: Writer = Writer(),
         *,
-        lease_token: int | None = None,
-        on_commit: Callable[[CommittedEvent], None] | None = None,
-        staged_jobs: StagedJobs | None = None,
         preloaded: event_log.Loaded | None = None,
         view: Callable[[list[Event]], list[Event]] | None = None,
-        act: Act | None = None,
-        expected: Mapping[str, str] | None = None,
-        staged_errors: StagedErrors | None = None,
-        model_calls: ModelCallLog | None = None,
     ) -> None:
-        self._lease_token = lease_token
-        self._on_commit = on_commit
-        self._staged_jobs = staged_jobs
+        self._writer = writer
         self._preloaded = preloaded
         self._view = view
-        self._act = act
-        self._expected = expected
-        self._staged_errors = staged_errors
-        self._model_calls = model_calls
 
     async def create_session(
         self,
@@ -194,36 +222,26 @@ class DjangoSessionService(BaseSessionService):
         await in_thread(_delete, app_name, _pk_or_none(user_id), session_id)
 
     async def _store(self, session: Session, event: Event) -> None:
-        body = event_to_json(event)
-        append = appends.Append(
-            key=(session.app_name, user_pk(session.user_id), session.id),
-            body=body,
-            needs_lease=event.content is not None or event.actions.rewind_before_invocation_id is not None,
-            timestamp=update_time(event),
-            lease_token=self._lease_token,
-            delta=ScopedState.split(event.actions.state_delta),
-            jobs=self._staged_jobs(event) if self._staged_jobs else (),
-            act=self._act,
-            expected=self._expected,
-            errors=self._staged_errors(event) if self._staged_errors else (),
-            model_call=self._model_calls.take(event) if self._model_calls else None,
-        )
+        append = self._writer.make_append(session, event)
         committed = await appends.append(append)
         if committed is None:
             raise await self._refusal(session)
-        if self._model_calls and append.model_call:
-            self._model_calls.remember_texts(append.model_call)
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
         # The cache reads a copy from the body: later changes of the writer's event object are not in the log.
-        cache.extend(name, committed.session_id, committed.seq - 1, [body])
+        cache.extend(name, committed.session_id, committed.seq - 1, [append.body])
         session.last_seq = committed.seq
-        if self._on_commit:
-            self._on_commit(
-                CommittedEvent(
-                    committed.session_id, session.app_name, committed.seq, event, body, append.jobs
-                )
-            )
+        self._writer.note_commit(
+            append,
+            CommittedEvent(
+                session_id=committed.session_id,
+                app_name=session.app_name,
+                seq=committed.seq,
+                event=event,
+                body=append.body,
+                jobs=append.jobs,
+            ),
+        )
 
     async def _catch_up(self, session: Session, committed: appends.Committed) -> None:
         """Add the events that other writers appended between the load of the session and the new event."""

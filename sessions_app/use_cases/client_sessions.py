@@ -30,7 +30,7 @@ from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.list import changes
 from sessions_app.sessions.ownership import User, own_session, own_session_by_key
-from sessions_app.store.session_service import DjangoSessionService
+from sessions_app.store.session_service import DjangoSessionService, Writer
 from sessions_app.use_cases.sessions import change_session, count_new_session
 
 RESTORED_EVENTS = 5_000
@@ -97,7 +97,7 @@ async def change_client_state(user: User, session: Session, delta: Mapping[str, 
     """
     await check_change(session.app_name, user.pk, session.pk, delta)
     act = Act(actors.person(user), ActionKind.CHANGE, ("state", ", ".join(delta)))
-    service = DjangoSessionService(on_commit=partial(publish_committed, live().hub), act=act)
+    service = DjangoSessionService(Writer(act=act, on_commit=partial(publish_committed, live().hub)))
     await append_change(service, session, delta)
     return await own_session(user, session.pk)
 
@@ -151,7 +151,7 @@ def _claim_of(event: Event) -> str:
 async def _append_all(user: User, loaded: LoadedSession, events: Sequence[Event]) -> None:
     """Append the events, without the marks that only the site makes, to a session that nobody else knows yet."""
     act = Act(actors.person(user), ActionKind.ADD, ("session", loaded.id), "Brought along by a client.")
-    service = DjangoSessionService(act=act)
+    service = DjangoSessionService(Writer(act=act))
     for event in events:
         marks = event.custom_metadata or {}
         event.custom_metadata = {key: value for key, value in marks.items() if RESERVED not in key} or None

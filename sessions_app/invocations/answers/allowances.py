@@ -11,7 +11,7 @@ from sessions_app.errors import NotFoundError
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
-from sessions_app.store.session_service import CommittedEvent, DjangoSessionService
+from sessions_app.store.session_service import CommittedEvent, DjangoSessionService, Writer
 
 
 async def withdraw(session: Session, agent: str, tool: str, by: Actor) -> None:
@@ -26,7 +26,7 @@ async def withdraw(session: Session, agent: str, tool: str, by: Actor) -> None:
 
     subject = ToolOfAgent(agent=agent, tool=tool)
     act = Act(by, ActionKind.WITHDRAW, ("tool", tool))
-    service = DjangoSessionService(on_commit=publish, act=act)
+    service = DjangoSessionService(Writer(act=act, on_commit=publish))
     loaded = await service.get_session(
         **session.runtime_args,
         config=GetSessionConfig(without_superseded=True),

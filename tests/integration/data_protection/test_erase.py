@@ -23,6 +23,7 @@ from sessions_app.errors import NotFoundError, StaleLeaseError
 from sessions_app.models import Event, Invocation, Session, Tombstone, ToolJob, UserState
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoSessionService
+from sessions_app.store.session_service import Writer
 from tests.integration import session_helpers
 from tests.integration.data_protection.people import files_with, found_in_database, person_with_rows
 from tests.integration.locks import blocked, held
@@ -142,7 +143,7 @@ async def test_the_process_that_runs_the_session_can_no_longer_write(person: Use
     session = await session_helpers.create_session(person)
     claim = await session_helpers.claim_invocation(session)
     await in_thread(stop_work, claim.session_id, by=None)
-    writer = DjangoSessionService(lease_token=claim.lease_token)
+    writer = DjangoSessionService(Writer(lease_token=claim.lease_token))
     with pytest.raises(StaleLeaseError):
         await writer.append_event(session, session_helpers.text_event("too late"))
     assert (await Invocation.objects.aget()).status == "cancelled"

@@ -20,6 +20,7 @@ from runtime.sessions import Session
 from sessions_app.errors import StaleLeaseError
 from sessions_app.process.pool import close_pool
 from sessions_app.store import DjangoSessionService
+from sessions_app.store.session_service import Writer
 from sessions_app.store.sql import leases
 from sessions_app.store.sql.leases import Claim
 
@@ -106,7 +107,7 @@ class Rival:
             custom_metadata={"lease": claim.lease_token},
         )
         try:
-            await DjangoSessionService(lease_token=claim.lease_token).append_event(session, event)
+            await DjangoSessionService(Writer(lease_token=claim.lease_token)).append_event(session, event)
         except StaleLeaseError:
             self.refused += 1
             return False

@@ -11,6 +11,7 @@ from sessions_app import models
 from sessions_app.base import actors
 from sessions_app.errors import StaleLeaseError
 from sessions_app.store import DjangoSessionService
+from sessions_app.store.session_service import Writer
 from sessions_app.store.sql import invocation_queue, leases
 from sessions_app.store.sql.invocation_queue import NewInvocation, Queued
 from sessions_app.store.sql.leases import Claim
@@ -40,7 +41,7 @@ class TestFence:
     async def test_the_holder_of_the_lease_writes(self, person: User) -> None:
         session = await create_session(person)
         claim = await claim_invocation(session)
-        await DjangoSessionService(lease_token=claim.lease_token).append_event(
+        await DjangoSessionService(Writer(lease_token=claim.lease_token)).append_event(
             session, text_event("mine", a=1)
         )
         assert [event.text for event in await event_rows(session)] == ["mine"]
@@ -53,10 +54,12 @@ class TestFence:
         assert new.lease_token > old.lease_token
         for event in (text_event("late", **{"a": 1, "user:a": 1, "app:a": 1}), delta_event(a=1)):
             with pytest.raises(StaleLeaseError, match=session.id):
-                await DjangoSessionService(lease_token=old.lease_token).append_event(session, event)
+                await DjangoSessionService(Writer(lease_token=old.lease_token)).append_event(session, event)
         assert (session.events, await event_rows(session), (await session_row(session)).state) == ([], [], {})
         assert await shared_state(person) == {}
-        await DjangoSessionService(lease_token=new.lease_token).append_event(session, text_event("new"))
+        await DjangoSessionService(Writer(lease_token=new.lease_token)).append_event(
+            session, text_event("new")
+        )
         assert [event.text for event in await event_rows(session)] == ["new"]
 
     async def test_a_writer_that_released_its_lease_stores_nothing(self, person: User) -> None:
@@ -64,7 +67,7 @@ class TestFence:
         claim = await claim_invocation(session)
         assert await leases.finish(claim, status="completed")
         with pytest.raises(StaleLeaseError):
-            await DjangoSessionService(lease_token=claim.lease_token).append_event(
+            await DjangoSessionService(Writer(lease_token=claim.lease_token)).append_event(
                 session, text_event("late")
             )
         assert await event_rows(session) == []
@@ -83,7 +86,7 @@ class TestFence:
         """State-only events need no lease; the running session loads them with its next append."""
         session = await create_session(person, {"a": 0})
         claim = await claim_invocation(session)
-        running = DjangoSessionService(lease_token=claim.lease_token)
+        running = DjangoSessionService(Writer(lease_token=claim.lease_token))
         await running.append_event(session, text_event("first"))
         outside = await load_session(session)
         for number in (1, 2):

@@ -21,6 +21,7 @@ from sessions_app.errors import StaleLeaseError
 from sessions_app.process.pool import close_pool
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoSessionService
+from sessions_app.store.session_service import Writer
 from sessions_app.store.sql.staged_job import StagedJob
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import (
@@ -110,7 +111,7 @@ class TestStatements:
             run_at=datetime(2026, 11, 21, 9, tzinfo=UTC),
         )
         statements.clear()
-        service = DjangoSessionService(staged_jobs=lambda event: [job])
+        service = DjangoSessionService(Writer(staged_jobs=lambda event: [job]))
         await service.append_event(session, text_event("x", n=1))
         assert len(statements) == 1
         stored = await models.ToolJob.objects.aget(pk=job.id)
@@ -279,7 +280,7 @@ class TestManyWriters:
         both = {"user:b": 2, "app:b": 2}
         session, other = await create_session(person, {"app:a": 1}), await create_session(person)
         await models.UserState.objects.all().adelete()
-        correct = DjangoSessionService(expected=seen).append_event(session, delta_event(**both))
+        correct = DjangoSessionService(Writer(expected=seen)).append_event(session, delta_event(**both))
         async with held("SELECT FROM sessions_app_appstate FOR UPDATE"):
             correcting = asyncio.create_task(correct)
             await blocked(1)
@@ -293,7 +294,7 @@ class TestManyWriters:
     async def test_a_refused_correction_leaves_no_state_of_the_user(self, person: User) -> None:
         session = await create_session(person)
         await models.UserState.objects.all().adelete()
-        service = DjangoSessionService(expected={"user:b": "other"})
+        service = DjangoSessionService(Writer(expected={"user:b": "other"}))
         with pytest.raises(StaleLeaseError):
             await service.append_event(session, delta_event(**{"user:b": 2, "app:b": 2}))
         assert not await models.UserState.objects.aexists()

@@ -21,6 +21,7 @@ from sessions_app.history.integrity import flaw_in
 from sessions_app.process.pool import fetch_all
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoSessionService
+from sessions_app.store.session_service import Writer
 from sessions_app.store.sql import append_groups
 from sessions_app.store.sql.staged_job import StagedJob
 from tests.integration.locks import blocked, held
@@ -49,7 +50,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def append(session: Session, value: str, **service: Any) -> Append:
     """Return an append that writes the value to a key of each scope."""
     delta = {"last": value, "user:last": value, "app:last": value}
-    return DjangoSessionService(**service).append_event(session, delta_event(**delta))
+    return DjangoSessionService(Writer(**service)).append_event(session, delta_event(**delta))
 
 
 async def started(*appends: Append) -> list[asyncio.Task[Event]]:

@@ -29,6 +29,7 @@ from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.erasing import delete_session_row
 from sessions_app.store.model_calls import ModelCallLog
+from sessions_app.store.session_service import Writer
 from tests.fakes import ScriptedModel, Turn, call, text_content
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import create_session, text_event
@@ -219,7 +220,7 @@ async def test_a_lost_lease_leaves_neither_event_nor_texts(person: User) -> None
     event = text_event("Hello.")
     calls.note(model_call(event))
     with pytest.raises(Exception, match="taken over"):
-        await DjangoSessionService(lease_token=7, model_calls=calls).append_event(session, event)
+        await DjangoSessionService(Writer(lease_token=7, model_calls=calls)).append_event(session, event)
     assert await RequestText.objects.acount() == await SessionText.objects.acount() == 0
     assert not await Event.objects.filter(session=row).aexists()
 
@@ -231,7 +232,7 @@ async def test_a_request_that_cannot_be_recorded_loses_no_answer(person: User) -
     event = text_event("Hello.")
     calls.note(model_call(event))
     calls._calls[event.id].contents = None  # type: ignore[assignment]
-    await DjangoSessionService(model_calls=calls).append_event(session, event)
+    await DjangoSessionService(Writer(model_calls=calls)).append_event(session, event)
     assert (await Event.objects.aget(session=row)).model_call is None
 
 
@@ -241,7 +242,7 @@ async def test_an_erasure_deletes_the_texts_that_no_other_session_needs(person: 
         session = await create_session(person, session_id=name)
         row = await Session.objects.aget(key=name, app_name=session.app_name)
         calls = ModelCallLog(row.pk, hides_failures=False)
-        service = DjangoSessionService(model_calls=calls)
+        service = DjangoSessionService(Writer(model_calls=calls))
         for instruction in instructions:
             event = text_event("Hello.")
             calls.note(model_call(event, instruction))
@@ -265,7 +266,7 @@ async def test_an_append_with_new_texts_goes_on_while_a_person_is_erased_in_one_
     async def append(row: Session, instruction: str) -> None:
         calls, event = ModelCallLog(row.pk, hides_failures=False), text_event("Hello.")
         calls.note(model_call(event, instruction))
-        await DjangoSessionService(model_calls=calls).append_event(sessions[row.key], event)
+        await DjangoSessionService(Writer(model_calls=calls)).append_event(sessions[row.key], event)
 
     def erase() -> None:
         with transaction.atomic():

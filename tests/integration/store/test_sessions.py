@@ -23,7 +23,7 @@ from sessions_app.jobs.staging import stage_job, staging, take_staged_jobs
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoArtifactService, DjangoSessionService, history_cache
 from sessions_app.store.history_cache import History, HistoryCache
-from sessions_app.store.session_service import CommittedEvent
+from sessions_app.store.session_service import CommittedEvent, Writer
 from sessions_app.store.sql import event_log
 from sessions_app.store.sql.staged_job import StagedJob
 from tests.fakes import text_content
@@ -217,7 +217,7 @@ class TestCommits:
     async def test_on_commit_gets_the_stored_event(self, person: User) -> None:
         commits: list[CommittedEvent] = []
         session = await create_session(person)
-        service = DjangoSessionService(on_commit=commits.append)
+        service = DjangoSessionService(Writer(on_commit=commits.append))
         event = await service.append_event(session, text_event("a"))
         fragment = text_event("fragment")
         fragment.partial = True
@@ -233,7 +233,7 @@ class TestCommits:
 
     async def test_a_staged_job_is_created_with_the_event_that_answers_its_call(self, person: User) -> None:
         session = await create_session(person)
-        service = DjangoSessionService(staged_jobs=take_staged_jobs)
+        service = DjangoSessionService(Writer(staged_jobs=take_staged_jobs))
         with staging():
             stage_job(_job("c1"))
             stage_job(_job("c2"))
