@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth import get_user_model
 from django.db import models
 
 if TYPE_CHECKING:  # At run time the users' models are not loaded yet.
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 NAME_LENGTH = 254
-_address: ContextVar[str] = ContextVar("address of the client", default="")
-_key: ContextVar[tuple[str, str]] = ContextVar("id and name of the API key", default=("", ""))
 
 
 class ActorKind(models.TextChoices):
@@ -88,6 +82,13 @@ class Actor:
         }
 
 
+@dataclass(frozen=True)
+class UserActor(Actor):
+    """A user, or an API key that acts for the user: the actor of a use case."""
+
+    user: AbstractBaseUser | AnonymousUser = field(kw_only=True, compare=False)
+
+
 SITE = Actor(ActorKind.SITE, "site")
 """The site's own code, such as a webhook."""
 
@@ -125,38 +126,15 @@ def _without_zone(address: str) -> str | None:
         return None
 
 
-def act_from(address: str) -> None:
-    """Note the address for the acts of persons in this asyncio task; other tasks do not see it."""
-    _address.set(address)
+def person(user: AbstractBaseUser | AnonymousUser, address: str = "") -> UserActor:
+    """Return the user as the actor in a conversation of the user."""
+    return UserActor(ActorKind.PERSON, user.get_username()[:NAME_LENGTH], user.pk, address, user=user)
 
 
-@contextmanager
-def acting_from(address: str) -> Iterator[None]:
-    """Note the address for the acts of persons in this block."""
-    token = _address.set(address)
-    try:
-        yield
-    finally:
-        _address.reset(token)
-
-
-def act_with_key(key_id: str, key_name: str) -> None:
-    """Note the API key in this request's asyncio task: the key, and not the person, is the actor of the acts there."""
-    _key.set((key_id, key_name))
-
-
-def person(user: AbstractBaseUser | AnonymousUser) -> Actor:
-    """Return the user, or the API key that acts for the user, as the actor in a conversation of the user."""
-    key_id, key_name = _key.get()
-    if key_id:
-        name = f"{user.get_username()} by the key {key_name}"
-        return Actor(ActorKind.KEY, name[:NAME_LENGTH], user.pk, _address.get(), key_id)
-    return Actor(ActorKind.PERSON, user.get_username()[:NAME_LENGTH], user.pk, _address.get())
-
-
-def person_with(user_pk: Any) -> Actor:
-    """Return the actor as `person` does, for the user with this primary key."""
-    return person(get_user_model()._base_manager.get(pk=user_pk))
+def api_key(user: AbstractBaseUser, key_id: str, key_name: str, address: str = "") -> UserActor:
+    """Return the API key, which acts for the user, as the actor in a conversation of the user."""
+    name = f"{user.get_username()} by the key {key_name}"
+    return UserActor(ActorKind.KEY, name[:NAME_LENGTH], user.pk, address, key_id, user=user)
 
 
 def staff(user: AbstractBaseUser | AnonymousUser, address: str) -> Actor:

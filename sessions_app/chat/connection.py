@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
 
-from sessions_app.base.actors import act_from
+from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.base.languages import activate_for_connection, browser_time_zone
 from sessions_app.chat import protocol
@@ -28,7 +28,7 @@ from sessions_app.use_cases.sessions import may_create_session
 class Connection:
     """Lets the owner of a session in, within the limits, until the sign-in ends. The viewer sends the frames.
 
-    The constructor runs in the task of the socket or stream, and sets the language, time zone and address of that task.
+    The constructor runs in the task of the socket or stream, and sets the language and time zone of that task.
 
     Args:
         scope: ASGI scope with the person, and with the session's id from the address.
@@ -44,9 +44,9 @@ class Connection:
         close: Callable[[int], Coroutine[Any, Any, None]],
     ) -> None:
         activate_for_connection(scope)
-        act_from(client_address(scope))
         self.session_id: UUID = scope["url_route"]["kwargs"]["session_id"]
         self.user: User = scope["user"]
+        self.actor = actors.person(self.user, client_address(scope))
         self.network = client_network(scope)
         self.viewer = Viewer(self.session_id, self.user, send=send, close=close)
         self._scope = scope

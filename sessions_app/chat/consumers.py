@@ -100,7 +100,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 app = connection.new_app
                 await begin_session(frame, connection.user, connection.session_id, app, connection.network)
                 self._viewer.begin()
-            await handle_frame(frame, connection.user, connection.session_id)
+            await handle_frame(frame, connection.actor, connection.session_id)
         except (AdkError, *UNAVAILABLE):
             raise
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app import use_cases
+from sessions_app.base.actors import UserActor
 from sessions_app.chat.protocol import (
     AnswerJob,
     Cancel,
@@ -40,7 +41,7 @@ async def begin_session(first: Message, user: User, session_id: UUID, app_name: 
 
 
 @singledispatch
-async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> InvocationNotice | None:
+async def handle_frame(frame: ClientFrame, by: UserActor, session_id: UUID) -> InvocationNotice | None:
     """Call the use case of a frame; return the reply if there is one.
 
     A reply repeats what the hub of this process tells the viewers here. A tab whose viewer is in another process needs
@@ -53,55 +54,55 @@ async def handle_frame(frame: ClientFrame, user: User, session_id: UUID) -> Invo
 
 
 @handle_frame.register
-async def _message(frame: Message, user: User, session_id: UUID) -> InvocationNotice:
+async def _message(frame: Message, by: UserActor, session_id: UUID) -> InvocationNotice:
     files = [(file.name, file.version) for file in frame.files]
     if frame.replaces is None:
-        admitted = await use_cases.send_message(user, session_id, frame.id, frame.text, files)
+        admitted = await use_cases.send_message(by, session_id, frame.id, frame.text, files)
     else:
-        admitted = await use_cases.edit_message(user, session_id, frame.id, frame.text, frame.replaces, files)
+        admitted = await use_cases.edit_message(by, session_id, frame.id, frame.text, frame.replaces, files)
     invocation_id, status = admitted
     return InvocationNotice(invocation_id, frame.id, status)
 
 
 @handle_frame.register
-async def _switch(frame: Switch, user: User, session_id: UUID) -> None:
-    await use_cases.switch_alternative(user, session_id, frame.seq)
+async def _switch(frame: Switch, by: UserActor, session_id: UUID) -> None:
+    await use_cases.switch_alternative(by, session_id, frame.seq)
 
 
 @handle_frame.register
-async def _cancel(frame: Cancel, user: User, session_id: UUID) -> None:
-    await use_cases.cancel(user, session_id, frame.invocation_id)
+async def _cancel(frame: Cancel, by: UserActor, session_id: UUID) -> None:
+    await use_cases.cancel(by, session_id, frame.invocation_id)
 
 
 @handle_frame.register
-async def _seen(frame: Seen, user: User, session_id: UUID) -> None:
-    await use_cases.mark_seen(user, session_id, frame.seq)
+async def _seen(frame: Seen, by: UserActor, session_id: UUID) -> None:
+    await use_cases.mark_seen(by.user, session_id, frame.seq)
 
 
 @handle_frame.register
-async def _retry(frame: Retry, user: User, session_id: UUID) -> None:
-    await use_cases.retry(user, session_id, frame.invocation_id)
+async def _retry(frame: Retry, by: UserActor, session_id: UUID) -> None:
+    await use_cases.retry(by, session_id, frame.invocation_id)
 
 
 @handle_frame.register
-async def _cancel_job(frame: CancelJob, user: User, session_id: UUID) -> None:
-    await use_cases.cancel_job(user, session_id, frame.id)
+async def _cancel_job(frame: CancelJob, by: UserActor, session_id: UUID) -> None:
+    await use_cases.cancel_job(by, session_id, frame.id)
 
 
 @handle_frame.register
-async def _cancel_schedule(frame: CancelSchedule, user: User, session_id: UUID) -> None:
-    await use_cases.cancel_schedule(user, session_id, frame.id)
+async def _cancel_schedule(frame: CancelSchedule, by: UserActor, session_id: UUID) -> None:
+    await use_cases.cancel_schedule(by, session_id, frame.id)
 
 
 @handle_frame.register
-async def _answer_job(frame: AnswerJob, user: User, session_id: UUID) -> None:
-    await use_cases.answer_job(user, session_id, frame.id, frame.number, frame.answer)
+async def _answer_job(frame: AnswerJob, by: UserActor, session_id: UUID) -> None:
+    await use_cases.answer_job(by, session_id, frame.id, frame.number, frame.answer)
 
 
 @handle_frame.register
-async def _confirm(frame: Confirm, user: User, session_id: UUID) -> None:
+async def _confirm(frame: Confirm, by: UserActor, session_id: UUID) -> None:
     answer = _approval_form(frame) or _whole_confirmation(frame)
-    await use_cases.answer_call(user, session_id, frame.call_id, REQUEST_CONFIRMATION, answer)
+    await use_cases.answer_call(by, session_id, frame.call_id, REQUEST_CONFIRMATION, answer)
 
 
 def _approval_form(frame: Confirm) -> ApprovalForm | None:
@@ -116,15 +117,15 @@ def _whole_confirmation(frame: Confirm) -> dict[str, Any]:
 
 
 @handle_frame.register
-async def _choose(frame: Choose, user: User, session_id: UUID) -> None:
-    await use_cases.answer_call(user, session_id, frame.call_id, CHOICE_TOOL, OptionForm(frame.option))
+async def _choose(frame: Choose, by: UserActor, session_id: UUID) -> None:
+    await use_cases.answer_call(by, session_id, frame.call_id, CHOICE_TOOL, OptionForm(frame.option))
 
 
 @handle_frame.register
-async def _withdraw_allowance(frame: WithdrawAllowance, user: User, session_id: UUID) -> None:
-    await use_cases.withdraw_allowance(user, session_id, frame.agent, frame.tool)
+async def _withdraw_allowance(frame: WithdrawAllowance, by: UserActor, session_id: UUID) -> None:
+    await use_cases.withdraw_allowance(by, session_id, frame.agent, frame.tool)
 
 
 @handle_frame.register
-async def _respond(frame: Respond, user: User, session_id: UUID) -> None:
-    await use_cases.answer_call(user, session_id, frame.call_id, frame.name, frame.response)
+async def _respond(frame: Respond, by: UserActor, session_id: UUID) -> None:
+    await use_cases.answer_call(by, session_id, frame.call_id, frame.name, frame.response)

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from runtime.errors import AdkError
-from sessions_app.base.actors import acting_from
+from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.chat import protocol
 from sessions_app.chat.frame_handlers import begin_session, handle_frame
@@ -37,19 +37,16 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
     while PostgreSQL is away. With `?new=<app>` a message creates the session if it does not exist yet.
     """
     user = await request.auser()
-    network = client_network(request)
-    new_app = request.GET.get("new", "")
-    if not new_app:
+    if not request.GET.get("new", ""):
         await own_session_or_404(user, session_id)
     # Read no further than the limit, whatever `Content-Length` says.
     body = request.read(conf().frame_limit * BYTES_PER_CHARACTER + 1)
     reply_to = None
     try:
-        count_frame(body.decode(errors="replace"), user, network)
+        count_frame(body.decode(errors="replace"), user, client_network(request))
         frame = protocol.parse(body)
         reply_to = protocol.reply_id(frame)
-        with acting_from(client_address(request)):
-            return await _handle(frame, user, session_id, new_app, network)
+        return await _handle(frame, request, user, session_id)
     except AdkError as error:
         return _reply(protocol.error_frame(error, reply_to).json(), http_status(error))
     except UNAVAILABLE:
@@ -59,17 +56,16 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
         return _reply(protocol.failure_frame(reference, reply_to).json(), HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-async def _handle(
-    frame: AnyClientFrame, user: User, session_id: UUID, new_app: str, network: str
-) -> HttpResponse:
+async def _handle(frame: AnyClientFrame, request: HttpRequest, user: User, session_id: UUID) -> HttpResponse:
+    new_app = request.GET.get("new", "")
     match frame:
         case Hello():
             raise InvalidInputError("A hello frame opens a websocket. Open the event stream instead.")
         case Ping():
             return _reply(PongFrame().json(), HTTPStatus.OK)
         case Message(replaces=None) if new_app:
-            await begin_session(frame, user, session_id, new_app, network)
-    reply = await handle_frame(frame, user, session_id)
+            await begin_session(frame, user, session_id, new_app, client_network(request))
+    reply = await handle_frame(frame, actors.person(user, client_address(request)), session_id)
     if reply is None:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return _reply(notice_frame(reply, SITE_READER), HTTPStatus.OK)

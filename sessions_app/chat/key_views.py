@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions_app.base import actors
-from sessions_app.base.actors import acting_from
 from sessions_app.base.client_address import client_address
 from sessions_app.chat.exports import PRIVATE
 from sessions_app.errors import InvalidInputError, NotFoundError
@@ -77,8 +76,8 @@ async def keys(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return await in_thread(_page, request, user, form)
     try:
-        with acting_from(client_address(request)):
-            row, key = await in_thread(make_key, user, form.properties(), actors.person(user))
+        by = actors.person(user, client_address(request))
+        row, key = await in_thread(make_key, user, form.properties(), by)
     except InvalidInputError as error:
         form.add_error(None, in_language(str(error)))
         return await in_thread(_page, request, user, form)
@@ -91,9 +90,8 @@ async def revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
     """Revoke one of the user's keys; streams that are open with it end."""
     user = await request.auser()
     try:
-        with acting_from(client_address(request)):
-            keys_of_user = ApiKey.objects.filter(user=user.pk)
-            await in_thread(revoke_key, keys_of_user, key_id, actors.person(user))
+        keys_of_user = ApiKey.objects.filter(user=user.pk)
+        await in_thread(revoke_key, keys_of_user, key_id, actors.person(user, client_address(request)))
     except NotFoundError as error:
         raise Http404(str(error)) from error
     await publish_account_change(str(user.pk))

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
-from sessions_app.base.actors import acting_from
+from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
 from sessions_app.chat.error_responses import error_response
 from sessions_app.errors import InvalidInputError
@@ -71,8 +71,8 @@ async def change_session(request: HttpRequest, session_id: UUID, change: str) ->
     """Make a change to a session in the list, such as `pin`."""
     user = await request.auser()
     try:
-        with acting_from(client_address(request)):
-            await use_cases.change_session(user, session_id, change, request.POST.get("title", ""))
+        by = actors.person(user, client_address(request))
+        await use_cases.change_session(by, session_id, change, request.POST.get("title", ""))
     except AdkError as error:
         return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from sessions_app.base import actors
-from sessions_app.base.actors import acting_from
 from sessions_app.base.client_address import client_address
 from sessions_app.chat.exports import PRIVATE
 from sessions_app.conf import conf
@@ -34,8 +33,7 @@ async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
     session = await _shareable_session(user, session_id)
     if request.method == "GET":
         return _dialog(request, await in_thread(sharing.active_link, session))
-    with acting_from(client_address(request)):
-        link = await in_thread(sharing.make_link, session, actors.person(user))
+    link = await in_thread(sharing.make_link, session, actors.person(user, client_address(request)))
     live().list_news.publish(user.pk)
     return _dialog(request, link)
 
@@ -47,8 +45,7 @@ async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
     user = await request.auser()
     session = await _shareable_session(user, session_id)
     links = ShareLink.objects.filter(session=session)
-    with acting_from(client_address(request)):
-        await in_thread(sharing.revoke_links, links, actors.person(user))
+    await in_thread(sharing.revoke_links, links, actors.person(user, client_address(request)))
     live().list_news.publish(user.pk)
     return _dialog(request, None)
 

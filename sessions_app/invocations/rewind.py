@@ -87,13 +87,12 @@ async def finish_interrupted_rewind(session_id: UUID) -> None:
 
     Does nothing while an invocation runs or is queued.
     """
-    session = await in_thread(Session.objects.filter(pk=session_id).first)
+    session = await in_thread(Session.objects.select_related("user").filter(pk=session_id).first)
     if session is None or await in_thread(_rewind_at_end, session) is None:
         return
     with suppress(ConflictError):
         async with hold_lease(session_id):
-            by = await in_thread(actors.person_with, session.user_id)
-            await reconcile_after_rewind(session, by)
+            await reconcile_after_rewind(session, actors.person(session.user))
 
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from sessions_app.base import actors
+from sessions_app.base.actors import UserActor
 from sessions_app.invocations.answers.allowances import withdraw
 from sessions_app.invocations.answers.answering import (
-    answerer,
     check_may_answer,
     find_waiting_call,
     queue_answer,
@@ -21,7 +21,7 @@ from sessions_app.sessions.ownership import User, own_session
 
 
 async def answer_call(
-    user: User,
+    by: UserActor,
     session_id: UUID,
     call_id: str,
     name: str | None,
@@ -46,13 +46,13 @@ async def answer_call(
         InvalidInputError: the answer is a credential that cannot be read, allows more than the question offers, or
             names a field or an option that the question does not have.
     """
-    session = await own_session(user, session_id)
+    session = await own_session(by.user, session_id)
     call = await find_waiting_call(session, call_id, name=name, invocation_id=invocation_id)
     if not isinstance(response, dict):
         response = response.response_to(call.args)
-    await check_may_answer(user, session, call, response, for_site=for_site)
+    await check_may_answer(by.user, session, call, response, for_site=for_site)
     delta = await validated_delta(session, state_delta)
-    return await queue_answer(session, call, response, by=answerer(session, user, ""), state_delta=delta)
+    return await queue_answer(session, call, response, by=by, state_delta=delta)
 
 
 async def answer_long_running_call(
@@ -75,15 +75,17 @@ async def answer_long_running_call(
     Returns and raises the same as `answer_call`.
     """
     call = await find_waiting_call(session, call_id)
+    actor = actors.SITE
     if by:
         await check_may_answer(by, session, call, response)
-    return await queue_answer(session, call, response, by=answerer(session, by, address), reason=reason)
+        actor = actors.person(by, address) if by.pk == session.user_id else actors.staff(by, address)
+    return await queue_answer(session, call, response, by=actor, reason=reason)
 
 
-async def withdraw_allowance(user: User, session_id: UUID, agent: str, tool: str) -> None:
+async def withdraw_allowance(by: UserActor, session_id: UUID, agent: str, tool: str) -> None:
     """Withdraw the user's allowance of a tool: the agent asks again before each call.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such allowance.
     """
-    await withdraw(await own_session(user, session_id), agent, tool, actors.person(user))
+    await withdraw(await own_session(by.user, session_id), agent, tool, by)

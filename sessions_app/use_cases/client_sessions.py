@@ -13,8 +13,7 @@ from runtime.errors import AlreadyExistsError
 from runtime.events import Event, EventActions
 from runtime.sessions import Session as LoadedSession
 from sessions_app.agent_apps.registry import get_app
-from sessions_app.base import actors
-from sessions_app.base.actors import Act, ActionKind
+from sessions_app.base.actors import Act, ActionKind, UserActor
 from sessions_app.base.codec import check_storable
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.errors import (
@@ -29,7 +28,7 @@ from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.list import changes
-from sessions_app.sessions.ownership import User, own_session, own_session_by_key
+from sessions_app.sessions.ownership import own_session, own_session_by_key
 from sessions_app.store.session_service import DjangoSessionService, Writer
 from sessions_app.use_cases.sessions import change_session, count_new_session
 
@@ -45,7 +44,7 @@ _DELETED = "Deleted by its user, through ADK's addresses."
 
 
 async def create_client_session(
-    user: User,
+    by: UserActor,
     app_name: str,
     network: str,
     *,
@@ -73,20 +72,20 @@ async def create_client_session(
     app = get_app(app_name)
     _check_events(events)
     changed = {key: value for event in events for key, value in event.actions.state_delta.items()}
-    await check_change(app.name, user.pk, None, {**(state or {}), **changed})
-    await count_new_session(user, network)
+    await check_change(app.name, by.user_pk, None, {**(state or {}), **changed})
+    await count_new_session(by.user, network)
     pk = uuid4()
-    names = {"app_name": app.name, "user_id": str(user.pk), "session_id": key.strip() or str(pk)}
+    names = {"app_name": app.name, "user_id": str(by.user_pk), "session_id": key.strip() or str(pk)}
     try:
         loaded = await DjangoSessionService().create_session(**names, state=dict(state or {}), pk=pk)
     except AlreadyExistsError as error:
         raise ConflictError(f"The session {key!r} exists already. Get it, or choose another id.") from error
     if events:
-        await _append_all(user, loaded, events)
-    return await own_session(user, pk)
+        await _append_all(by, loaded, events)
+    return await own_session(by.user, pk)
 
 
-async def change_client_state(user: User, session: Session, delta: Mapping[str, Any]) -> Session:
+async def change_client_state(by: UserActor, session: Session, delta: Mapping[str, Any]) -> Session:
     """Append an event that changes the state of the user's session. Return the changed session.
 
     Raises:
@@ -95,26 +94,26 @@ async def change_client_state(user: User, session: Session, delta: Mapping[str, 
         TooLargeError: the state would be too large.
         NotFoundError: the session was erased meanwhile.
     """
-    await check_change(session.app_name, user.pk, session.pk, delta)
-    act = Act(actors.person(user), ActionKind.CHANGE, ("state", ", ".join(delta)))
+    await check_change(session.app_name, by.user_pk, session.pk, delta)
+    act = Act(by, ActionKind.CHANGE, ("state", ", ".join(delta)))
     service = DjangoSessionService(Writer(act=act, on_commit=partial(publish_committed, live().hub)))
     await append_change(service, session, delta)
-    return await own_session(user, session.pk)
+    return await own_session(by.user, session.pk)
 
 
-async def delete_client_session(user: User, app_name: str, key: str) -> None:
+async def delete_client_session(by: UserActor, app_name: str, key: str) -> None:
     """Erase the user's session with this key, so that the key can be used again. Do nothing without such a session.
 
     Raises:
         LegalHoldError: the session must not be deleted.
     """
     try:
-        session = await own_session_by_key(user, app_name, key)
+        session = await own_session_by_key(by.user, app_name, key)
     except NotFoundError:
         return
-    await change_session(user, session.pk, changes.DELETE)
+    await change_session(by, session.pk, changes.DELETE)
     with suppress(NotFoundError):  # erased by a sweep meanwhile
-        await in_thread(erase_session, session.pk, ErasureOrder(reason=_DELETED, by=user.pk))
+        await in_thread(erase_session, session.pk, ErasureOrder(reason=_DELETED, by=by.user_pk))
 
 
 def _check_events(events: Sequence[Event]) -> None:
@@ -148,9 +147,9 @@ def _claim_of(event: Event) -> str:
     return "calls of the framework" if any((name or "").startswith(RESERVED) for name in names) else ""
 
 
-async def _append_all(user: User, loaded: LoadedSession, events: Sequence[Event]) -> None:
+async def _append_all(by: UserActor, loaded: LoadedSession, events: Sequence[Event]) -> None:
     """Append the events, without the marks that only the site makes, to a session that nobody else knows yet."""
-    act = Act(actors.person(user), ActionKind.ADD, ("session", loaded.id), "Brought along by a client.")
+    act = Act(by, ActionKind.ADD, ("session", loaded.id), "Brought along by a client.")
     service = DjangoSessionService(Writer(act=act))
     for event in events:
         marks = event.custom_metadata or {}

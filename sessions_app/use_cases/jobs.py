@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sessions_app.base import actors
+from sessions_app.base.actors import UserActor
 from sessions_app.errors import NotFoundError
 from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
 from sessions_app.jobs.questions import JobAnswer, answer_question
@@ -14,20 +14,20 @@ from sessions_app.models import ToolJob
 from sessions_app.process import celery_dispatch
 from sessions_app.process.threads import in_thread
 from sessions_app.scheduling.cancel import cancel_task
-from sessions_app.sessions.ownership import User, own_session
+from sessions_app.sessions.ownership import own_session
 
 
-async def cancel_job(user: User, session_id: UUID, job_id: UUID) -> None:
+async def cancel_job(by: UserActor, session_id: UUID, job_id: UUID) -> None:
     """Cancel a job that is queued, running or waiting; an ended one stays as it is.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such job.
     """
-    await _check_job(user, session_id, job_id)
-    await in_thread(cancel_tool_job, job_id, by=actors.person(user))
+    await _check_job(by, session_id, job_id)
+    await in_thread(cancel_tool_job, job_id, by=by)
 
 
-async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, answer: JobAnswer) -> None:
+async def answer_job(by: UserActor, session_id: UUID, job_id: UUID, number: int, answer: JobAnswer) -> None:
     """Answer the question of a waiting job. The first answer counts.
 
     Args:
@@ -38,24 +38,24 @@ async def answer_job(user: User, session_id: UUID, job_id: UUID, number: int, an
         ConflictError: the question was answered already, or the job has ended.
         InvalidInputError: the answer is not valid for the kind of question.
     """
-    await _check_job(user, session_id, job_id)
-    job = await in_thread(answer_question, job_id, number, answer, by=actors.person(user))
+    await _check_job(by, session_id, job_id)
+    job = await in_thread(answer_question, job_id, number, answer, by=by)
     live().hub.publish_notice(session_id, job_notice(job))
     celery_dispatch.send_job_soon(job.pk, job.task_name)
 
 
-async def _check_job(user: User, session_id: UUID, job_id: UUID) -> None:
-    session = await own_session(user, session_id)
+async def _check_job(by: UserActor, session_id: UUID, job_id: UUID) -> None:
+    session = await own_session(by.user, session_id)
     if not await in_thread(ToolJob.objects.filter(session=session, pk=job_id).exists):
         raise NotFoundError("There is no such job in this conversation.")
 
 
-async def cancel_schedule(user: User, session_id: UUID, schedule_id: int) -> None:
+async def cancel_schedule(by: UserActor, session_id: UUID, schedule_id: int) -> None:
     """Cancel a scheduled task. Its running invocations go on; a task that is over stays as it is.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such task.
     """
-    session = await own_session(user, session_id)
-    task = await in_thread(cancel_task, session.pk, schedule_id, actors.person(user))
+    session = await own_session(by.user, session_id)
+    task = await in_thread(cancel_task, session.pk, schedule_id, by)
     live().hub.publish_notice(session.pk, schedule_notice(task))

@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from runtime import types
-from sessions_app.base import actors, client_ids
+from sessions_app.base import client_ids
+from sessions_app.base.actors import UserActor
 from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, NotFoundError
@@ -29,7 +30,7 @@ from sessions_app.store.uploads import FileName
 
 
 async def send_message(
-    user: User,
+    by: UserActor,
     session_id: UUID,
     client_id: str,
     text: str,
@@ -57,15 +58,15 @@ async def send_message(
     text, delta = validated_text(text, has_files=bool(files)), {}
     parts = [types.Part(text=text)] if text else []
     if files or state_delta:
-        session = await own_session(user, session_id)
+        session = await own_session(by.user, session_id)
         delta = await validated_delta(session, state_delta)
         parts += [reference.as_part() for reference in await in_thread(uploads.references_to, session, files)]
     new = NewInvocation(
         session_id,
-        user_id=user.pk,
+        user_id=by.user_pk,
         client_id=client_id,
         message=content_to_json(types.Content(role="user", parts=parts)),
-        by=actors.person(user),
+        by=by,
         title=changes.title_from(text or files[0][0]),
         state_delta=delta,
     )
@@ -74,7 +75,7 @@ async def send_message(
 
 
 async def edit_message(
-    user: User,
+    by: UserActor,
     session_id: UUID,
     client_id: str,
     text: str,
@@ -93,46 +94,46 @@ async def edit_message(
     """
     client_ids.refuse_reserved(client_id)  # before the rewind
     text = validated_text(text, has_files=bool(files))
-    session = await own_session(user, session_id)
+    session = await own_session(by.user, session_id)
     await in_thread(uploads.references_to, session, files)  # before the rewind
     await validated_delta(session, state_delta)
     try:
-        await rewind_before(session, replaces, actors.person(user))
+        await rewind_before(session, replaces, by)
     except (ConflictError, NotFoundError):
         is_repeated = await in_thread(session.invocations.filter(client_id=client_id).exists)
         if not is_repeated:
             raise
     else:
         await in_thread(changes.forget_title_of_first_message, session)
-    return await send_message(user, session_id, client_id, text, files, state_delta=state_delta)
+    return await send_message(by, session_id, client_id, text, files, state_delta=state_delta)
 
 
-async def rewind(user: User, session_id: UUID, invocation_id: str) -> None:
+async def rewind(by: UserActor, session_id: UUID, invocation_id: str) -> None:
     """Undo an invocation and all after it (contract R3). Idempotent until the next message.
 
     Raises as `edit_message` does.
     """
-    session = await own_session(user, session_id)
-    await rewind_before(session, invocation_id, actors.person(user))
+    session = await own_session(by.user, session_id)
+    await rewind_before(session, invocation_id, by)
     await in_thread(changes.forget_title_of_first_message, session)
 
 
-async def switch_alternative(user: User, session_id: UUID, seq: int) -> None:
+async def switch_alternative(by: UserActor, session_id: UUID, seq: int) -> None:
     """Bring back the alternative that the event `seq` is part of, as it was left. Raises as `edit_message` does."""
-    await switch_to(await own_session(user, session_id), seq, actors.person(user))
+    await switch_to(await own_session(by.user, session_id), seq, by)
 
 
-async def cancel(user: User, session_id: UUID, invocation_id: str) -> None:
+async def cancel(by: UserActor, session_id: UUID, invocation_id: str) -> None:
     """Cancel an invocation that is queued or running; an ended one stays as it is.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
     """
-    await cancel_invocation(await own_session(user, session_id), invocation_id, by=actors.person(user))
+    await cancel_invocation(await own_session(by.user, session_id), invocation_id, by=by)
 
 
 async def retry(
-    user: User, session_id: UUID, invocation_id: str, *, retry_id: UUID | None = None
+    by: UserActor, session_id: UUID, invocation_id: str, *, retry_id: UUID | None = None
 ) -> tuple[str, str]:
     """Retry the session's last invocation, which failed: it resumes from its events. Return its id and status.
 
@@ -146,22 +147,22 @@ async def retry(
         ConflictError: the invocation did not fail, is being retried already, or is not the last one.
         LimitExceededError: too many messages of the user wait for their turn.
     """
-    session = await own_session(user, session_id)
+    session = await own_session(by.user, session_id)
     if retry_id and (queued := await invocation_of_retry(session, invocation_id, retry_id)):
         return queued.invocation_id, queued.status
     failed = await failed_invocation(session, invocation_id)
     if await must_restart(session, failed):
         again = NewInvocation(
             session_id,
-            user_id=user.pk,
+            user_id=by.user_pk,
             client_id=client_ids.of_retry(invocation_id),
             message=failed.message,
-            by=actors.person(user),
+            by=by,
             state_delta=failed.state_delta,
         )
         sent = await worker().start(again)
         return sent.invocation_id, sent.status
-    row = await queue_again(session, invocation_id, actors.person(user), retry_id)
+    row = await queue_again(session, invocation_id, by, retry_id)
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
     live().hub.publish_notice(session_id, notice)
     await worker().start_next(session_id)

@@ -10,7 +10,8 @@ from uuid import UUID, uuid4
 from runtime.errors import AlreadyExistsError
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.registry import get_app
-from sessions_app.base import actors, client_ids
+from sessions_app.base import client_ids
+from sessions_app.base.actors import UserActor
 from sessions_app.errors import LimitExceededError, NotFoundError
 from sessions_app.invocations.message_text import validated_text
 from sessions_app.limits import quotas
@@ -96,7 +97,7 @@ async def count_new_session(user: User, network: str) -> None:
         )
 
 
-async def change_session(user: User, session_id: UUID, change: str, title: str = "") -> None:
+async def change_session(by: UserActor, session_id: UUID, change: str, title: str = "") -> None:
     """Make one of the `CHANGES` of `session_list.changes` to the user's session; `restore` undoes a deletion, once.
 
     Raises:
@@ -105,21 +106,21 @@ async def change_session(user: User, session_id: UUID, change: str, title: str =
         LegalHoldError: the session must not be deleted.
     """
     if change == changes.RESTORE:
-        session = await in_thread(Session.objects.of_user(user).filter(pk=session_id).first)
+        session = await in_thread(Session.objects.of_user(by.user).filter(pk=session_id).first)
         if session is None:
             raise NotFoundError(changes.GONE)
         if session.deleted_at is None:
             return
     else:
-        session = await own_session(user, session_id)
-    await in_thread(changes.change_session, session, change, title, actors.person(user))
-    live().list_news.publish(user.pk)
+        session = await own_session(by.user, session_id)
+    await in_thread(changes.change_session, session, change, title, by)
+    live().list_news.publish(by.user_pk)
     if change == changes.DELETE:
         live().hub.receive_deletion(session_id)
 
 
 async def edit_session(
-    user: User, session_id: UUID, wanted: Sequence[str], title: str, check: Callable[[Session], None]
+    by: UserActor, session_id: UUID, wanted: Sequence[str], title: str, check: Callable[[Session], None]
 ) -> None:
     """Make several `CHANGES` to the user's session, all or none.
 
@@ -128,9 +129,9 @@ async def edit_session(
 
     Raises the same as `change_session`, and what `check` raises.
     """
-    own = Session.objects.owned_by(user).filter(pk=session_id)
-    await in_thread(changes.change_together, own, wanted, title, actors.person(user), check)
-    live().list_news.publish(user.pk)
+    own = Session.objects.owned_by(by.user).filter(pk=session_id)
+    await in_thread(changes.change_together, own, wanted, title, by, check)
+    live().list_news.publish(by.user_pk)
 
 
 async def mark_seen(user: User, session_id: UUID, seq: int) -> None:

@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from websockets.asyncio.client import ClientConnection
 
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from tests.benchmarks.daphne import daphne
@@ -61,7 +62,7 @@ async def _cancel_one(
     request = await server.next_request()
     partial = await _next_frame(socket, "partial")
     requested = time.perf_counter()
-    await use_cases.cancel(person, session.pk, partial["invocation_id"])
+    await use_cases.cancel(actors.person(person), session.pk, partial["invocation_id"])
     await request.disconnected.wait()
     closed = time.perf_counter()
     while not (await _next_frame(socket, "event"))["event"].get("interrupted"):

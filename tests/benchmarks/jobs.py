@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 from websockets.asyncio.client import ClientConnection
 
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.process.threads import in_thread
@@ -54,7 +55,7 @@ async def _jobs_per_second() -> float:
     rows = [Session(app_name="working", user=person, key=uuid4().hex) for _ in range(JOBS)]
     await Session.objects.abulk_create(rows)
     for row in rows:
-        await use_cases.send_message(person, row.pk, "m1", "0")
+        await use_cases.send_message(actors.person(person), row.pk, "m1", "0")
         for running in list(worker()._running.values()):
             await running.task
     jobs = ToolJob.objects.filter(session__user=person)

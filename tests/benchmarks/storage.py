@@ -19,6 +19,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
 from sessions_app.agent_apps import registry
+from sessions_app.base import actors
 from sessions_app.conf import conf
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
@@ -66,7 +67,7 @@ async def _commands_per_turn(person: User, model: ScriptedModel) -> float:
         before = (await client.info("stats"))["total_commands_processed"]
         for number in range(TURNS):
             model.turns = [call("look_up", word="x"), ANSWER]
-            await use_cases.send_message(person, session.id, f"m{number}", "look it up")
+            await use_cases.send_message(actors.person(person), session.id, f"m{number}", "look it up")
             for running in list(worker()._running.values()):
                 await running.task
         return float((await client.info("stats"))["total_commands_processed"] - before) / TURNS

@@ -16,6 +16,7 @@ from runtime.apps import App
 from runtime.run_config import ModelCall
 from sessions_app import use_cases
 from sessions_app.agent_apps import registry
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Session
 from sessions_app.process.pool import fetch_one
@@ -63,7 +64,7 @@ async def measure() -> list[str]:
 async def _turn_ms(person: User, session: Session, model: ScriptedModel, number: int) -> float:
     model.turns = [call("look_up", word="x"), ANSWER]
     started = time.perf_counter()
-    await use_cases.send_message(person, session.id, f"m{number}", "look it up")
+    await use_cases.send_message(actors.person(person), session.id, f"m{number}", "look it up")
     for running in list(worker()._running.values()):
         await running.task
     return (time.perf_counter() - started) * 1000

@@ -15,6 +15,7 @@ from runtime.apps import App
 from runtime.models import LlmRequest
 from sessions_app import use_cases
 from sessions_app.agent_apps import registry
+from sessions_app.base import actors
 from sessions_app.base.codec import event_to_json
 from sessions_app.invocations.worker import worker
 from sessions_app.process.pool import fetch_one
@@ -59,7 +60,7 @@ async def _median_ms(person: User, model: ScriptedModel, events: int) -> float:
     for number in range(TURNS):
         model.turns = [call("look_up", word="x"), ANSWER]
         started = time.perf_counter()
-        await use_cases.send_message(person, session.id, f"m{number}", "look it up")
+        await use_cases.send_message(actors.person(person), session.id, f"m{number}", "look it up")
         for running in list(worker()._running.values()):
             await running.task
         times.append((time.perf_counter() - started) * 1000)

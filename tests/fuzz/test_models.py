@@ -18,6 +18,7 @@ from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import ToolContext
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel, call
@@ -100,7 +101,7 @@ class Talk:
             self.model.turns = list(script)
             self._messages += 1
             invocation_id, _ = await use_cases.send_message(
-                self.person, self.session.pk, f"m{self._messages}", "hi"
+                actors.person(self.person), self.session.pk, f"m{self._messages}", "hi"
             )
             await asyncio.wait_for(worker().wait_until_idle(), 60)
             row = await Invocation.objects.aget(invocation_id=invocation_id)

@@ -21,7 +21,6 @@ from psycopg import AsyncConnection
 from pytest_django.fixtures import Settings
 
 from sessions_app.agent_apps import registry
-from sessions_app.base import actors
 from sessions_app.base.actors import Act
 from sessions_app.jobs import repairs, response
 from sessions_app.models.session_act import SessionActManager
@@ -40,12 +39,10 @@ async def loop_end(transactional_db: None) -> AsyncIterator[None]:
 
 @pytest.fixture(autouse=True)
 def request_forgotten() -> Iterator[None]:
-    """Forget actor, language and time zone of the last request: Django's client handles all requests in one context."""
+    """Forget language and time zone of the last request: Django's client handles all requests in one context."""
     yield
     translation.deactivate()
     timezone.deactivate()
-    actors.act_from("")
-    actors.act_with_key("", "")
 
 
 @pytest.fixture

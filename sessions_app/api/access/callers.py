@@ -18,6 +18,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from sessions_app.base import actors
+from sessions_app.base.actors import UserActor
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.errors import LimitExceededError, NotFoundError, PermissionDeniedError
 from sessions_app.limits import quotas
@@ -37,12 +38,19 @@ class Caller:
 
     Attributes:
         key: the API key; None for a person who is signed in, to whom no scope applies.
-        network: network of the client's address, by which requests are counted.
+        address: address of the client, for the acts of the request.
+        network: network of the address, by which requests are counted.
     """
 
     user: AbstractBaseUser
     key: ApiKey | None
+    address: str
     network: str
+
+    @classmethod
+    def of(cls, user: AbstractBaseUser, key: ApiKey | None, source: Source) -> Caller:
+        """Return the caller of a request."""
+        return cls(user, key, client_address(source), client_network(source))
 
     @property
     def is_service(self) -> bool:
@@ -53,6 +61,12 @@ class Caller:
         """Raise a PermissionDeniedError when the key lacks the scope."""
         if self.key is not None and scope not in self.key.scopes:
             raise PermissionDeniedError(f"The key lacks the scope “{scope.value}”. Make a key that has it.")
+
+    def actor_for(self, user: AbstractBaseUser) -> UserActor:
+        """Return the actor of what the request does for a person."""
+        if self.key is None:
+            return actors.person(user, self.address)
+        return actors.api_key(user, str(self.key.pk), self.key.name, self.address)
 
     async def acting_for(self, user_id: str) -> AbstractBaseUser:
         """Return the person for whom a request acts: the caller's own, or one of the people for whom the key acts.
@@ -81,20 +95,22 @@ def caller_of(request: HttpRequest) -> Caller:
     return cast(Caller, request.auth)  # type: ignore[attr-defined]  # django-ninja sets it
 
 
+def actor_of(request: HttpRequest, user: AbstractBaseUser) -> UserActor:
+    """Return the actor of what a request does for a person."""
+    return caller_of(request).actor_for(user)
+
+
 def person_calling(user: AbstractBaseUser, source: Source) -> Caller:
-    """Return the caller for a person who is signed in, and note the address for the acts of this request.
+    """Return the caller for a person who is signed in.
 
     Raises:
         LimitExceededError: the person, or the network, has sent too many requests.
     """
-    _note_actor(source, None)
-    return _count_request(Caller(user, None, client_network(source)))
+    return _count_request(Caller.of(user, None, source))
 
 
 async def key_calling(key: str, source: Source) -> Caller | None:
-    """Return the caller for an API key, and note key and address for the acts of this request.
-
-    Returns None for a key that is not in force.
+    """Return the caller for an API key; None for a key that is not in force.
 
     Raises:
         LimitExceededError: too many requests were sent with the key, for its person, or from the network.
@@ -102,8 +118,7 @@ async def key_calling(key: str, source: Source) -> Caller | None:
     row = await in_thread(key_in_force, key)
     if row is None:
         return None
-    _note_actor(source, row)
-    return _count_request(Caller(row.user, row, client_network(source)))
+    return _count_request(Caller.of(row.user, row, source))
 
 
 def key_in_force(key: str) -> ApiKey | None:
@@ -117,11 +132,6 @@ def key_in_force(key: str) -> ApiKey | None:
         not_noted = Q(last_used_at=None) | Q(last_used_at__lt=noted_before)
         ApiKey.objects.filter(not_noted, pk=row.pk).update(last_used_at=Now())
     return row
-
-
-def _note_actor(source: Source, key: ApiKey | None) -> None:
-    actors.act_from(client_address(source))
-    actors.act_with_key(str(key.pk) if key else "", key.name if key else "")
 
 
 def _count_request(caller: Caller) -> Caller:

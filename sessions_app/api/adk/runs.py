@@ -22,6 +22,7 @@ from sessions_app.api.adk.run_request import RunRequest
 from sessions_app.api.run_stream import RunStream
 from sessions_app.api.stream_server import ApiStream, StreamRequest, respond_with_list
 from sessions_app.base import client_ids
+from sessions_app.base.actors import UserActor
 from sessions_app.base.codec import storable
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
@@ -103,18 +104,20 @@ async def _session_of(caller: Caller, ask: RunRequest) -> OwnSession:
 
 async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -> tuple[str, int]:
     """Start or find the run; return its id, and the `seq` of the last event that the program has."""
-    user, last = await request.caller.acting_for(ask.user_id), request.last_event_id
+    user = await request.caller.acting_for(ask.user_id)
+    by = request.caller.actor_for(user)
+    last = request.last_event_id
     client_id = request.idempotency_key or uuid4().hex
     after = session.last_seq
     if ask.new_message is None:
-        run_id = await _resume(ask, user, session)
+        run_id = await _resume(ask, by, session)
         after = await log_position_before(await _run(session, invocation_id=run_id))
     elif known := await _known_run(request, ask, session):
         run_id, after = known.invocation_id, await log_position_before(known)
     elif ask.answers:
         answer = _only_answer(ask)
         run_id, _ = await use_cases.answer_call(
-            user,
+            by,
             session.pk,
             answer.id or "",
             answer.name or "",
@@ -125,7 +128,7 @@ async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -
     else:
         files = await _upload(ask.files, user, session, request.caller.network)
         run_id, _ = await use_cases.send_message(
-            user, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
+            by, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
         )
     return run_id, after if last is None else last
 
@@ -144,7 +147,7 @@ async def _known_run(request: StreamRequest, ask: RunRequest, session: OwnSessio
     return row if is_same else None
 
 
-async def _resume(ask: RunRequest, user: Any, session: OwnSession) -> str:
+async def _resume(ask: RunRequest, by: UserActor, session: OwnSession) -> str:
     """Return the id of a run that goes on: it is active, or failed and is tried again."""
     if not ask.invocation_id:
         raise InvalidInputError(
@@ -156,7 +159,7 @@ async def _resume(ask: RunRequest, user: Any, session: OwnSession) -> str:
         return row.invocation_id
     if row.status == InvocationStatus.WAITING:
         raise ConflictError("The run waits for an answer. Send it as a functionResponse.")
-    run_id, _ = await use_cases.retry(user, session.pk, row.invocation_id)
+    run_id, _ = await use_cases.retry(by, session.pk, row.invocation_id)
     return run_id
 
 

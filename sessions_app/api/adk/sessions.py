@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Body, Router
 
-from sessions_app.api.access.callers import caller_of
+from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.adk.names import fields_named, person_of, session_of
 from sessions_app.api.adk.schemas import NewSession, SessionJson, StateChange
 from sessions_app.data_protection.transcripts.session_json import stream_session, stream_sessions
@@ -66,7 +66,7 @@ async def update_session(
     session = await session_of(request, Scope.READ, app_name, user_id, session_id)
     person = await person_of(request, Scope.MANAGE, user_id)
     with fields_named(state_delta="stateDelta"):
-        changed = await change_client_state(person, session, change.state_delta)
+        changed = await change_client_state(actor_of(request, person), session, change.state_delta)
     return _streamed(stream_session(changed, user_id))
 
 
@@ -74,7 +74,7 @@ async def update_session(
 async def delete_session(request: HttpRequest, app_name: str, user_id: str, session_id: str) -> None:
     """Erase the session; nothing when there is none."""
     person = await person_of(request, Scope.MANAGE, user_id)
-    await delete_client_session(person, app_name, session_id)
+    await delete_client_session(actor_of(request, person), app_name, session_id)
 
 
 async def _create(
@@ -84,7 +84,7 @@ async def _create(
     caller_of(request).require(Scope.READ)
     person = await person_of(request, Scope.MANAGE, user_id)
     session = await create_client_session(
-        person,
+        actor_of(request, person),
         app_name,
         caller_of(request).network,
         key=new.session_id or "",

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from runtime.events.answer_rules import PERSON
 from sessions_app import use_cases
-from sessions_app.api.access.callers import caller_of
+from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, read_page
 from sessions_app.api.reachable import LARGE_OF_SESSION, reach, reachable_approval
 from sessions_app.api.v1.answers import CallAnswer
@@ -86,7 +86,8 @@ async def list_approvals(request: HttpRequest, query: Query[PageQuery]) -> Page[
 async def answer(request: HttpRequest, approval_id: Number, body: ApprovalAnswer) -> Status[None]:
     """Answer a call or a question that waits. The first answer counts; later ones are refused with 404 or 409."""
     waiting = await reachable_approval(caller_of(request), approval_id, Scope.ANSWER)
-    person, job = waiting.session.user, waiting.job
+    by = actor_of(request, waiting.session.user)
+    job = waiting.job
     if (body.answer is None) == (job is not None):
         raise InvalidInputError(
             "This is a question of a job: send answer."
@@ -95,8 +96,8 @@ async def answer(request: HttpRequest, approval_id: Number, body: ApprovalAnswer
             field="answer",
         )
     if job is not None and body.answer is not None:
-        await use_cases.answer_job(person, waiting.session_id, job.pk, len(job.answers), body.answer)
+        await use_cases.answer_job(by, waiting.session_id, job.pk, len(job.answers), body.answer)
     else:
         name, response = body.as_response()
-        await use_cases.answer_call(person, waiting.session_id, waiting.call_id, name, response)
+        await use_cases.answer_call(by, waiting.session_id, waiting.call_id, name, response)
     return Status(204, None)

@@ -12,7 +12,7 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from sessions_app import use_cases
-from sessions_app.api.access.callers import caller_of
+from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.pages import NEWEST_JOB_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_job, reachable_session
 from sessions_app.base.codec import MAX_INTEGER
@@ -152,7 +152,7 @@ async def cancel(request: HttpRequest, job_id: UUID) -> Status[WholeJob]:
     """Stop a job that is queued, running or waiting; one that has ended stays as it is."""
     caller_of(request).require(Scope.READ)  # The response has the arguments.
     job = await reachable_job(caller_of(request), job_id, Scope.RUN)
-    await use_cases.cancel_job(job.session.user, job.session_id, job.pk)
+    await use_cases.cancel_job(actor_of(request, job.session.user), job.session_id, job.pk)
     return Status(202, whole_job(await reachable_job(caller_of(request), job_id, Scope.RUN)))
 
 
@@ -161,5 +161,7 @@ async def answer(request: HttpRequest, job_id: UUID, body: JobAnswer) -> Status[
     """Answer the question of a waiting job. The first answer counts; later ones are refused with 409."""
     caller_of(request).require(Scope.READ)  # The response has the arguments.
     job = await reachable_job(caller_of(request), job_id, Scope.ANSWER)
-    await use_cases.answer_job(job.session.user, job.session_id, job.pk, body.number, body.answer)
+    await use_cases.answer_job(
+        actor_of(request, job.session.user), job.session_id, job.pk, body.number, body.answer
+    )
     return Status(202, whole_job(await reachable_job(caller_of(request), job_id, Scope.ANSWER)))

@@ -12,7 +12,6 @@ from pydantic import AwareDatetime, Field
 
 from sessions_app.api.access.callers import Caller, caller_of
 from sessions_app.api.idempotency import id_of_key
-from sessions_app.base import actors
 from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.errors import NotFoundError
 from sessions_app.live.account_changes import publish_account_change
@@ -98,7 +97,7 @@ async def delete_key(request: HttpRequest, key_id: UUID) -> Status[None]:
     caller = caller_of(request)
     caller.require(Scope.MANAGE)
     keys = ApiKey.objects.filter(user=caller.user.pk)
-    await in_thread(revoke_key, keys, key_id, actors.person(caller.user))
+    await in_thread(revoke_key, keys, key_id, caller.actor_for(caller.user))
     await publish_account_change(str(caller.user.pk))
     return Status(204, None)
 
@@ -123,7 +122,7 @@ def _make(caller: Caller, body: NewKey, key_id: UUID | None) -> KeyWithSecret:
         tokens_per_day=body.tokens_per_day,
         people_id=people_id,
     )
-    row, key = make_key(caller.user, properties, actors.person(caller.user), caller.key, key_id=key_id)
+    row, key = make_key(caller.user, properties, caller.actor_for(caller.user), caller.key, key_id=key_id)
     return KeyWithSecret(**_summary(row).dict(), key=key)
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from sessions_app import use_cases
-from sessions_app.api.access.callers import Caller, caller_of
+from sessions_app.api.access.callers import Caller, actor_of, caller_of
 from sessions_app.api.idempotency import id_of_key, key_of
 from sessions_app.api.reachable import reachable_run
 from sessions_app.api.v1.answers import CallAnswer
@@ -28,7 +28,7 @@ class RunAnswer(CallAnswer):
 async def cancel(request: HttpRequest, run_id: str) -> Status[Run]:
     """Stop a run that is queued or running; one that has ended stays as it is."""
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
-    await use_cases.cancel(run.session.user, run.session_id, run_id)
+    await use_cases.cancel(actor_of(request, run.session.user), run.session_id, run_id)
     return await _accepted(caller_of(request), run_id, Scope.RUN)
 
 
@@ -36,8 +36,8 @@ async def cancel(request: HttpRequest, run_id: str) -> Status[Run]:
 async def retry(request: HttpRequest, run_id: str) -> Status[Run]:
     """Retry the last run of a session, which failed: it goes on where it was, or its message is sent again."""
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
-    person, retry_id = run.session.user, id_of_key(request)
-    answering, _ = await use_cases.retry(person, run.session_id, run_id, retry_id=retry_id)
+    by = actor_of(request, run.session.user)
+    answering, _ = await use_cases.retry(by, run.session_id, run_id, retry_id=id_of_key(request))
     return await _accepted(caller_of(request), answering, Scope.RUN)
 
 
@@ -50,9 +50,9 @@ async def edit(request: HttpRequest, run_id: str, body: NewRun) -> Status[Run]:
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
     files = [(file.name, file.version) for file in body.files]
     client_id = body.client_id or key_of(request) or uuid4().hex
-    person, session_id = run.session.user, run.session_id
+    by = actor_of(request, run.session.user)
     new, _ = await use_cases.edit_message(
-        person, session_id, client_id, body.text, run_id, files, state_delta=body.state_delta
+        by, run.session_id, client_id, body.text, run_id, files, state_delta=body.state_delta
     )
     return await _accepted(caller_of(request), new, Scope.RUN)
 
@@ -61,7 +61,7 @@ async def edit(request: HttpRequest, run_id: str, body: NewRun) -> Status[Run]:
 async def rewind(request: HttpRequest, run_id: str) -> Status[None]:
     """Undo a run and all after it. They become an alternative. Refused with 409 while a run is queued or running."""
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
-    await use_cases.rewind(run.session.user, run.session_id, run_id)
+    await use_cases.rewind(actor_of(request, run.session.user), run.session_id, run_id)
     return Status(204, None)
 
 
@@ -76,7 +76,7 @@ async def respond(request: HttpRequest, run_id: str, body: RunAnswer) -> Status[
     run = await reachable_run(caller, run_id, Scope.ANSWER)
     name, response = body.as_response()
     answering, _ = await use_cases.answer_call(
-        run.session.user,
+        caller.actor_for(run.session.user),
         run.session_id,
         body.call_id,
         name,

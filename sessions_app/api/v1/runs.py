@@ -12,7 +12,7 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field, StringConstraints
 
 from sessions_app import use_cases
-from sessions_app.api.access.callers import caller_of
+from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.idempotency import key_of
 from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_run, reachable_session
@@ -112,7 +112,12 @@ async def start_run(
     client_id = message.client_id or key_of(request) or uuid4().hex
     files = [(file.name, file.version) for file in message.files]
     run_id, _ = await use_cases.send_message(
-        session.user, session_id, client_id, message.text, files, state_delta=message.state_delta
+        actor_of(request, session.user),
+        session_id,
+        client_id,
+        message.text,
+        files,
+        state_delta=message.state_delta,
     )
     response["Location"] = reverse("api-v1:get_run", args=[run_id])
     return Status(202, Run.of(await reachable_run(caller_of(request), run_id, Scope.RUN)))

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 
 from sessions_app import use_cases
-from sessions_app.api.access.callers import caller_of
+from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.pages import NEWEST_FIRST, Number, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_schedule, reachable_session
 from sessions_app.models import ScheduledTask, Scope
@@ -71,5 +71,5 @@ async def list_schedules(request: HttpRequest, session_id: UUID, query: Query[Pa
 async def cancel(request: HttpRequest, schedule_id: Number) -> Schedule:
     """Cancel a scheduled task. A run of it that has begun goes on."""
     task = await reachable_schedule(caller_of(request), schedule_id, Scope.MANAGE)
-    await use_cases.cancel_schedule(task.session.user, task.session_id, task.pk)
+    await use_cases.cancel_schedule(actor_of(request, task.session.user), task.session_id, task.pk)
     return Schedule.of(await reachable_schedule(caller_of(request), schedule_id, Scope.MANAGE))

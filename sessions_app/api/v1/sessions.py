@@ -18,7 +18,7 @@ from ninja.errors import HttpError
 from pydantic import Field
 
 from sessions_app import use_cases
-from sessions_app.api.access.callers import caller_of
+from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.idempotency import id_of_key
 from sessions_app.api.pages import BY_LAST_USE, Page, PageQuery, read_page
 from sessions_app.api.reachable import reachable_session
@@ -227,7 +227,7 @@ async def change_session(
     if body.is_archived is not None:
         wanted.append("archive" if body.is_archived else "unarchive")
     check = partial(_refuse_changed, request.headers.get("If-Match", "*"))
-    await use_cases.edit_session(session.user, session.pk, wanted, body.title or "", check)
+    await use_cases.edit_session(actor_of(request, session.user), session.pk, wanted, body.title or "", check)
     summary = await summary_of(session)
     response["ETag"] = etag_of(summary)
     return summary
@@ -237,7 +237,7 @@ async def change_session(
 async def delete(request: HttpRequest, session_id: UUID) -> Status[None]:
     """Delete a session. It can be restored for a minute, then it is erased."""
     session = await reachable_session(caller_of(request), session_id, Scope.MANAGE)
-    await use_cases.change_session(session.user, session.pk, changes.DELETE)
+    await use_cases.change_session(actor_of(request, session.user), session.pk, changes.DELETE)
     return Status(204, None)
 
 
@@ -245,7 +245,7 @@ async def delete(request: HttpRequest, session_id: UUID) -> Status[None]:
 async def restore(request: HttpRequest, session_id: UUID) -> SessionSummary:
     """Undo the deletion of a session."""
     session = await reachable_session(caller_of(request), session_id, Scope.MANAGE, deleted=True)
-    await use_cases.change_session(session.user, session.pk, changes.RESTORE)
+    await use_cases.change_session(actor_of(request, session.user), session.pk, changes.RESTORE)
     return await summary_of(session)
 
 
@@ -269,7 +269,7 @@ async def alternatives(request: HttpRequest, session_id: UUID) -> list[Fork]:
 async def switch(request: HttpRequest, session_id: UUID, body: Switch) -> Status[None]:
     """Bring back an alternative as it was left. Refused with 409 while a run is queued or running."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
-    await use_cases.switch_alternative(session.user, session.pk, body.seq)
+    await use_cases.switch_alternative(actor_of(request, session.user), session.pk, body.seq)
     return Status(204, None)
 
 

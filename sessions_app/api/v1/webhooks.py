@@ -13,7 +13,6 @@ from pydantic import Field
 
 from sessions_app.api.access.callers import Caller, caller_of
 from sessions_app.api.idempotency import id_of_key
-from sessions_app.base import actors
 from sessions_app.base.codec import MAX_ID
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Scope, Webhook, WebhookDelivery, WebhookEvent
@@ -115,7 +114,7 @@ async def create_webhook(
         user,
         body.url,
         events,
-        actors.person(user),
+        caller.actor_for(user),
         caller.key,
         is_of_group=body.is_of_group,
         hook_id=id_of_key(request),
@@ -128,7 +127,7 @@ async def create_webhook(
 async def remove_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]:
     """Delete a webhook with its deliveries."""
     caller = _require_manager(request)
-    await in_thread(delete_webhook, _hooks_of(caller), webhook_id, actors.person(caller.user))
+    await in_thread(delete_webhook, _hooks_of(caller), webhook_id, caller.actor_for(caller.user))
     return Status(204, None)
 
 

@@ -74,16 +74,17 @@ class AgentOfCaller:
         """
         self.caller.require(Scope.RUN)
         task = await self.find(task_id)
-        user, session_id = self.caller.user, task.session.pk
+        by = self.caller.actor_for(self.caller.user)
+        session_id = task.session.pk
         active = [row for row in task.invocations if row.status in InvocationStatus.active()]
         jobs = [job for job in task.jobs if job.status in JobStatus.open()]
         if not active and not jobs:
             state = "has ended" if task.has_ended else "waits for an answer"
             raise TaskNotCancelableError(f"Nothing of the task runs: it {state}.")
         for row in active:
-            await use_cases.cancel(user, session_id, row.invocation_id)
+            await use_cases.cancel(by, session_id, row.invocation_id)
         for job in jobs:
-            await use_cases.cancel_job(user, session_id, job.pk)
+            await use_cases.cancel_job(by, session_id, job.pk)
         return await load_task(task.invocations[0])
 
     async def _begin(self, message: Message) -> SiteTask:
@@ -107,7 +108,9 @@ class AgentOfCaller:
             await upload_bytes(user, session_id, file.name, file.data, self.caller.network, new_app=new_app)
             for file in files
         ]
-        invocation_id, _ = await use_cases.send_message(user, session_id, client_id, text, names)
+        invocation_id, _ = await use_cases.send_message(
+            self.caller.actor_for(user), session_id, client_id, text, names
+        )
         return await load_task(await in_thread(rows.get, invocation_id=invocation_id))
 
     async def _answer(self, message: Message) -> SiteTask:
@@ -121,13 +124,14 @@ class AgentOfCaller:
             )
         if not task.is_at_rest:
             raise UnsupportedOperationError("The task waits for no answer. Wait until it has ended.")
-        user, session_id = self.caller.user, task.session.pk
+        by = self.caller.actor_for(self.caller.user)
+        session_id = task.session.pk
         for answer in answers_in(message, task):
             if isinstance(answer, AnswerToCall):
-                await use_cases.answer_call(user, session_id, answer.call_id, answer.name, answer.response)
+                await use_cases.answer_call(by, session_id, answer.call_id, answer.name, answer.response)
             else:
                 number = len(answer.job.answers)
-                await use_cases.answer_job(user, session_id, answer.job.pk, number, answer.answer)
+                await use_cases.answer_job(by, session_id, answer.job.pk, number, answer.answer)
         return await load_task(task.invocations[0])
 
     async def _session(self, context_id: str) -> Session:

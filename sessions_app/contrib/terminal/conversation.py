@@ -8,6 +8,7 @@ from contextlib import suppress
 from uuid import UUID, uuid4
 
 from sessions_app import use_cases
+from sessions_app.base.actors import person
 from sessions_app.contrib.terminal.display import is_end
 from sessions_app.errors import NotFoundError
 from sessions_app.live.session_feed import SessionFeed
@@ -53,7 +54,7 @@ class Conversation:
             await use_cases.begin_session(self.person, self.session_id, self.app_name, client_id, text)
             self.is_new = False
             self._has_begun.set()
-        invocation_id, _ = await use_cases.send_message(self.person, self.session_id, client_id, text)
+        invocation_id, _ = await use_cases.send_message(person(self.person), self.session_id, client_id, text)
         return invocation_id
 
     async def session(self) -> Session:
@@ -99,7 +100,7 @@ class Conversation:
         status = await self._status()
         if status.invocation:
             with suppress(NotFoundError):
-                await use_cases.cancel(self.person, self.session_id, status.invocation[0])
+                await use_cases.cancel(person(self.person), self.session_id, status.invocation[0])
 
     async def _status(self) -> SessionStatus:
         """Return the session's status. The feed continues to its last event."""

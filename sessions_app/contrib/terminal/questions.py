@@ -10,6 +10,7 @@ from uuid import UUID
 
 from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.answers.form_answers import ApprovalForm, FormAnswer, OptionForm
 from sessions_app.models import JobStatus, Session, ToolJob
@@ -88,7 +89,7 @@ async def answer_call(asker: Asker, person: User, session_id: UUID, question: Ca
         case ConfirmationRequestBlock():
             name, response = REQUEST_CONFIRMATION, await _approval(asker, question)
     if response is not None:
-        await use_cases.answer_call(person, session_id, question.call_id, name, response)
+        await use_cases.answer_call(actors.person(person), session_id, question.call_id, name, response)
 
 
 async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> ApprovalForm | dict[str, Any]:
@@ -116,7 +117,7 @@ async def answer_job(asker: Asker, person: User, job: ToolJob) -> None:
         answer = options[await asker.choose("Your choice", options)]
     else:
         answer = await asker.ask("Your answer: ")
-    await use_cases.answer_job(person, job.session_id, job.pk, len(job.answers), answer)
+    await use_cases.answer_job(actors.person(person), job.session_id, job.pk, len(job.answers), answer)
 
 
 async def _value_of(asker: Asker, field: Field) -> bool | float | str | None:

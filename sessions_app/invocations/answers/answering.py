@@ -16,7 +16,7 @@ from runtime.events.answer_rules import PERSON, SITE, STAFF
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, made_calls
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import offers_allowance
-from sessions_app.base import actors, client_ids
+from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.base.codec import check_storable, content_to_json
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
@@ -119,13 +119,6 @@ async def check_may_answer(
         if await in_thread(_is_staff_with, user, permission):
             return
     raise PermissionDeniedError(f"You may not answer this call of {call.name!r}: somebody else decides it.")
-
-
-def answerer(session: Session, user: User | None, address: str) -> Actor:
-    """Return the actor of an answer: the session's person, staff, or the site when there is no user."""
-    if user is None:
-        return actors.SITE
-    return actors.person(user) if user.pk == session.user_id else actors.staff(user, address)
 
 
 async def queue_answer(

@@ -249,7 +249,9 @@ def test_one_of_four_answers_at_once_decides_and_the_others_are_told_who(
     async def all_at_once() -> list[Any]:
         request = await AnswerRequest.objects.select_related("session", "job").aget(pk=row.pk)
         given = {"confirmed": True}
-        own = use_cases.answer_call(person, row.session_id, row.call_id, REQUEST_CONFIRMATION, given)
+        own = use_cases.answer_call(
+            actors.person(person), row.session_id, row.call_id, REQUEST_CONFIRMATION, given
+        )
         others = [
             answer_request(request, True, by=actors.staff(user, "::1"), reason="Yes", user=user)
             for user in both
@@ -327,7 +329,7 @@ def test_the_conversation_beside_a_call_is_that_of_the_session_page(
     job = ToolJob.objects.get(session=talk(person, "desk", "lamps"))
     ToolJob.objects.filter(pk=job.pk).update(status="succeeded")
     model.turns = [call("look_up_lamp", name="desk"), call("approve_trip", city="Bern"), "Wait."]
-    threads.run(use_cases.send_message(person, job.session_id, "m2", "And a trip"))
+    threads.run(use_cases.send_message(actors.person(person), job.session_id, "m2", "And a trip"))
     threads.run(idle())
     row = AnswerRequest.objects.open().get(session=job.session_id)
     response = client.get(page_of(row))

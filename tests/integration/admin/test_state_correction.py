@@ -13,6 +13,7 @@ from django.urls import reverse
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import (
     AppState,
@@ -108,7 +109,7 @@ def test_a_correction_of_all_scopes_is_one_event_with_the_changed_keys_which_age
     model.turns = ["Seven."]
 
     async def ask() -> None:
-        await use_cases.send_message(person, session.pk, "m2", "How much?")
+        await use_cases.send_message(actors.person(person), session.pk, "m2", "How much?")
         await worker().wait_until_idle()
 
     threads.run(ask())

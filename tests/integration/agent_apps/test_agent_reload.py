@@ -20,6 +20,7 @@ from django.test.utils import modify_settings
 from sessions_app import use_cases
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.reload import Reload, reload_if_changed
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.tool import JobTool
 from sessions_app.models import Event
@@ -309,15 +310,15 @@ async def test_an_invocation_ends_on_the_version_that_it_began_with(
     registry.apps()
     begun, gate = prepare("weather", is_open=False), sys.modules["weather.agent"].gate
     running = await use_cases.create_session(person, "weather")
-    await use_cases.send_message(person, running.pk, "m1", "hi")
+    await use_cases.send_message(actors.person(person), running.pk, "m1", "hi")
     await begun.wait()
 
     write_folder("weather", words="WORD = 'new'")
     assert reload_if_changed() == Reload(reloaded=["weather"])
     prepare("weather")
     later = await use_cases.create_session(person, "weather")
-    await use_cases.send_message(person, later.pk, "m1", "hi")
-    await use_cases.send_message(person, running.pk, "m2", "again")
+    await use_cases.send_message(actors.person(person), later.pk, "m1", "hi")
+    await use_cases.send_message(actors.person(person), running.pk, "m2", "again")
     gate.set()
     await worker().wait_until_idle()
     assert await texts(running.pk) == ["old", "new"]

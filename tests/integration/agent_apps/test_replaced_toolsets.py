@@ -18,6 +18,7 @@ from sessions_app import use_cases
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.reload import reload_if_changed
 from sessions_app.agent_apps.toolset_use import using
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.shutdown import shut_down
 from tests.integration.conftest import WriteFolder
@@ -63,7 +64,7 @@ def speaker(agent_dir: Path, write_folder: WriteFolder, configure: Callable[...,
 
 async def begin(person: User) -> None:
     session = await use_cases.create_session(person, "weather")
-    await use_cases.send_message(person, session.pk, "m1", "hi")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hi")
     async with asyncio.timeout(SECONDS):
         await sys.modules["weather.agent"].begun.wait()
 

@@ -18,6 +18,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import LongRunningFunctionTool, ToolContext
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import StreamKey
@@ -284,7 +285,7 @@ async def test_too_much_and_too_many_are_refused_before_the_stream(
     configure(max_queued_messages_per_user=1)
     async with open_stream(RUN_SSE, key, method="POST", body=asking(session, "wait")) as first:
         await first.receive()
-        await use_cases.send_message(await User.objects.aget(), session.pk, "m-2", "queued")
+        await use_cases.send_message(actors.person(await User.objects.aget()), session.pk, "m-2", "queued")
         status, problem, _ = await refusal(RUN_SSE, key, asking(session, "hi"))
         assert (status, problem["code"]) == (429, "limit")
         configure(max_sockets_per_user=1)

@@ -158,7 +158,7 @@ async def test_a_key_acts_for_the_members_of_its_group_only(person: User) -> Non
     await User.objects.acreate_user("eve")
     await member.groups.aadd(group)
     key = ApiKey(user=person, people=group, scopes=[])
-    caller = Caller(person, key, "")
+    caller = Caller(person, key, "", "")
     assert await caller.acting_for("bob") == await caller.acting_for(str(member.pk)) == member
     assert await caller.acting_for("ada") == person
     for stranger in ("eve", "nobody", "\0", "9" * 40, ""):
@@ -188,7 +188,7 @@ async def test_a_word_that_may_stand_for_two_people_is_refused(person: User) -> 
         await member.groups.aadd(group)
     key = ApiKey(user=person, people=group, scopes=[])
     for user, word in ((person, bob.pk), (person, person.pk), (namesakes[0], bob.pk)):
-        caller = Caller(user, key, "")
+        caller = Caller(user, key, "", "")
         with pytest.raises(NotFoundError, match="primary key of another"):
             await caller.acting_for(str(word))
         assert await caller.acting_for("bob") == bob

@@ -16,6 +16,7 @@ from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
 from sessions_app.api.adk.adk_encoder import AdkEncoder
 from sessions_app.api.site_encoder import SiteEncoder
+from sessions_app.base import actors
 from sessions_app.invocations.state_delta import MAX_STATE_CHARACTERS
 from sessions_app.invocations.worker import worker
 from sessions_app.live.updates import EventUpdate
@@ -80,7 +81,7 @@ async def test_an_answer_that_is_nested_too_deeply_is_refused_and_may_be_given_a
     program: Program, person: User, session: Session, model: ScriptedModel, value: str
 ) -> None:
     model.turns = [call("approve"), "done"]
-    run_id, _ = await use_cases.send_message(person, session.pk, "m-1", "go")
+    run_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m-1", "go")
     await worker().wait_until_idle()
     waiting = await AnswerRequest.objects.aget()
     for address, answer in (
@@ -101,9 +102,9 @@ async def test_an_answer_belongs_to_the_run_that_asks(
     program: Program, person: User, session: Session, model: ScriptedModel
 ) -> None:
     model.turns = ["hello", call("approve"), "done"]
-    other, _ = await use_cases.send_message(person, session.pk, "m-1", "hi")
+    other, _ = await use_cases.send_message(actors.person(person), session.pk, "m-1", "hi")
     await worker().wait_until_idle()
-    asking, _ = await use_cases.send_message(person, session.pk, "m-2", "go")
+    asking, _ = await use_cases.send_message(actors.person(person), session.pk, "m-2", "go")
     await worker().wait_until_idle()
     answer = {"call_id": (await AnswerRequest.objects.aget()).call_id, "response": {"a": 1}}
     status, problem = await post(program, f"/api/v1/runs/{other}/responses", answer)
@@ -116,7 +117,7 @@ async def test_an_edit_commits_its_state_delta_and_is_refused_before_it_rewinds(
     program: Program, person: User, session: Session, model: ScriptedModel
 ) -> None:
     model.turns = ["one", "two"]
-    run_id, _ = await use_cases.send_message(person, session.pk, "m-1", "first")
+    run_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m-1", "first")
     await worker().wait_until_idle()
     address = f"/api/v1/runs/{run_id}/edit"
     assert (await post(program, address, {"text": "x", "state_delta": {"app:rate": 1}}))[0] == 403

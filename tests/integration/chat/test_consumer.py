@@ -16,6 +16,7 @@ from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.base.statuses import JobStatus
 from sessions_app.chat import viewer
 from sessions_app.conf import conf
@@ -244,7 +245,7 @@ async def test_a_tab_that_missed_all_notices_of_an_invocation_is_greeted_again(
     await stop_slow_tick()
     with monkeypatch.context() as patch:
         patch.setattr(Hub, "publish_notice", lambda *_: None)  # as when Redis loses those of another process
-        await use_cases.send_message(person, session.pk, "m1", "hi")
+        await use_cases.send_message(actors.person(person), session.pk, "m1", "hi")
         await worker().wait_until_idle()
     while (await tab.receive()).get("seq") != 2:
         pass

@@ -20,6 +20,7 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.conf import conf
 from sessions_app.live import status_checks
 from sessions_app.models import Invocation, Session
@@ -214,9 +215,9 @@ async def test_what_happens_in_a_session_is_told_in_the_other_tabs_of_its_person
     await elsewhere.open()
     await stranger.open()
     session = await use_cases.create_session(person, "echo")
-    await use_cases.send_message(person, session.pk, "m1", "Hello")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "Hello")
     await elsewhere.receive("sessions")
-    await use_cases.change_session(person, session.pk, "rename", "Another title")
+    await use_cases.change_session(actors.person(person), session.pk, "rename", "Another title")
     await elsewhere.receive("sessions")
     await stranger.send(type="ping")
     assert (await stranger.socket.receive_json_from(timeout=10))["type"] == "pong"
@@ -228,7 +229,7 @@ async def test_a_deleted_session_is_closed_in_its_tabs_and_not_opened_again(pers
     session = await use_cases.create_session(person, "echo")
     tab = NewTab(person, session.pk)
     await tab.open()
-    await use_cases.change_session(person, session.pk, "delete")
+    await use_cases.change_session(actors.person(person), session.pk, "delete")
     while (closed := await tab.socket.receive_output())["type"] != "websocket.close":
         pass
     assert closed["code"] == 4404
@@ -245,7 +246,7 @@ async def test_the_title_follows_an_edited_first_message_unless_the_person_chose
         await tab.send(type="message", id="m1", text="First")
         first = await tab.receive("invocation", status="completed")
         if title:
-            await use_cases.change_session(person, session.pk, "rename", title)
+            await use_cases.change_session(actors.person(person), session.pk, "rename", title)
         await tab.send(type="message", id="m2", text="Second", replaces=first["id"])
         await tab.receive("invocation", client_id="m2", status="completed")
         await tab.close()

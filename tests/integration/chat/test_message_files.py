@@ -18,6 +18,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.errors import SessionNotFoundError
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import InvalidInputError, NotFoundError, error_code
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Event, Invocation, Session
@@ -50,7 +51,7 @@ async def rows_of(session: Session) -> int:
 async def test_the_model_has_the_bytes_and_the_log_a_reference(person: User, model: ScriptedModel) -> None:
     session = await use_cases.create_session(person, "shop")
     files = [await upload(person, session, "cat.png", PNG), await upload(person, session, "a.csv", b"1,2")]
-    await use_cases.send_message(person, session.pk, "m1", "What?", files)
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "What?", files)
     await worker().wait_until_idle()
     parts = model.requests[0].contents[0].parts or []
     assert [part.text for part in parts] == ["What?", "The file 'cat.png':", None, "The file 'a.csv':\n1,2"]
@@ -66,7 +67,7 @@ async def test_the_model_has_the_bytes_and_the_log_a_reference(person: User, mod
 async def test_a_message_may_be_files_alone(person: User, model: ScriptedModel) -> None:
     session = await use_cases.create_session(person, "shop")
     file = await upload(person, session, "notes.txt")
-    await use_cases.send_message(person, session.pk, "m1", " ", [file, file])
+    await use_cases.send_message(actors.person(person), session.pk, "m1", " ", [file, file])
     await worker().wait_until_idle()
     assert [part.text for part in model.requests[0].contents[0].parts or []] == [
         "The file 'notes.txt':\ntext"
@@ -74,7 +75,7 @@ async def test_a_message_may_be_files_alone(person: User, model: ScriptedModel) 
     await session.arefresh_from_db()
     assert session.title == "notes.txt"
     with pytest.raises(InvalidInputError, match="The message is empty"):
-        await use_cases.send_message(person, session.pk, "m2", " ")
+        await use_cases.send_message(actors.person(person), session.pk, "m2", " ")
 
 
 async def test_a_switch_to_a_message_of_files_alone_gives_its_title_back(
@@ -82,13 +83,13 @@ async def test_a_switch_to_a_message_of_files_alone_gives_its_title_back(
 ) -> None:
     session = await use_cases.create_session(person, "shop")
     file = await upload(person, session, "notes.txt")
-    first, _ = await use_cases.send_message(person, session.pk, "m1", "", [file])
+    first, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "", [file])
     await worker().wait_until_idle()
-    await use_cases.edit_message(person, session.pk, "m2", "words", first)
+    await use_cases.edit_message(actors.person(person), session.pk, "m2", "words", first)
     await worker().wait_until_idle()
     await session.arefresh_from_db()
     assert session.title == "words"
-    await use_cases.switch_alternative(person, session.pk, 1)
+    await use_cases.switch_alternative(actors.person(person), session.pk, 1)
     await session.arefresh_from_db()
     assert session.title == "notes.txt"
 
@@ -96,9 +97,9 @@ async def test_a_switch_to_a_message_of_files_alone_gives_its_title_back(
 async def test_a_repeated_message_starts_nothing(person: User, model: ScriptedModel) -> None:
     session = await use_cases.create_session(person, "shop")
     file = await upload(person, session, "notes.txt")
-    first = await use_cases.send_message(person, session.pk, "m1", "", [file])
+    first = await use_cases.send_message(actors.person(person), session.pk, "m1", "", [file])
     await worker().wait_until_idle()
-    assert (await use_cases.send_message(person, session.pk, "m1", "", [file]))[0] == first[0]
+    assert (await use_cases.send_message(actors.person(person), session.pk, "m1", "", [file]))[0] == first[0]
     assert await rows_of(session) == await Artifact.objects.acount() == 1
 
 
@@ -111,10 +112,10 @@ async def test_only_uploads_of_the_session_can_be_sent(person: User, model: Scri
         await DjangoArtifactService().save_artifact(**owner, filename=name, artifact=types.Part(text="x"))
     for wanted in (file, ("made.txt", 0), ("user:me.txt", 0), ("a\0", 0), ("../../x", 0), ("\ud800", 0)):
         with pytest.raises(NotFoundError, match="There is no file"):
-            await use_cases.send_message(person, session.pk, "m1", "x", [wanted])
+            await use_cases.send_message(actors.person(person), session.pk, "m1", "x", [wanted])
     stranger = await sync_to_async(User.objects.create_user)("eve")
     with pytest.raises(NotFoundError, match="no such conversation"):
-        await use_cases.send_message(stranger, elsewhere.pk, "m1", "x", [file])
+        await use_cases.send_message(actors.person(stranger), elsewhere.pk, "m1", "x", [file])
     assert await rows_of(session) == await rows_of(elsewhere) == 0
 
 
@@ -123,19 +124,19 @@ async def test_the_number_of_files_is_limited(person: User, model: ScriptedModel
     session = await use_cases.create_session(person, "shop")
     files = [await upload(person, session, name) for name in ("a.txt", "b.txt")]
     with pytest.raises(InvalidInputError, match="has 2 files; the limit is 1"):
-        await use_cases.send_message(person, session.pk, "m1", "x", files)
+        await use_cases.send_message(actors.person(person), session.pk, "m1", "x", files)
 
 
 async def test_an_edit_with_a_missing_file_changes_nothing(person: User, model: ScriptedModel) -> None:
     session = await use_cases.create_session(person, "shop")
     file = await upload(person, session, "a.txt")
-    first, _ = await use_cases.send_message(person, session.pk, "m1", "one", [file])
+    first, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "one", [file])
     await worker().wait_until_idle()
     events = await Event.objects.filter(session=session).acount()
     with pytest.raises(NotFoundError):
-        await use_cases.edit_message(person, session.pk, "m2", "two", first, [("gone.txt", 0)])
+        await use_cases.edit_message(actors.person(person), session.pk, "m2", "two", first, [("gone.txt", 0)])
     assert await Event.objects.filter(session=session).acount() == events
-    await use_cases.edit_message(person, session.pk, "m2", "two", first, [file])
+    await use_cases.edit_message(actors.person(person), session.pk, "m2", "two", first, [file])
     await worker().wait_until_idle()
     assert [part.text for part in model.requests[-1].contents[-1].parts or []] == [
         "two",

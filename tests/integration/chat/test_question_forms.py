@@ -18,6 +18,7 @@ from runtime.auth.auth_tool import AuthToolArguments
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from runtime.tools import ToolContext, get_user_choice
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
 from sessions_app.invocations.worker import worker
@@ -243,7 +244,7 @@ async def test_a_choice_is_answered_once_and_strange_answers_are_refused_with_a_
     app = App(name="asking", root_agent=LlmAgent(name="asking", model=model, tools=[get_user_choice]))
     served(app)
     session = await use_cases.create_session(person, "asking")
-    await use_cases.send_message(person, session.pk, "m1", "Where?")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "Where?")
     await worker().wait_until_idle()
     asked = await Event.objects.aget(session=session, kind="call")
     call_id = asked.body["content"]["parts"][0]["functionCall"]["id"]
@@ -253,7 +254,7 @@ async def test_a_choice_is_answered_once_and_strange_answers_are_refused_with_a_
     strange += [{**choice, "call_id": "c-none"}, {**choice, "option": 2}, {**choice, "option": -1}]
     refusals = [await refusal(person, session, frame) for frame in strange]
     assert refusals == ["not_found", "not_found", "invalid", "not_found", "invalid", "invalid"]
-    await use_cases.answer_call(person, session.pk, call_id, CHOICE_TOOL, OptionForm(0))
+    await use_cases.answer_call(actors.person(person), session.pk, call_id, CHOICE_TOOL, OptionForm(0))
     await worker().wait_until_idle()
     assert [await refusal(person, session, frame) for frame in (good, choice)] == ["conflict"] * 2
     assert (await Event.objects.filter(session=session).alatest("seq")).text == "Bern it is."
@@ -270,7 +271,7 @@ async def test_an_approval_keeps_all_values_of_the_payload_but_the_changed_ones(
     app = App(name="asking", root_agent=LlmAgent(name="asking", model=model, tools=[leave_tool(given)]))
     served(app)
     session = await use_cases.create_session(person, "asking")
-    await use_cases.send_message(person, session.pk, "m1", "Leave")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "Leave")
     await worker().wait_until_idle()
     asked = await Event.objects.filter(session=session).alatest("seq")
     (question,) = asked.body["content"]["parts"]
@@ -278,7 +279,9 @@ async def test_an_approval_keeps_all_values_of_the_payload_but_the_changed_ones(
     assert await refusal(person, session, {**approval, "changes": {"hours": 1}}) == "invalid"
     assert await refusal(person, session, {**approval, "changes": [1]}) == "invalid"
     form = ApprovalForm({"days": 5, "why": "Sea"}, for_session=False)
-    await use_cases.answer_call(person, session.pk, approval["call_id"], REQUEST_CONFIRMATION, form)
+    await use_cases.answer_call(
+        actors.person(person), session.pk, approval["call_id"], REQUEST_CONFIRMATION, form
+    )
     await worker().wait_until_idle()
     assert given == [{"days": 5, "why": "Sea", "": 2**60, "offices": ["Bern"]}]
 

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.chat.protocol import CLOSE_NOT_SIGNED_IN
 from sessions_app.chat.viewer import Viewer
 from sessions_app.invocations.worker import worker
@@ -117,7 +118,7 @@ async def session(person: User, model: GatedModel, served: Served) -> AsyncItera
     session = await use_cases.create_session(person, "gated")
     first = Browser(person, session)
     await first.viewer.on_hello(0)
-    await use_cases.send_message(person, session.id, "m1", "go")
+    await use_cases.send_message(actors.person(person), session.id, "m1", "go")
     await model.has_begun.wait()
     yield session
     model.may_end.set()

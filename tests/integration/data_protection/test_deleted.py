@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.data_protection import erase
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError
@@ -74,7 +75,7 @@ async def test_a_person_who_restores_a_session_while_it_is_erased_is_told_so(
 ) -> None:
     await Invocation.objects.all().adelete()
     async with held(f"DELETE FROM sessions_app_session WHERE id = '{overdue.pk}'"):
-        restoring = asyncio.create_task(use_cases.change_session(person, overdue.pk, RESTORE))
+        restoring = asyncio.create_task(use_cases.change_session(actors.person(person), overdue.pk, RESTORE))
         await blocked(1)
     with pytest.raises(NotFoundError, match="deleted for good"):
         await restoring

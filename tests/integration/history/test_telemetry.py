@@ -24,6 +24,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.history.telemetry import metrics_view, span_export
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation
@@ -50,7 +51,7 @@ def model(served: Served) -> ScriptedModel:
 
 async def ask(person: User) -> Invocation:
     session = await use_cases.create_session(person, "shop")
-    await use_cases.send_message(person, session.id, "m1", "private words")
+    await use_cases.send_message(actors.person(person), session.id, "m1", "private words")
     await worker().wait_until_idle()
     await asyncio.gather(*worker()._background_tasks)
     return await Invocation.objects.aget(session=session)

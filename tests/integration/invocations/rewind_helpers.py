@@ -34,7 +34,7 @@ async def write(text: str, tool_context: ToolContext) -> int:
 async def ask(person: User, session: Session, model: ScriptedModel, text: str, *turns: Any) -> str:
     """Send a message and wait for the end; return the invocation's id."""
     model.turns = [*turns, f"you said {text}"]
-    invocation_id, _ = await use_cases.send_message(person, session.id, f"client {text}", text)
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.id, f"client {text}", text)
     await worker().wait_until_idle()
     return invocation_id
 
@@ -47,7 +47,9 @@ async def go_back(person: User, session_id: UUID, invocation_id: str) -> None:
 async def edit(person: User, session: Session, model: ScriptedModel, text: str, replaces: str) -> str:
     """Replace a message and wait for the end; return the new invocation's id."""
     model.turns = [f"you said {text}"]
-    invocation_id, _ = await use_cases.edit_message(person, session.id, "edit" + replaces, text, replaces)
+    invocation_id, _ = await use_cases.edit_message(
+        actors.person(person), session.id, "edit" + replaces, text, replaces
+    )
     await worker().wait_until_idle()
     return invocation_id
 

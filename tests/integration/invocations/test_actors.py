@@ -75,11 +75,10 @@ def staff(client: Client) -> Iterator[User]:
 
 
 def do(act: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Do what the person does from the address, and wait until nothing runs."""
+    """Await an act, and wait until nothing runs."""
 
     async def do_and_wait() -> Any:
-        with actors.acting_from(ADDRESS):
-            result = await act()
+        result = await act()
         await worker().wait_until_idle()
         return result
 
@@ -89,7 +88,9 @@ def do(act: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 def say(person: User, session: Session, model: ScriptedModel, text: str, *turns: Any) -> str:
     """Send a message; return the invocation's id."""
     model.turns = [*turns]
-    invocation_id, _ = do(lambda: use_cases.send_message(person, session.pk, f"client {text}", text))
+    invocation_id, _ = do(
+        lambda: use_cases.send_message(actors.person(person, ADDRESS), session.pk, f"client {text}", text)
+    )
     return str(invocation_id)
 
 
@@ -152,7 +153,7 @@ def test_an_approval_by_staff_keeps_name_address_and_reason_when_the_account_is_
 def test_no_event_and_no_export_has_an_address(person: User, session: Session, model: ScriptedModel) -> None:
     first = say(person, session, model, "one", "1")
     model.turns = ["2"]
-    do(lambda: use_cases.edit_message(person, session.pk, "e-1", "two", first))
+    do(lambda: use_cases.edit_message(actors.person(person, ADDRESS), session.pk, "e-1", "two", first))
     bodies = [*Event.objects.values_list("body", flat=True), session_head(session)]
     assert not [body for body in bodies if ADDRESS in json.dumps(body)]
 
@@ -163,7 +164,7 @@ def test_results_of_jobs_and_wake_ups_do_not_look_like_messages_of_the_person(
     say(person, session, model, "pack", call("pack", boxes=3), "It is being packed.")
     job = ToolJob.objects.get()
     run_task(job)
-    do(lambda: use_cases.answer_job(person, session.pk, job.pk, 0, True))
+    do(lambda: use_cases.answer_job(actors.person(person, ADDRESS), session.pk, job.pk, 0, True))
     run_task(job)
     model.turns = ["It is packed."]
     run_queue(session.pk)
@@ -189,8 +190,8 @@ def test_an_edit_and_a_switch_are_acts_that_appended_an_event(
 ) -> None:
     first = say(person, session, model, "one", "1")
     model.turns = ["2"]
-    do(lambda: use_cases.edit_message(person, session.pk, "edit", "two", first))
-    do(lambda: use_cases.switch_alternative(person, session.pk, 1))
+    do(lambda: use_cases.edit_message(actors.person(person, ADDRESS), session.pk, "edit", "two", first))
+    do(lambda: use_cases.switch_alternative(actors.person(person, ADDRESS), session.pk, 1))
     rewinds = Event.objects.filter(session=session).rewinds().order_by("seq")
     assert acts(session) == [("rewind", "invocation", *OWN), ("switch", "event", *OWN)]
     assert list(SessionAct.objects.order_by("id").values_list("seq", flat=True)) == [e.seq for e in rewinds]
@@ -208,10 +209,10 @@ def test_a_refused_rewind_and_a_refused_answer_are_no_acts(
     first = say(person, session, model, "pack", call("pack", boxes=3), "It is being packed.")
     job = ToolJob.objects.get()
     with pytest.raises(ConflictError):
-        do(lambda: use_cases.answer_job(person, session.pk, job.pk, 0, True))
+        do(lambda: use_cases.answer_job(actors.person(person, ADDRESS), session.pk, job.pk, 0, True))
     Session.objects.filter(pk=session.pk).update(lease_owner="another")
     with pytest.raises(ConflictError):
-        do(lambda: use_cases.edit_message(person, session.pk, "edit", "two", first))
+        do(lambda: use_cases.edit_message(actors.person(person, ADDRESS), session.pk, "edit", "two", first))
     assert acts(session) == []
 
 
@@ -221,10 +222,10 @@ def test_a_stop_a_retry_and_a_deletion_are_acts_of_the_person(
     failed = LlmResponse(error_code="BUSY", error_message="Try later.")
     invocation_id = say(person, session, model, "one", failed)
     model.turns = ["1"]
-    do(lambda: use_cases.retry(person, session.pk, invocation_id))
+    do(lambda: use_cases.retry(actors.person(person, ADDRESS), session.pk, invocation_id))
     row = Invocation.objects.create(session=session, invocation_id="e-2", client_id="m-2", message={})
-    do(lambda: use_cases.cancel(person, session.pk, "e-2"))
-    do(lambda: use_cases.cancel(person, session.pk, "e-2"))
+    do(lambda: use_cases.cancel(actors.person(person, ADDRESS), session.pk, "e-2"))
+    do(lambda: use_cases.cancel(actors.person(person, ADDRESS), session.pk, "e-2"))
     client.force_login(person)
     changed = client.post(f"/chat/{session.pk}/delete/", REMOTE_ADDR=ADDRESS)
     assert changed.status_code == 204
@@ -253,7 +254,7 @@ def test_jobs_that_a_rewind_cancels_name_who_rewound_and_why(
 ) -> None:
     first = say(person, session, model, "pack", call("pack", boxes=3), "It is being packed.")
     model.turns = ["2"]
-    do(lambda: use_cases.edit_message(person, session.pk, "edit", "two", first))
+    do(lambda: use_cases.edit_message(actors.person(person, ADDRESS), session.pk, "edit", "two", first))
     job = ToolJob.objects.get()
     assert (job.status, job.cancelled_by_name) == ("cancelled", "ada")
     assert job.cancel_reason == "The conversation was taken back to before its call."
@@ -276,7 +277,7 @@ def test_the_second_of_two_stops_of_a_job_is_no_act_and_the_reason_of_the_first_
 def test_acts_are_erased_with_their_session(person: User, session: Session, model: ScriptedModel) -> None:
     first = say(person, session, model, "one", "1")
     model.turns = ["2"]
-    do(lambda: use_cases.edit_message(person, session.pk, "edit", "two", first))
+    do(lambda: use_cases.edit_message(actors.person(person, ADDRESS), session.pk, "edit", "two", first))
     tombstone = erase_session(session.pk, ErasureOrder(reason="Asked for"))
     assert (tombstone.counts["acts"], SessionAct.objects.count()) == (1, 0)
 
@@ -285,8 +286,7 @@ def test_acts_are_erased_with_their_session(person: User, session: Session, mode
 def test_an_odd_address_loses_no_message(
     person: User, session: Session, model: ScriptedModel, address: str
 ) -> None:
-    with actors.acting_from(address):
-        by = actors.person(person)
+    by = actors.person(person, address)
     message = types.UserContent("hi").model_dump(exclude_none=True)
     model.turns = ["hello"]
     do(

@@ -16,6 +16,7 @@ from runtime.apps.app import EventsCompactionConfig
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.invocations.worker import worker
@@ -57,7 +58,7 @@ def bank(served: Served) -> Bank:
 async def pay(person: User, session: Session, bank: Bank, amount: int) -> str:
     """Let the model pay; return the id of the open question, empty without one."""
     bank.model.turns = [call("pay", amount=amount), "Paid."]
-    await use_cases.send_message(person, session.pk, f"m{amount}", f"pay {amount}")
+    await use_cases.send_message(actors.person(person), session.pk, f"m{amount}", f"pay {amount}")
     await worker().wait_until_idle()
     last = await Event.objects.filter(session=session).alatest("seq")
     asked = last.body["content"]["parts"][0].get("functionCall") or {}
@@ -65,7 +66,7 @@ async def pay(person: User, session: Session, bank: Bank, amount: int) -> str:
 
 
 async def answer(person: User, session: Session, call_id: str, response: dict[str, Any]) -> None:
-    await use_cases.answer_call(person, session.pk, call_id, REQUEST_CONFIRMATION, response)
+    await use_cases.answer_call(actors.person(person), session.pk, call_id, REQUEST_CONFIRMATION, response)
     await worker().wait_until_idle()
 
 
@@ -85,25 +86,27 @@ async def test_an_allowance_counts_in_a_process_that_has_only_the_log(person: Us
 
 async def test_a_withdrawn_allowance_counts_no_more_and_both_are_events(person: User, bank: Bank) -> None:
     session = await allowed(person, bank)
-    await use_cases.withdraw_allowance(person, session.pk, "bank", "pay")
+    await use_cases.withdraw_allowance(actors.person(person), session.pk, "bank", "pay")
     withdrawal = await Event.objects.filter(session=session).alatest("seq")
     assert withdrawal.author == "user"
     assert withdrawal.body["customMetadata"] == {"adk_withdrawn_allowance": {"agent": "bank", "tool": "pay"}}
     assert await pay(person, session, bank, 2)
     assert bank.paid == [1]
     with pytest.raises(NotFoundError, match="the agent asks you before each call"):
-        await use_cases.withdraw_allowance(person, session.pk, "bank", "pay")
+        await use_cases.withdraw_allowance(actors.person(person), session.pk, "bank", "pay")
 
 
 async def test_a_withdrawal_stays_after_a_rewind_and_an_allowance_does_not(person: User, bank: Bank) -> None:
     session = await allowed(person, bank)
     assert await pay(person, session, bank, 2) == ""
-    await use_cases.withdraw_allowance(person, session.pk, "bank", "pay")
+    await use_cases.withdraw_allowance(actors.person(person), session.pk, "bank", "pay")
     messages = [event async for event in Event.objects.filter(session=session, author="user", kind="message")]
     first, second = (message.invocation_id for message in messages)
     for invocation_id in (second, first):
         bank.model.turns = [call("pay", amount=3), "Paid."]
-        await use_cases.edit_message(person, session.pk, f"e-{invocation_id}", "pay 3", invocation_id)
+        await use_cases.edit_message(
+            actors.person(person), session.pk, f"e-{invocation_id}", "pay 3", invocation_id
+        )
         await worker().wait_until_idle()
         last = await Event.objects.filter(session=session).alatest("seq")
         assert last.body["content"]["parts"][0]["functionCall"]["name"] == REQUEST_CONFIRMATION
@@ -121,7 +124,7 @@ async def test_an_allowance_counts_after_a_summary(person: User, bank: Bank, ser
     compaction = "body__actions__compaction__isnull"
     assert await Event.objects.filter(**{"session": session, compaction: False}).acount() == 1
     bank.model.turns = [call("pay", amount=2), "Paid.", "A summary."]
-    await use_cases.send_message(person, session.pk, "m2", "pay 2")
+    await use_cases.send_message(actors.person(person), session.pk, "m2", "pay 2")
     await worker().wait_until_idle()
     assert bank.paid == [1, 2]
 
@@ -161,7 +164,7 @@ async def test_nobody_else_may_withdraw_an_allowance(person: User, bank: Bank) -
     session = await allowed(person, bank)
     stranger = await User.objects.acreate_user("eve")
     with pytest.raises(NotFoundError):
-        await use_cases.withdraw_allowance(stranger, session.pk, "bank", "pay")
+        await use_cases.withdraw_allowance(actors.person(stranger), session.pk, "bank", "pay")
     assert await pay(person, session, bank, 2) == ""
 
 
@@ -186,7 +189,7 @@ async def test_staff_read_in_the_history_what_was_allowed_used_and_withdrawn(
 ) -> None:
     session = await allowed(person, bank)
     await pay(person, session, bank, 2)
-    await use_cases.withdraw_allowance(person, session.pk, "bank", "pay")
+    await use_cases.withdraw_allowance(actors.person(person), session.pk, "bank", "pay")
     await async_client.aforce_login(await User.objects.acreate_superuser("root"))
     page = await async_client.get(reverse("admin:sessions_app_session_change", args=[session.pk]))
     text = page.content.decode()

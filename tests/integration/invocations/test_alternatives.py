@@ -17,6 +17,7 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.sessions.deltas import ScopedState
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.data_protection.transcripts.batches import read_batches
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.alternatives import find_forks
@@ -48,7 +49,9 @@ async def seq_of(session: Session, invocation_id: str) -> int:
 
 async def switch(person: User, session: Session, invocation_id: str) -> None:
     """Switch to the alternative that the invocation began."""
-    await use_cases.switch_alternative(person, session.id, await seq_of(session, invocation_id))
+    await use_cases.switch_alternative(
+        actors.person(person), session.id, await seq_of(session, invocation_id)
+    )
 
 
 async def back_at_the_first(person: User, model: ScriptedModel) -> tuple[Session, str]:
@@ -159,7 +162,7 @@ async def test_a_switch_gives_the_title_of_the_first_message_and_keeps_that_of_a
     await Session.objects.filter(pk=session.pk).aupdate(title="as before the switch")
     await switch(person, session, two)  # again, as after a crash
     assert (await Session.objects.aget(pk=session.pk)).title == "two"
-    await use_cases.change_session(person, session.id, "rename", "mine")
+    await use_cases.change_session(actors.person(person), session.id, "rename", "mine")
     await switch(person, session, two)
     assert (await Session.objects.aget(pk=session.pk)).title == "mine"
 
@@ -183,7 +186,7 @@ async def test_a_switch_needs_an_event_of_ones_own_session(
     rewind_seq = 3
     for seq in (rewind_seq, 6, 2**63 - 1):
         with pytest.raises(NotFoundError, match="no such version"):
-            await use_cases.switch_alternative(person, session.id, seq)
+            await use_cases.switch_alternative(actors.person(person), session.id, seq)
     assert await Event.objects.filter(session=session).acount() == 5
 
 
@@ -192,7 +195,7 @@ async def test_a_switch_is_refused_while_an_answer_is_written(person: User, mode
     one = await ask(person, session, model, "one")
     await edit(person, session, model, "two", one)
     model.turns = [hold := asyncio.Event()]
-    await use_cases.send_message(person, session.id, "three", "three")
+    await use_cases.send_message(actors.person(person), session.id, "three", "three")
     with pytest.raises(ConflictError, match="Stop it first"):
         await switch(person, session, one)
     hold.set()
@@ -232,7 +235,7 @@ async def test_an_edit_from_a_tab_that_has_not_seen_the_switch_is_refused(
 ) -> None:
     session, two = await back_at_the_first(person, model)
     with pytest.raises(NotFoundError, match="replaced already"):
-        await use_cases.edit_message(person, session.id, "late", "three", two)
+        await use_cases.edit_message(actors.person(person), session.id, "late", "three", two)
     assert await shown(session) == [(1, 1, 2)]
 
 
@@ -250,11 +253,11 @@ async def test_a_question_waits_again_when_its_alternative_comes_back(
     await edit(person, session, model, "two", one)
     assert (await Invocation.objects.aget(invocation_id=one)).status == "cancelled"
     with pytest.raises(NotFoundError):
-        await use_cases.answer_call(person, session.id, *answer)
+        await use_cases.answer_call(actors.person(person), session.id, *answer)
     await switch(person, session, one)
     assert (await Invocation.objects.aget(invocation_id=one)).status == "waiting"
     model.turns = ["kept"]
-    await use_cases.answer_call(person, session.id, *answer)
+    await use_cases.answer_call(actors.person(person), session.id, *answer)
     await worker().wait_until_idle()
     assert (await Session.objects.aget(pk=session.pk)).state == {"value": "1"}
     assert (await Invocation.objects.aget(invocation_id=one)).status == "completed"

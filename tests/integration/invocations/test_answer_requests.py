@@ -15,6 +15,7 @@ from runtime.auth.auth_tool import AuthConfig
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.answer_requests import sync_answer_requests
@@ -79,13 +80,15 @@ async def talk(person: User, model: ScriptedModel, *turns: Any, text: str = "Hel
     """Return a new session after a message, and the id of its invocation."""
     model.turns = [*turns]
     session = await use_cases.create_session(person, "desk")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, f"m {text}", text)
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, f"m {text}", text)
     await worker().wait_until_idle()
     return session, invocation_id
 
 
 async def answer(person: User, row: AnswerRequest, response: dict[str, Any]) -> None:
-    await use_cases.answer_call(person, row.session_id, row.call_id, REQUEST_CONFIRMATION, response)
+    await use_cases.answer_call(
+        actors.person(person), row.session_id, row.call_id, REQUEST_CONFIRMATION, response
+    )
     await worker().wait_until_idle()
 
 
@@ -160,7 +163,7 @@ async def test_a_call_that_was_cancelled_or_whose_session_was_deleted_is_not_ope
     assert not await waiting.aexists()
     await Invocation.objects.aupdate(status="waiting")
     assert await waiting.aexists()
-    await use_cases.change_session(person, session.pk, "delete")
+    await use_cases.change_session(actors.person(person), session.pk, "delete")
     assert not await waiting.aexists()
 
 

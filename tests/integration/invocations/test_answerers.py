@@ -15,6 +15,7 @@ from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.tools import BaseTool, BaseToolset, LongRunningFunctionTool, get_user_choice
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.errors import ConflictError, PermissionDeniedError
 from sessions_app.invocations.worker import worker
@@ -48,7 +49,7 @@ async def waiting_call(
     app = App(name="expenses", root_agent=agent)
     served(app)
     session = await use_cases.create_session(person, "expenses")
-    await use_cases.send_message(person, session.pk, "m1", "I spent 500 euros")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "I spent 500 euros")
     await worker().wait_until_idle()
     event = await Event.objects.aget(session=session, kind="call")
     return session, event.body["content"]["parts"][0]["functionCall"]["id"]
@@ -76,7 +77,7 @@ async def test_the_requester_may_not_answer_a_call_that_somebody_else_decides(
     session, call_id = await waiting_call(person, served, LongRunningFunctionTool(approve, **rule))
     before = await stored(session)
     with pytest.raises(PermissionDeniedError, match="You may not answer this call"):
-        await use_cases.answer_call(person, session.pk, call_id, "approve", YES)
+        await use_cases.answer_call(actors.person(person), session.pk, call_id, "approve", YES)
     assert await stored(session) == before
 
 
@@ -111,7 +112,7 @@ async def test_the_person_answers_a_call_that_is_theirs(
     person: User, served: Served, tool: Any, name: str, args: dict[str, Any]
 ) -> None:
     session, call_id = await waiting_call(person, served, tool, name, **args)
-    await use_cases.answer_call(person, session.pk, call_id, name, YES)
+    await use_cases.answer_call(actors.person(person), session.pk, call_id, name, YES)
     await worker().wait_until_idle()
     assert (await Invocation.objects.filter(session=session).alatest("id")).status == "completed"
 
@@ -174,4 +175,4 @@ async def test_the_key_of_a_service_does_not_decide_in_the_place_of_staff(
 ) -> None:
     session, call_id = await waiting_call(person, served, LongRunningFunctionTool(approve, answered_by=STAFF))
     with pytest.raises(PermissionDeniedError):
-        await use_cases.answer_call(person, session.pk, call_id, None, YES, for_site=True)
+        await use_cases.answer_call(actors.person(person), session.pk, call_id, None, YES, for_site=True)

@@ -15,6 +15,7 @@ from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.base.client_ids import of_answer
 from sessions_app.base.codec import content_to_json
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
@@ -48,7 +49,7 @@ async def request_confirmation(person: User, model: ScriptedModel) -> tuple[Sess
     """Return a session that waits for a confirmation, and the id of the confirmation call."""
     model.turns = [call("delete_file", name="a.txt"), "Gone."]
     session = await use_cases.create_session(person, "files")
-    await use_cases.send_message(person, session.pk, "m1", "delete a.txt")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "delete a.txt")
     await worker().wait_until_idle()
     last = await Event.objects.filter(session=session).alatest("seq")
     (question,) = last.body["content"]["parts"]
@@ -58,7 +59,7 @@ async def request_confirmation(person: User, model: ScriptedModel) -> tuple[Sess
 
 async def answer(person: User, session_id: UUID, call_id: str, confirmed: bool = True) -> None:
     response = {"confirmed": confirmed, "payload": None}
-    await use_cases.answer_call(person, session_id, call_id, REQUEST_CONFIRMATION, response)
+    await use_cases.answer_call(actors.person(person), session_id, call_id, REQUEST_CONFIRMATION, response)
     await worker().wait_until_idle()
 
 
@@ -120,7 +121,7 @@ async def test_a_message_cannot_use_a_client_id_that_is_reserved_for_the_site(
     """A message with the client id of a job's response would otherwise replace that response."""
     session = await use_cases.create_session(person, "files")
     with pytest.raises(InvalidInputError, match="begins with a reserved prefix"):
-        await use_cases.send_message(person, session.pk, f"{word}{uuid4()}", "hello")
+        await use_cases.send_message(actors.person(person), session.pk, f"{word}{uuid4()}", "hello")
     assert not await Invocation.objects.filter(session=session).aexists()
 
 

@@ -136,7 +136,7 @@ async def test_a_cancel_reaches_another_process_which_closes_the_model_and_keeps
 ) -> None:
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, task = await begin(other, person, until=model._said)
-        await use_cases.cancel(person, session.pk, invocation_id)
+        await use_cases.cancel(actors.person(person), session.pk, invocation_id)
         await model._closed.wait()
         await task
     said, kept = await events_of(session)
@@ -154,7 +154,7 @@ async def test_a_cancel_whose_message_is_lost_is_found_by_the_heartbeat(
     heartbeat(0.05)
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, task = await begin(other, person, until=model._said)
-        await use_cases.cancel(person, session.pk, invocation_id)
+        await use_cases.cancel(actors.person(person), session.pk, invocation_id)
         await task
     assert await status_of(invocation_id) == "cancelled"
     assert (await events_of(session))[-1]["content"]["parts"] == [{"text": "Once upon a "}]
@@ -166,7 +166,7 @@ async def test_a_cancelled_invocation_whose_process_died_is_ended_rather_than_re
     lose_cancel_messages(monkeypatch)
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, _ = await begin(other, person, until=model._said)
-        await use_cases.cancel(person, session.pk, invocation_id)
+        await use_cases.cancel(actors.person(person), session.pk, invocation_id)
         past = timezone.now() - timedelta(seconds=1)
         await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=past)
         assert await leases.take_back_expired() == [session.pk]
@@ -192,7 +192,7 @@ async def test_a_cancelled_invocation_that_is_handed_over_is_ended_and_its_calls
     served(app)
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, _ = await begin(other, person, until=begun)
-        await use_cases.cancel(person, session.pk, invocation_id)
+        await use_cases.cancel(actors.person(person), session.pk, invocation_id)
         await other.close()
         assert await status_of(invocation_id) == "queued"
         await InvocationWorker(live()).run_queue(session.pk)
@@ -208,7 +208,7 @@ async def test_a_cancel_ends_an_invocation_that_was_handed_over_and_is_queued(
     async with another_process() as other, asyncio.timeout(20):
         session, invocation_id, _ = await begin(other, person, until=model._said)
         await other.close()
-        await use_cases.cancel(person, session.pk, invocation_id)
+        await use_cases.cancel(actors.person(person), session.pk, invocation_id)
         await InvocationWorker(live()).run_queue(session.pk)
     assert model._requests == 1
     assert await status_of(invocation_id) == "cancelled"
@@ -223,7 +223,7 @@ async def test_an_invocation_cancelled_before_its_message_was_committed_has_it_i
     row = await Invocation.objects.acreate(
         session=session, invocation_id="e-1", client_id="m1", message=message, attempts=1
     )
-    await use_cases.cancel(person, session.pk, "e-1")
+    await use_cases.cancel(actors.person(person), session.pk, "e-1")
     async with asyncio.timeout(20):
         await worker().run_queue(session.pk)
     await row.arefresh_from_db()
@@ -238,7 +238,7 @@ async def test_an_end_that_a_dead_process_committed_is_not_committed_again(
 ) -> None:
     async with asyncio.timeout(20):
         session, invocation_id, task = await begin(worker(), person, until=model._said)
-        await use_cases.cancel(person, session.pk, invocation_id)
+        await use_cases.cancel(actors.person(person), session.pk, invocation_id)
         await task
         before = await events_of(session)
         await Invocation.objects.filter(invocation_id=invocation_id).aupdate(status="queued")
@@ -266,7 +266,7 @@ async def test_the_late_result_of_a_cancelled_tool_in_a_thread_is_dropped(
     async with asyncio.timeout(20):
         session, invocation_id, task = await begin(worker(), person)
         await asyncio.to_thread(begun.wait, 20)
-        await use_cases.cancel(person, session.pk, invocation_id)
+        await use_cases.cancel(actors.person(person), session.pk, invocation_id)
         await task
         assert not ended.is_set()
         assert await status_of(invocation_id) == "cancelled"
@@ -285,7 +285,7 @@ async def test_the_first_cancel_is_remembered_and_an_ended_invocation_stays_as_i
     staff = await User.objects.acreate(username="staff")
     session, invocation_id, task = await begin(worker(), person, until=model._said)
     await cancel_invocation(session, invocation_id, by=actors.staff(staff, ""), reason="It loops")
-    await use_cases.cancel(person, session.pk, invocation_id)
+    await use_cases.cancel(actors.person(person), session.pk, invocation_id)
     async with asyncio.timeout(20):
         await task
     row = await Invocation.objects.aget(invocation_id=invocation_id)
@@ -297,7 +297,7 @@ async def test_the_first_cancel_is_remembered_and_an_ended_invocation_stays_as_i
     (kept,) = [event for event in await events_of(session) if event.get("interrupted")]
     assert kept["customMetadata"] == {"adk_stopped_by": "staff"}
     finished_at = row.finished_at
-    await use_cases.cancel(person, session.pk, invocation_id)
+    await use_cases.cancel(actors.person(person), session.pk, invocation_id)
     await row.arefresh_from_db()
     assert (row.status, row.finished_at) == ("cancelled", finished_at)
 

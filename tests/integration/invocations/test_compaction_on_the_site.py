@@ -15,6 +15,7 @@ from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.events import Event as RuntimeEvent
 from runtime.events import EventActions, EventCompaction
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import close_worker, worker
 from sessions_app.models import Event, Session
 from sessions_app.store.history_cache import cache
@@ -61,7 +62,9 @@ class Chat:
     async def say(self, number: int) -> None:
         """Send a message and wait for the answer, but not for the compaction."""
         self.model.turns = [f"answer {number}"]
-        await use_cases.send_message(self.person, self.session.pk, f"m{number}", f"message {number}")
+        await use_cases.send_message(
+            actors.person(self.person), self.session.pk, f"m{number}", f"message {number}"
+        )
         async with asyncio.timeout(20):
             await worker().wait_until_idle()
 

@@ -24,6 +24,7 @@ from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
 from runtime.events.calls import REQUEST_CREDENTIAL
 from runtime.tools import ToolContext
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.invocations.worker import InvocationWorker, worker
@@ -125,7 +126,7 @@ async def _pages_with(secret: str, person: User) -> list[str]:
 async def ask_for_weather(person: User) -> tuple[Session, str]:
     """Return a session that waits for the key, and the id of the request."""
     session = await use_cases.create_session(person, "weather")
-    await use_cases.send_message(person, session.pk, "m1", "weather?")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "weather?")
     await worker().wait_until_idle()
     last = await Event.objects.filter(session=session).alatest("seq")
     (request,) = last.body["content"]["parts"]
@@ -135,7 +136,9 @@ async def ask_for_weather(person: User) -> tuple[Session, str]:
 
 async def give_key(person: User, session_id: UUID, call_id: str, given: Any = None) -> str:
     response = given or {"authType": "apiKey", "apiKey": SECRET}
-    invocation_id, _ = await use_cases.answer_call(person, session_id, call_id, REQUEST_CREDENTIAL, response)
+    invocation_id, _ = await use_cases.answer_call(
+        actors.person(person), session_id, call_id, REQUEST_CREDENTIAL, response
+    )
     return invocation_id
 
 
@@ -172,7 +175,7 @@ async def test_an_answer_that_is_stopped_while_queued_leaves_no_secret(
     session, call_id = await ask_for_weather(person)
     await lease(session, "elsewhere")
     invocation_id = await give_key(person, session.pk, call_id)
-    await use_cases.cancel(person, session.pk, invocation_id)
+    await use_cases.cancel(actors.person(person), session.pk, invocation_id)
     await lease(session, "")
     await worker().run_queue(session.pk)
     row = await Invocation.objects.aget(invocation_id=invocation_id)

@@ -14,6 +14,7 @@ from runtime.agents import LlmAgent
 from runtime.events import Event as RuntimeEvent
 from runtime.events.event_actions import EventActions
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations.worker import worker
@@ -55,12 +56,15 @@ async def test_a_repeated_edit_changes_nothing(person: User, model: ScriptedMode
     session = await use_cases.create_session(person, "shop")
     first = await ask(person, session, model, "one")
     model.turns = [hold := asyncio.Event()]
-    second, _ = await use_cases.edit_message(person, session.id, "edit", "two", first)
-    again = await use_cases.edit_message(person, session.id, "edit", "two", first)
+    second, _ = await use_cases.edit_message(actors.person(person), session.id, "edit", "two", first)
+    again = await use_cases.edit_message(actors.person(person), session.id, "edit", "two", first)
     assert again == (second, "running")
     hold.set()
     await worker().wait_until_idle()
-    assert await use_cases.edit_message(person, session.id, "edit", "two", first) == (second, "completed")
+    assert await use_cases.edit_message(actors.person(person), session.id, "edit", "two", first) == (
+        second,
+        "completed",
+    )
     log = Event.objects.filter(session=session).order_by("seq")
     assert [event.text async for event in log] == ["one", "you said one", None, "two", "released"]
 
@@ -76,7 +80,7 @@ async def test_a_repeated_edit_finishes_one_that_crashed_before_its_message_was_
 
     with monkeypatch.context() as patch, pytest.raises(ConnectionError):
         patch.setattr(invocation_queue, "enqueue", crash)
-        await use_cases.edit_message(person, session.id, "edit", "two", first)
+        await use_cases.edit_message(actors.person(person), session.id, "edit", "two", first)
     service = DjangoSessionService()
     stored = await service.get_session(app_name="shop", user_id=str(person.pk), session_id=session.key)
     assert stored is not None
@@ -94,7 +98,9 @@ async def test_concurrent_equal_edits_make_one_message(person: User, model: Scri
     session = await use_cases.create_session(person, "shop")
     first = await ask(person, session, model, "one")
     model.rule = lambda request: "answer"
-    edits = (use_cases.edit_message(person, session.id, "edit", "two", first) for _ in range(5))
+    edits = (
+        use_cases.edit_message(actors.person(person), session.id, "edit", "two", first) for _ in range(5)
+    )
     results = await asyncio.gather(*edits, return_exceptions=True)
     refused = [result for result in results if isinstance(result, BaseException)]
     assert all(isinstance(error, ConflictError) for error in refused) and len(refused) < 5
@@ -107,9 +113,9 @@ async def test_an_edit_is_refused_while_an_invocation_runs(person: User, model: 
     session = await use_cases.create_session(person, "shop")
     first = await ask(person, session, model, "one")
     model.turns = [hold := asyncio.Event()]
-    await use_cases.send_message(person, session.id, "two", "two")
+    await use_cases.send_message(actors.person(person), session.id, "two", "two")
     with pytest.raises(ConflictError, match="Stop it first"):
-        await use_cases.edit_message(person, session.id, "edit", "three", first)
+        await use_cases.edit_message(actors.person(person), session.id, "edit", "three", first)
     hold.set()
     await worker().wait_until_idle()
     assert await Event.objects.filter(session=session).acount() == 4
@@ -122,9 +128,9 @@ async def test_a_replaced_message_is_not_replaced_again(person: User, model: Scr
     first = await ask(person, session, model, "one")
     await edit(person, session, model, "two", first)
     with pytest.raises(NotFoundError, match="replaced already"):
-        await use_cases.edit_message(person, session.id, "late", "three", first)
+        await use_cases.edit_message(actors.person(person), session.id, "late", "three", first)
     with pytest.raises(InvalidInputError):
-        await use_cases.edit_message(person, session.id, "empty", "  ", first)
+        await use_cases.edit_message(actors.person(person), session.id, "empty", "  ", first)
     assert await Event.objects.filter(session=session).acount() == 5
 
 
@@ -134,5 +140,5 @@ async def test_an_edit_with_a_reserved_id_is_refused_before_the_rewind(
     session = await use_cases.create_session(person, "shop")
     first = await ask(person, session, model, "one")
     with pytest.raises(InvalidInputError, match="reserved prefix"):
-        await use_cases.edit_message(person, session.id, "job:1", "two", first)
+        await use_cases.edit_message(actors.person(person), session.id, "job:1", "two", first)
     assert not await Event.objects.filter(session=session).rewinds().aexists()

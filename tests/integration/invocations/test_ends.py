@@ -15,6 +15,7 @@ from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -58,7 +59,7 @@ async def greet(person: User, model: ScriptedModel) -> Session:
     """Return a session with one answered message."""
     model.turns = ["Hello."]
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "hi")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hi")
     await worker().wait_until_idle()
     return session
 
@@ -86,7 +87,7 @@ class TestEndsThatCannotBeWritten:
         watcher = Mock(reader=SITE_READER)
         live().hub.watch(session.pk, watcher)
         for number in (2, 3):
-            await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
+            await use_cases.send_message(actors.person(person), session.pk, f"m{number}", "are you there?")
         await worker().wait_until_idle()
         _, *rows = await rows_of(session)
         assert [(row.status, row.attempts) for row in rows] == [("failed", 1)] * 2
@@ -117,7 +118,7 @@ class TestEndsThatCannotBeWritten:
     ) -> None:
         model.turns = [LlmResponse(error_code="BAD\0", error_message="It broke: \0 and \ud800.")]
         session = await use_cases.create_session(person, "words")
-        await use_cases.send_message(person, session.pk, "m1", "hi")
+        await use_cases.send_message(actors.person(person), session.pk, "m1", "hi")
         await worker().wait_until_idle()
         row = await Invocation.objects.aget(session=session)
         assert (row.status, row.error_code) == ("failed", "BAD\ufffd")
@@ -129,7 +130,7 @@ class TestEndsThatCannotBeWritten:
         session = await greet(person, model)
         served()
         for number in (2, 3):
-            await use_cases.send_message(person, session.pk, f"m{number}", "are you there?")
+            await use_cases.send_message(actors.person(person), session.pk, f"m{number}", "are you there?")
         await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "failed", "failed"]
         last = await Event.objects.filter(session=session).alatest("seq")
@@ -157,11 +158,11 @@ class TestEndsThatCannotBeWritten:
     ) -> None:
         session = await greet(person, model)
         before = await replace_last_event(session, UNREADABLE)
-        failed, _ = await use_cases.send_message(person, session.pk, "m2", "are you there?")
+        failed, _ = await use_cases.send_message(actors.person(person), session.pk, "m2", "are you there?")
         await worker().wait_until_idle()
         await replace_body(session, before, before.body)
         model.turns = ["Yes."]
-        await use_cases.retry(person, session.pk, failed)
+        await use_cases.retry(actors.person(person), session.pk, failed)
         await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "completed"]
         last = await Event.objects.filter(session=session).alatest("seq")
@@ -177,7 +178,7 @@ class TestWaitingInvocations:
         session, calls = await ask(person, model)
         answering = await answer(person, session, model, calls[0], asyncio.Event())
         await wait_for_requests(model, 2)
-        await use_cases.cancel(person, session.pk, answering)
+        await use_cases.cancel(actors.person(person), session.pk, answering)
         await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "cancelled"]
 
@@ -205,7 +206,7 @@ class TestWaitingInvocations:
         session, calls = await ask(person, model)
         await worker().close()  # Nothing begins in this process any more.
         answering = await answer(person, session, model, calls[0], "Never said.")
-        await use_cases.cancel(person, session.pk, answering)
+        await use_cases.cancel(actors.person(person), session.pk, answering)
         await InvocationWorker(live()).run_queue(session.pk)
         assert await statuses(session) == ["completed", "cancelled"]
 
@@ -216,16 +217,16 @@ class TestWaitingInvocations:
         session, calls = await ask(person, model)
         end = asyncio.Event()
         model.turns = [end]
-        await use_cases.send_message(person, session.pk, "m2", "meanwhile")
+        await use_cases.send_message(actors.person(person), session.pk, "m2", "meanwhile")
         await wait_for_requests(model, 2)
         answering = await answer(person, session, model, calls[0], "Never said.")
-        await use_cases.cancel(person, session.pk, answering)
+        await use_cases.cancel(actors.person(person), session.pk, answering)
         end.set()
         await worker().wait_until_idle()
         assert await statuses(session) == ["completed", "completed", "cancelled"]
         assert model.turns == ["Never said."]
         model.turns = ["I see."]
-        await use_cases.send_message(person, session.pk, "m3", "and?")
+        await use_cases.send_message(actors.person(person), session.pk, "m3", "and?")
         await worker().wait_until_idle()
         assert "many" in str(model.requests[-1].contents)
 
@@ -243,7 +244,7 @@ async def ask(person: User, model: ScriptedModel, *about: str) -> tuple[Session,
     """Return a session whose agent called `ask_somebody`, and the ids of the calls."""
     model.turns = [[call("ask_somebody", about=thing) for thing in about or ("ants",)]]
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "ask them")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "ask them")
     await worker().wait_until_idle()
     assert await statuses(session) == ["waiting"]
     event = await Event.objects.aget(session=session, kind="call")
@@ -254,5 +255,7 @@ async def answer(person: User, session: Session, model: ScriptedModel, call_id: 
     """Answer a call; the model then plays the turn. Return the id of the answering invocation."""
     model.turns = [turn]
     response = {"said": "many"}
-    invocation_id, _ = await use_cases.answer_call(person, session.pk, call_id, "ask_somebody", response)
+    invocation_id, _ = await use_cases.answer_call(
+        actors.person(person), session.pk, call_id, "ask_somebody", response
+    )
     return invocation_id

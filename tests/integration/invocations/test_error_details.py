@@ -17,6 +17,7 @@ from runtime.apps import App
 from runtime.errors import ModelError
 from runtime.models.google_errors import FAILURES
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations import call_errors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import JobError, job_tool
@@ -46,7 +47,7 @@ async def ask(person: User, served: Served, turn: Any) -> tuple[Session, Invocat
     app = App(name="words", root_agent=LlmAgent(name="words", model=model))
     served(app)
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "hello")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     await worker().wait_until_idle()
     return session, await Invocation.objects.aget(session=session)
 
@@ -182,7 +183,7 @@ async def converse(person: User, served: Served, *turns: Any, **agent: Any) -> S
     app = App(name="words", root_agent=LlmAgent(name="words", model=model, tools=[weigh], **agent))
     served(app)
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "hello")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     await worker().wait_until_idle()
     return session
 

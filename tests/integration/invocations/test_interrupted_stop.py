@@ -30,7 +30,7 @@ async def test_an_earlier_cancel_by_staff_is_remembered_when_the_person_interrup
     served(app)
     staff = await User.objects.acreate(username="staff")
     session = await use_cases.create_session(person, "words")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "first")
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "first")
     while not scripted.requests:
         await asyncio.sleep(0.01)
     await cancel_requests.request_cancel(  # Only the row: the process that runs the invocation does not know yet.
@@ -42,7 +42,7 @@ async def test_an_earlier_cancel_by_staff_is_remembered_when_the_person_interrup
         error_message="",
     )
     requested_at = (await Invocation.objects.aget(invocation_id=invocation_id)).cancel_requested_at
-    await use_cases.send_message(person, session.pk, "m2", "second")
+    await use_cases.send_message(actors.person(person), session.pk, "m2", "second")
     await worker().wait_until_idle()
     row = await Invocation.objects.aget(invocation_id=invocation_id)
     assert (row.cancelled_by_id, row.cancel_reason, row.cancel_requested_at) == (

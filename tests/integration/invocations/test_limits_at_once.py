@@ -18,6 +18,7 @@ from runtime.context import new_invocation_id
 from runtime.engine.build_events import agent_event
 from runtime.events import Event as RuntimeEvent
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.base.codec import content_to_json
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
@@ -89,7 +90,7 @@ async def start_answer(person: User, model: ScriptedModel) -> tuple[Session, asy
     requests_before = len(model.requests)
     model.turns = [end]
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "hello")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     await wait_for_requests(model, requests_before + 1)
     return session, end
 
@@ -98,7 +99,7 @@ async def fail_once(person: User, model: ScriptedModel, app: str) -> tuple[Sessi
     """Return a session with a failed invocation, and its id."""
     model.turns = [BROKEN]
     session = await use_cases.create_session(person, app)
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     await worker().wait_until_idle()
     assert await statuses(session) == ["failed"]
     return session, invocation_id
@@ -125,14 +126,14 @@ async def test_a_retry_counts_towards_the_limit(
     configure(max_invocations_per_user=1)
     session, invocation_id = await fail_once(person, model, "words")
     _, end = await start_answer(person, model)
-    await use_cases.retry(person, session.pk, invocation_id)
+    await use_cases.retry(actors.person(person), session.pk, invocation_id)
     await wait_until_settled(session)
     assert await statuses(session) == ["failed"]
     assert "Wait until one of them is complete" in await last_text(session)
     end.set()
     await worker().wait_until_idle()
     model.turns = ["Hello."]
-    await use_cases.retry(person, session.pk, invocation_id)
+    await use_cases.retry(actors.person(person), session.pk, invocation_id)
     await worker().wait_until_idle()
     assert (await statuses(session), await last_text(session)) == (["completed"], "Hello.")
 
@@ -143,7 +144,7 @@ async def test_a_message_that_a_retry_sends_again_counts_towards_the_limit(
     configure(max_invocations_per_user=1)
     session, invocation_id = await fail_once(person, model, "custom")
     await start_answer(person, model)
-    await use_cases.retry(person, session.pk, invocation_id)
+    await use_cases.retry(actors.person(person), session.pk, invocation_id)
     await wait_until_settled(session)
     assert await statuses(session) == ["failed", "failed"]
     assert "Wait until one of them is complete" in await last_text(session)
@@ -156,7 +157,7 @@ async def test_several_messages_above_the_limit_all_fail(
     busy, _ = await start_answer(person, model)
     session = await use_cases.create_session(person, "words")
     for number in range(3):
-        await use_cases.send_message(person, session.pk, f"m{number}", "hello")
+        await use_cases.send_message(actors.person(person), session.pk, f"m{number}", "hello")
     await wait_until_settled(session)
     assert await statuses(session) == ["failed"] * 3
     assert await statuses(busy) == ["running"]
@@ -170,7 +171,7 @@ async def test_the_queue_of_a_session_counts_as_one_invocation(
     model.turns = ["one", "two", "three"]
     session = await use_cases.create_session(person, "words")
     for number in range(3):
-        await use_cases.send_message(person, session.pk, f"m{number}", "hello")
+        await use_cases.send_message(actors.person(person), session.pk, f"m{number}", "hello")
     await worker().wait_until_idle()
     assert await statuses(session) == ["completed"] * 3
 
@@ -183,7 +184,9 @@ async def test_an_invocation_that_ends_meanwhile_is_not_counted(
     session = await use_cases.create_session(person, "words")
     await Session.objects.filter(pk=session.pk).aupdate(lease_owner="somebody", lease_token=1)
     async with held("UPDATE sessions_app_session SET lease_owner = ''"):
-        sending = asyncio.create_task(use_cases.send_message(person, session.pk, "m1", "hello"))
+        sending = asyncio.create_task(
+            use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
+        )
         await blocked(1)
     await sending
     await worker().wait_until_idle()
@@ -258,6 +261,6 @@ async def test_without_a_limit_no_statement_is_added(
     session = await use_cases.create_session(person, "words")
     model.turns = ["Hello."]
     statements.clear()
-    await use_cases.send_message(person, session.pk, "m1", "hello")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     assert len(statements) == 1 + locks
     await worker().wait_until_idle()

@@ -15,6 +15,7 @@ from runtime.apps import App
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -57,7 +58,9 @@ async def ask(person: User, model: ScriptedModel, *turns: Any) -> tuple[Session,
     """Send a message and wait for the end; return the session and the invocation's id."""
     model.turns = list(turns)
     session = await use_cases.create_session(person, "words")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    invocation_id, _ = await use_cases.send_message(
+        actors.person(person), session.pk, "m1", "what is an ant?"
+    )
     await worker().wait_until_idle()
     return session, invocation_id
 
@@ -110,7 +113,7 @@ async def test_limits_count_each_invocation_apart(
     configure(invocation_model_calls=2, invocation_tokens=1000)
     session, _ = await ask(person, model, using(900), using(900, "An insect."))
     model.turns = [using(900), using(900, "Another one.")]
-    await use_cases.send_message(person, session.pk, "m2", "and a bee?")
+    await use_cases.send_message(actors.person(person), session.pk, "m2", "and a bee?")
     await worker().wait_until_idle()
     assert (await log_of(session))[-1] == "Another one."
 
@@ -119,7 +122,7 @@ async def hand_over(person: User, model: ScriptedModel, *turns: Any) -> Session:
     """Play the turns, then close the worker during the next model call."""
     model.turns = [*turns, asyncio.Event()]
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "what is an ant?")
     await wait_for_requests(model, len(turns) + 1)
     await worker().close()
     return session
@@ -155,6 +158,6 @@ async def test_a_retried_invocation_counts_from_zero(
     again = call("look_up", word="ant")
     session, invocation_id = await ask(person, model, again, again)
     model.turns = [again, "An insect."]
-    await use_cases.retry(person, session.pk, invocation_id)
+    await use_cases.retry(actors.person(person), session.pk, invocation_id)
     await worker().wait_until_idle()
     assert (await outcome(session), (await log_of(session))[-1]) == (("completed", ""), "An insect.")

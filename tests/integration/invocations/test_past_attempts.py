@@ -14,6 +14,7 @@ from django.utils import timezone
 from runtime.agents import LlmAgent
 from runtime.models import LlmResponse
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
 from sessions_app.models import Invocation, Session, ToolJob
@@ -86,10 +87,10 @@ async def test_each_failed_attempt_of_an_invocation_is_listed_after_its_retry(
     served(LlmAgent(name="echo", model=model))
     model.turns = [ConnectionError("one"), LlmResponse(error_code="BUSY", error_message="Two."), "Hello."]
     session = await use_cases.create_session(person, "echo")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hi")
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "hi")
     await worker().wait_until_idle()
     for _ in range(2):
-        await use_cases.retry(person, session.pk, invocation_id)
+        await use_cases.retry(actors.person(person), session.pk, invocation_id)
         await worker().wait_until_idle()
     row = await Invocation.objects.aget(session=session)
     first, second = row.past_attempts

@@ -17,6 +17,7 @@ from runtime.apps import App
 from runtime.events import Event as RuntimeEvent
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.conf import conf
 from sessions_app.invocations import execution
 from sessions_app.invocations.worker import InvocationWorker, worker
@@ -82,7 +83,9 @@ async def test_another_process_resumes_without_repeating_tools_and_the_old_one_w
     stall = asyncio.Event()
     model.turns = [call("look_up", word="ant"), stall]
     session = await use_cases.create_session(person, "words")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    invocation_id, _ = await use_cases.send_message(
+        actors.person(person), session.pk, "m1", "what is an ant?"
+    )
     await wait_for_requests(model, 2)
     task = worker()._running[invocation_id].task
     await expire_leases()
@@ -105,7 +108,7 @@ async def test_a_process_that_shuts_down_hands_its_invocation_over(
 ) -> None:
     model.turns = [asyncio.Event()]
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "what is an ant?")
     await wait_for_events(session, 1)
     await worker().close()
     invocation = await Invocation.objects.aget(session=session)
@@ -125,7 +128,7 @@ async def test_a_process_that_shuts_down_hands_over_an_invocation_that_has_not_b
     person: User, model: ScriptedModel
 ) -> None:
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "what is an ant?")
     await worker().close()  # The invocation's task has not run at all yet.
     assert await events_of(session) == []
     assert (await Invocation.objects.aget(session=session)).status == "queued"
@@ -136,7 +139,7 @@ async def test_an_agent_that_records_no_state_is_not_resumed_and_fails_with_a_se
     person: User, model: ScriptedModel
 ) -> None:
     session = await use_cases.create_session(person, "custom")
-    await use_cases.send_message(person, session.pk, "m1", "go")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "go")
     await wait_for_events(session, 2)
     await worker().close()
     await InvocationWorker(live()).run_queue(session.pk)
@@ -160,10 +163,10 @@ async def test_a_cancel_seals_open_calls_and_marks_the_end(
     served(app)
     model.turns = [call("slow")]
     session = await use_cases.create_session(person, "words")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "go")
     await begun.wait()
     task = worker()._running[invocation_id].task
-    await use_cases.cancel(person, session.pk, invocation_id)
+    await use_cases.cancel(actors.person(person), session.pk, invocation_id)
     await asyncio.gather(task, return_exceptions=True)
     events = await events_of(session)
     assert events[2]["content"]["parts"][0]["functionResponse"]["response"]["status"] == "error"
@@ -184,7 +187,7 @@ async def test_a_waiting_invocation_whose_end_was_not_stored_waits_again(
     served(app)
     model.turns = [call("ask_somebody")]
     session = await use_cases.create_session(person, "words")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "go")
     await worker()._running[invocation_id].task
     before = await events_of(session)
     await Invocation.objects.filter(session=session).aupdate(status="queued")
@@ -200,7 +203,7 @@ async def test_an_invocation_that_takes_too_long_fails_with_a_sentence(
     monkeypatch.setattr(execution, "conf", lambda: short)
     model.turns = [asyncio.Event()]
     session = await use_cases.create_session(person, "words")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "go")
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "go")
     await worker()._running[invocation_id].task
     last = (await events_of(session))[-1]
     assert last["errorCode"] == "LIMIT"

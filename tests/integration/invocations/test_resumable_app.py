@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.apps import App, ResumabilityConfig
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.jobs import job_tool
 from sessions_app.live.process import live
@@ -102,7 +103,7 @@ def test_a_failed_answer_is_retried_from_the_agent_that_failed(person: User, mod
     failed = Invocation.objects.latest("id")
 
     async def retry() -> None:
-        await use_cases.retry(person, session_id, failed.invocation_id)
+        await use_cases.retry(actors.person(person), session_id, failed.invocation_id)
         await worker().wait_until_idle()
 
     model.turns = ["It is sent."]

@@ -21,6 +21,7 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.jobs.response import queue_response
@@ -99,13 +100,15 @@ async def ask(person: User, model: ScriptedModel, *turns: Any, app: str = "words
     """Send a message and wait for the end; return the session and the invocation's id."""
     model.turns = list(turns)
     session = await use_cases.create_session(person, app)
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "what is an ant?")
+    invocation_id, _ = await use_cases.send_message(
+        actors.person(person), session.pk, "m1", "what is an ant?"
+    )
     await worker().wait_until_idle()
     return session, invocation_id
 
 
 async def retry(person: User, session: Session, invocation_id: str) -> None:
-    await use_cases.retry(person, session.pk, invocation_id)
+    await use_cases.retry(actors.person(person), session.pk, invocation_id)
     await worker().wait_until_idle()
 
 
@@ -170,7 +173,9 @@ async def test_a_retried_confirmation_does_not_repeat_the_confirmed_call(
     call_id = question.body["content"]["parts"][0]["functionCall"]["id"]
     model.turns = [broken()]
     yes = {"confirmed": True, "payload": None}
-    failed, _ = await use_cases.answer_call(person, session.pk, call_id, REQUEST_CONFIRMATION, yes)
+    failed, _ = await use_cases.answer_call(
+        actors.person(person), session.pk, call_id, REQUEST_CONFIRMATION, yes
+    )
     await worker().wait_until_idle()
     model.turns = ["It is gone."]
     await retry(person, session, failed)
@@ -183,7 +188,8 @@ async def test_concurrent_retries_run_the_invocation_once(person: User, model: S
     session, invocation_id = await ask(person, model, broken())
     model.turns = ["An insect.", "Never said."]
     results = await asyncio.gather(
-        *(use_cases.retry(person, session.pk, invocation_id) for _ in range(5)), return_exceptions=True
+        *(use_cases.retry(actors.person(person), session.pk, invocation_id) for _ in range(5)),
+        return_exceptions=True,
     )
     await worker().wait_until_idle()
     assert sorted(str(type(result).__name__) for result in results) == ["ConflictError"] * 4 + ["tuple"]
@@ -209,7 +215,9 @@ async def test_a_retry_that_is_sent_again_after_it_has_failed_runs_nothing_more(
     retry_id = uuid4()
     told = []
     for _ in range(2):
-        told.append(await use_cases.retry(person, session.pk, invocation_id, retry_id=retry_id))
+        told.append(
+            await use_cases.retry(actors.person(person), session.pk, invocation_id, retry_id=retry_id)
+        )
         await worker().wait_until_idle()
     assert told[1] == (invocation_id, "failed")
     assert (await log_of(session))[1:] == ["words: error", "words: error"]
@@ -222,7 +230,9 @@ async def test_a_retry_with_a_new_message_that_is_sent_again_is_the_same_invocat
     retry_id = uuid4()
     told = []
     for _ in range(2):
-        told.append(await use_cases.retry(person, session.pk, invocation_id, retry_id=retry_id))
+        told.append(
+            await use_cases.retry(actors.person(person), session.pk, invocation_id, retry_id=retry_id)
+        )
         await worker().wait_until_idle()
     new = await Invocation.objects.exclude(invocation_id=invocation_id).aget()
     assert [told_id for told_id, _ in told] == [new.invocation_id] * 2
@@ -234,7 +244,7 @@ async def test_a_retry_whose_process_shuts_down_is_resumed_by_another(
 ) -> None:
     session, invocation_id = await ask(person, model, call("look_up", word="ant"), broken())
     model.turns = [asyncio.Event()]
-    await use_cases.retry(person, session.pk, invocation_id)
+    await use_cases.retry(actors.person(person), session.pk, invocation_id)
     while len(model.requests) < 3:
         await asyncio.sleep(0.01)
     await worker().close()
@@ -249,7 +259,7 @@ async def test_a_retry_is_refused_after_a_newer_message_or_a_rewind(
     person: User, model: ScriptedModel
 ) -> None:
     session, invocation_id = await ask(person, model, broken(), "An insect.")
-    await use_cases.send_message(person, session.pk, "m2", "hello?")
+    await use_cases.send_message(actors.person(person), session.pk, "m2", "hello?")
     await worker().wait_until_idle()
     with pytest.raises(ConflictError, match="has gone on"):
         await retry(person, session, invocation_id)
@@ -264,9 +274,9 @@ async def test_the_failure_of_an_alternative_that_came_back_is_retried(
     person: User, model: ScriptedModel
 ) -> None:
     session, first = await ask(person, model, broken(), "A spider.", "An insect.")
-    await use_cases.edit_message(person, session.pk, "edit", "what is a spider?", first)
+    await use_cases.edit_message(actors.person(person), session.pk, "edit", "what is a spider?", first)
     await worker().wait_until_idle()
-    await use_cases.switch_alternative(person, session.pk, 1)
+    await use_cases.switch_alternative(actors.person(person), session.pk, 1)
     await retry(person, session, first)
     assert (await log_of(session))[-1] == "words: An insect."
     assert story(model.requests[-1].contents) == ["user: what is an ant?"]
@@ -301,7 +311,7 @@ async def test_a_retry_of_an_agent_that_records_no_state_sends_the_message_again
     person: User, model: ScriptedModel
 ) -> None:
     session, invocation_id = await ask(person, model, app="custom")
-    retries = (use_cases.retry(person, session.pk, invocation_id) for _ in range(3))
+    retries = (use_cases.retry(actors.person(person), session.pk, invocation_id) for _ in range(3))
     await asyncio.gather(*retries, return_exceptions=True)
     await worker().wait_until_idle()
     assert await statuses(session) == ["failed", "completed"]

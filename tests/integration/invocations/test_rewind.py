@@ -18,6 +18,7 @@ from runtime.runners import Runner
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
 from sessions_app.agent_apps import registry
+from sessions_app.base import actors
 from sessions_app.base.actors import Actor
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations import rewind
@@ -139,7 +140,7 @@ async def test_a_message_sent_during_a_rewind_is_answered_after_it(
     model.turns = ["answer"]
 
     async def send_message(session: Session, by: Actor) -> None:
-        _, status = await use_cases.send_message(person, session.pk, "two", "two")
+        _, status = await use_cases.send_message(actors.person(person), session.pk, "two", "two")
         assert status == "queued" and not worker()._running
         with pytest.raises(ConflictError):
             await go_back(person, session.pk, first)
@@ -185,22 +186,22 @@ async def test_a_call_whose_answer_was_rewound_may_be_answered_again(person: Use
     served(app)
     session = await use_cases.create_session(person, "shop")
     model.turns = [call("remember", value="1"), "wait", "no", "wait again", "yes"]
-    await use_cases.send_message(person, session.id, "one", "one")
+    await use_cases.send_message(actors.person(person), session.id, "one", "one")
     await worker().wait_until_idle()
-    second, _ = await use_cases.send_message(person, session.id, "two", "two")
+    second, _ = await use_cases.send_message(actors.person(person), session.id, "two", "two")
     await worker().wait_until_idle()
     question = await Event.objects.aget(session=session, body__longRunningToolIds__isnull=False, kind="call")
     (call_id,) = question.body["longRunningToolIds"]
 
     async def answer(*, confirmed: bool) -> None:
         name, verdict = REQUEST_CONFIRMATION, {"confirmed": confirmed}
-        await use_cases.answer_call(person, session.id, call_id, name, verdict)
+        await use_cases.answer_call(actors.person(person), session.id, call_id, name, verdict)
         await worker().wait_until_idle()
 
     await answer(confirmed=False)
     with pytest.raises(ConflictError, match="rejected already by ada"):
         await answer(confirmed=True)
-    await use_cases.edit_message(person, session.id, "edit", "three", second)
+    await use_cases.edit_message(actors.person(person), session.id, "edit", "three", second)
     await worker().wait_until_idle()
     await answer(confirmed=True)
     assert (await Session.objects.aget(pk=session.pk)).state == {"value": "1"}
@@ -233,7 +234,7 @@ async def test_a_job_whose_answer_was_rewound_answers_again(
     await worker().run_queue(session.pk)
     assert model.turns == []
     model.turns = ["it was 7, again", "you said three"]
-    await use_cases.edit_message(person, session.id, "edit", "three", second)
+    await use_cases.edit_message(actors.person(person), session.id, "edit", "three", second)
     await worker().wait_until_idle()
     texts = [
         event.text async for event in Event.objects.filter(session=session, kind="message").order_by("seq")

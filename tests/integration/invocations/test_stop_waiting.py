@@ -74,7 +74,7 @@ def wait_for_somebody(person: User, model: ScriptedModel, asked: Any) -> Invocat
 
     async def send() -> Session:
         session = await use_cases.create_session(person, "shop")
-        await use_cases.send_message(person, session.pk, "m1", "please")
+        await use_cases.send_message(actors.person(person), session.pk, "m1", "please")
         await worker().wait_until_idle()
         return session
 
@@ -155,7 +155,7 @@ async def pending(session: Session) -> dict[str, str]:
 
 
 async def say_more(person: User, session: Session) -> None:
-    await use_cases.send_message(person, session.pk, "m2", "hello?")
+    await use_cases.send_message(actors.person(person), session.pk, "m2", "hello?")
     await worker().wait_until_idle()
 
 
@@ -200,7 +200,7 @@ def test_a_person_who_stops_a_waiting_invocation_keeps_the_question(
     person: User, model: ScriptedModel
 ) -> None:
     row = wait_for_somebody(person, model, WAITS["confirmation"])
-    threads.run(use_cases.cancel(person, row.session_id, row.invocation_id))
+    threads.run(use_cases.cancel(actors.person(person), row.session_id, row.invocation_id))
     row.refresh_from_db()
     assert (row.status, row.cancel_requested_at) == ("waiting", None)
 

@@ -19,6 +19,7 @@ from runtime.models.base_llm import BaseLlm
 from runtime.models.registry import LLMRegistry
 from sessions_app import use_cases
 from sessions_app.agent_apps.checks.settings import check_settings
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, PersonUsage, Session
 from sessions_app.sessions.list.changes import RENAME
@@ -71,7 +72,7 @@ async def session(
 
 async def title_after(person: User, session: Session, text: str = "Where is my order?", **values: Any) -> str:
     """Send a message; return the title that the chat has after the answer and the work behind it."""
-    await use_cases.send_message(person, session.pk, f"m-{text}", text)
+    await use_cases.send_message(actors.person(person), session.pk, f"m-{text}", text)
     async with asyncio.timeout(20):
         await worker().wait_until_idle()
         await asyncio.gather(*worker()._background_tasks)
@@ -164,7 +165,7 @@ async def test_the_title_of_a_person_stays(
     person: User, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TitleModel, "answer", "Late order")
-    await use_cases.change_session(person, session.pk, RENAME, "Mine")
+    await use_cases.change_session(actors.person(person), session.pk, RENAME, "Mine")
     assert await title_after(person, session) == "Mine"
     assert TitleModel.asked == []
 
@@ -176,7 +177,9 @@ async def test_a_chat_whose_first_message_is_edited_gets_another_title(
     await title_after(person, session)
     monkeypatch.setattr(TitleModel, "answer", "Refund")
     first = await Event.objects.aget(session=session, seq=1)
-    await use_cases.edit_message(person, session.pk, "edit", "I want a refund", str(first.invocation_id))
+    await use_cases.edit_message(
+        actors.person(person), session.pk, "edit", "I want a refund", str(first.invocation_id)
+    )
     async with asyncio.timeout(20):
         await worker().wait_until_idle()
         await asyncio.gather(*worker()._background_tasks)

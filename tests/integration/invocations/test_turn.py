@@ -17,6 +17,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.execution import PARTIALS_IN_A_ROW
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
@@ -47,7 +48,7 @@ async def test_events_are_stored_with_the_state_before_each_change(
     model.turns = [call("count"), "one two three", call("count"), "four"]
     session = await use_cases.create_session(person, "counter")
     for number in (1, 2):
-        await use_cases.send_message(person, session.id, f"m{number}", "count!")
+        await use_cases.send_message(actors.person(person), session.id, f"m{number}", "count!")
         await worker().wait_until_idle()
     stored = await Session.objects.aget(pk=session.id)
     events = [event async for event in Event.objects.filter(session=session).order_by("seq")]
@@ -68,7 +69,7 @@ async def test_psycopg_reads_each_statement_of_a_turn_once(
 ) -> None:
     model.turns = [call("count"), "one two three"]
     session = await use_cases.create_session(person, "counter")
-    await use_cases.send_message(person, session.id, "m1", "count!")
+    await use_cases.send_message(actors.person(person), session.id, "m1", "count!")
     await worker().wait_until_idle()
     assert len(statements) >= 6
     assert max(map(len, statements)) <= MAX_CACHED_STATEMENT_LENGTH
@@ -79,7 +80,7 @@ async def test_characters_that_postgresql_cannot_store_are_replaced_in_message_a
 ) -> None:
     model.turns = ["Hello."]
     session = await use_cases.create_session(person, "counter")
-    await use_cases.send_message(person, session.id, "m1", "hi\0")
+    await use_cases.send_message(actors.person(person), session.id, "m1", "hi\0")
     await worker().wait_until_idle()
     assert (await Session.objects.aget(pk=session.id)).title == "hi\ufffd"
     assert (await Event.objects.aget(session=session, seq=1)).text == "hi\ufffd"
@@ -115,7 +116,7 @@ async def rounds_of_words(person: User, served: Served, words: int, rounds: Roun
     served(app)
     session = await use_cases.create_session(person, "hasty")
     other_task = asyncio.create_task(rounds.pass_by())
-    await use_cases.send_message(person, session.id, "m1", "go")
+    await use_cases.send_message(actors.person(person), session.id, "m1", "go")
     await worker().wait_until_idle()
     other_task.cancel()
     assert len(at_words) == words

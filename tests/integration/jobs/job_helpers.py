@@ -13,6 +13,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import BaseTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs.repairs import job_repairs
 from sessions_app.models import Event, Session, ToolJob
@@ -42,7 +43,7 @@ def send(person: User, session_id: UUID, client_id: str, text: str) -> None:
     """Send a message and wait until the invocation has ended."""
 
     async def send_and_wait() -> None:
-        await use_cases.send_message(person, session_id, client_id, text)
+        await use_cases.send_message(actors.person(person), session_id, client_id, text)
         await worker().wait_until_idle()
 
     threads.run(send_and_wait())

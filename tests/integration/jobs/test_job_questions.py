@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from runtime.errors import ConfigurationError
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.jobs import ask, confirm, job_tool, progress
 from sessions_app.jobs.questions import JobQuestion
@@ -75,7 +76,7 @@ def open_question(job: ToolJob) -> dict[str, Any]:
 
 def answer(person: User, job: ToolJob, number: int, said: bool | str) -> None:
     """Answer question `number` as the user."""
-    threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, said))
+    threads.run(use_cases.answer_job(actors.person(person), job.session_id, job.pk, number, said))
     job.refresh_from_db()
 
 
@@ -130,7 +131,10 @@ def test_the_function_is_run_again_with_all_answers_and_the_call_is_answered_onc
 
 def test_an_answer_from_two_tabs_counts_once(person: User, job: ToolJob) -> None:
     async def answer_in_all_tabs() -> list[Any]:
-        tabs = (use_cases.answer_job(person, job.session_id, job.pk, 0, said) for said in (True, False) * 3)
+        tabs = (
+            use_cases.answer_job(actors.person(person), job.session_id, job.pk, 0, said)
+            for said in (True, False) * 3
+        )
         return await asyncio.gather(*tabs, return_exceptions=True)
 
     refused = [error for error in threads.run(answer_in_all_tabs()) if error is not None]
@@ -163,7 +167,9 @@ def test_only_the_owner_may_answer_and_nobody_can_forge_the_function_response(
     stranger = get_user_model().objects.create_user("eve")
     with pytest.raises(NotFoundError):
         answer(stranger, job, 0, True)
-    forged = use_cases.answer_call(person, job.session_id, job.call_id, job.tool_name, {"summary": "sent"})
+    forged = use_cases.answer_call(
+        actors.person(person), job.session_id, job.call_id, job.tool_name, {"summary": "sent"}
+    )
     with pytest.raises(PermissionDeniedError):
         threads.run(forged)
     job.refresh_from_db()
@@ -208,7 +214,7 @@ def test_questions_do_not_count_as_attempts(person: User, job: ToolJob) -> None:
 def test_a_waiting_job_can_be_cancelled_and_the_model_receives_a_response(
     person: User, job: ToolJob, model: ScriptedModel
 ) -> None:
-    threads.run(use_cases.cancel_job(person, job.session_id, job.pk))
+    threads.run(use_cases.cancel_job(actors.person(person), job.session_id, job.pk))
     with pytest.raises(ConflictError, match="has ended"):
         answer(person, job, 0, True)
     model.turns = ["As you wish."]

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 
 from runtime import types
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.jobs import ask, confirm, job_tool, progress, save_artifact
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.process import threads
@@ -141,7 +142,7 @@ def test_questions_and_answers_are_stored_and_matched(person: User, model: Scrip
     dialogue: list[tuple[str, bool | str]] = [(STORED, True), ("Which?", STORED), ("What?", UNSTORABLE)]
     for number, (text, answer) in enumerate(dialogue):
         assert job.question is not None and job.question["text"] == text
-        threads.run(use_cases.answer_job(person, job.session_id, job.pk, number, answer))
+        threads.run(use_cases.answer_job(actors.person(person), job.session_id, job.pk, number, answer))
         run_task(job)
         job.refresh_from_db()
     assert job.result == {"agreed": True, "chosen": STORED, "said": STORED}

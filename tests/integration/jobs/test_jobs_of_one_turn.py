@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
 from sessions_app.models import Event, Invocation, JobStatus, ToolJob
@@ -50,7 +51,7 @@ def test_each_job_is_answered_once_in_the_order_in_which_the_jobs_end(
     jobs = {job.args["number"]: job for job in ToolJob.objects.select_related("session")}
     assert sorted(broker) == sorted((str(job.pk), job.task_name) for job in jobs.values())
 
-    threads.run(use_cases.send_message(person, session_id, "m2", "And the cover?"))
+    threads.run(use_cases.send_message(actors.person(person), session_id, "m2", "And the cover?"))
     for number in (3, 1, 2):
         for _ in range(2):  # the broker may deliver a task twice
             run_task(jobs[number])

@@ -17,6 +17,7 @@ from runtime.models import BaseLlm, LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools import AgentTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
@@ -72,11 +73,11 @@ async def test_the_refused_message_is_kept_and_can_be_tried_again_the_next_day(
         TOKENS,
     ]
     refused = await Invocation.objects.aget(session=session, client_id="m2")
-    await use_cases.retry(person, session.pk, refused.invocation_id)
+    await use_cases.retry(actors.person(person), session.pk, refused.invocation_id)
     await worker().wait_until_idle()
     assert (await Invocation.objects.aget(pk=refused.pk)).status == "failed"
     await PersonUsage.objects.aupdate(day=F("day") - timedelta(days=1))  # midnight passes
-    await use_cases.retry(person, session.pk, refused.invocation_id)
+    await use_cases.retry(actors.person(person), session.pk, refused.invocation_id)
     await worker().wait_until_idle()
     assert (await Invocation.objects.aget(pk=refused.pk)).status == "completed"
     assert (await PersonUsage.objects.aget(pk=person.pk)).tokens == 7
@@ -130,7 +131,7 @@ async def test_an_invocation_that_another_process_resumes_ends_and_counts_once(
     configure(max_tokens_per_user=1000)
     model.turns = [asyncio.Event()]
     session = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, "m1", "hello")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     while not model.requests:
         await asyncio.sleep(0.01)
     await PersonUsage.objects.acreate(user=person, tokens=1000, day="2000-01-01")
@@ -145,10 +146,10 @@ async def test_an_answer_that_is_stopped_counts_what_it_had_used(person: User, s
     app = App(name="words", root_agent=LlmAgent(name="words", model=EndlessModel()))
     served(app)
     session = await use_cases.create_session(person, "words")
-    invocation_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     while not any(chunk.text == "Hm.Hm." for chunk in live().hub.texts(session.pk)):
         await asyncio.sleep(0.01)
-    await use_cases.cancel(person, session.pk, invocation_id)
+    await use_cases.cancel(actors.person(person), session.pk, invocation_id)
     await worker().wait_until_idle()
     assert (await Invocation.objects.aget(session=session)).status == "cancelled"
     assert (await PersonUsage.objects.aget(pk=person.pk)).tokens == 600
@@ -184,16 +185,18 @@ async def test_messages_that_wait_are_limited_over_all_sessions_of_a_person(
     model.rule = lambda request: end if "hello" in str(request.contents[-1]) else "again"
     first, second = [await use_cases.create_session(person, "words") for _ in range(2)]
     for client_id in ("m1", "m2", "m3"):
-        await use_cases.send_message(person, first.pk, client_id, "hello")
+        await use_cases.send_message(actors.person(person), first.pk, client_id, "hello")
     for client_id in ("m1", "m2"):
-        await use_cases.send_message(person, second.pk, client_id, "hello")
+        await use_cases.send_message(actors.person(person), second.pk, client_id, "hello")
     assert await waiting(person) == 3
     for session in (first, second):
         with pytest.raises(LimitExceededError, match="3 of your messages are waiting to be answered"):
-            await use_cases.send_message(person, session.pk, "m9", "one more")
-    assert (await use_cases.send_message(person, first.pk, "m3", "hello"))[1] == "queued"  # a repeated one
+            await use_cases.send_message(actors.person(person), session.pk, "m9", "one more")
+    assert (await use_cases.send_message(actors.person(person), first.pk, "m3", "hello"))[
+        1
+    ] == "queued"  # a repeated one
     third = await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, third.pk, "m1", "this one does not wait")
+    await use_cases.send_message(actors.person(person), third.pk, "m1", "this one does not wait")
     result: dict[str, Any] = {"role": "user", "parts": [{"text": "a result"}]}
     await worker().start(NewInvocation(first.pk, user_id=person.pk, client_id="job:1", message=result))
     assert await waiting(person) == 4
@@ -211,13 +214,15 @@ async def test_messages_sent_in_the_same_instant_wait_for_each_others_count(
     model.rule = lambda request: end
     first, second = [await use_cases.create_session(person, "words") for _ in range(2)]
     for session in (first, second):
-        await use_cases.send_message(person, session.pk, "m1", "hello")
+        await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     other_message = f"""
         SELECT adk_queue_is_full('{first.pk}', 1);
         INSERT INTO sessions_app_invocation (session_id, invocation_id, client_id, message, attempts)
         VALUES ('{first.pk}', 'e-other', 'm2', '{{"parts": []}}', 1)"""
     async with held(other_message):
-        sending = asyncio.create_task(use_cases.send_message(person, second.pk, "m2", "one more"))
+        sending = asyncio.create_task(
+            use_cases.send_message(actors.person(person), second.pk, "m2", "one more")
+        )
         await blocked(1)
     with pytest.raises(LimitExceededError):
         await sending
@@ -235,9 +240,9 @@ async def test_messages_sent_in_the_same_instant_are_limited_too(
     model.rule = lambda request: end
     sessions = [await use_cases.create_session(person, "words") for _ in range(4)]
     for session in sessions:
-        await use_cases.send_message(person, session.pk, "m0", "hello")
+        await use_cases.send_message(actors.person(person), session.pk, "m0", "hello")
     sent = [
-        use_cases.send_message(person, session.pk, f"m{number}", "hello")
+        use_cases.send_message(actors.person(person), session.pk, f"m{number}", "hello")
         for number in range(1, 6)
         for session in sessions
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +13,7 @@ from django.db.models import F
 
 from sessions_app import use_cases
 from sessions_app.base import actors
+from sessions_app.base.actors import UserActor
 from sessions_app.errors import LimitExceededError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import ApiKey, Invocation, KeyUsage, PersonUsage
@@ -23,17 +23,12 @@ from tests.integration.limits.words_app import ask, using
 pytestmark = pytest.mark.usefixtures("loop_end")
 
 
-@pytest.fixture(autouse=True)
-def no_key_afterwards() -> Iterator[None]:
-    yield
-    actors.act_with_key("", "")
-
-
-async def new_key(person: User, tokens_per_day: int) -> ApiKey:
-    made = await sync_to_async(ApiKey.objects.all().make)(
+async def new_key(person: User, tokens_per_day: int) -> UserActor:
+    """Return a new key as an actor."""
+    key, _ = await sync_to_async(ApiKey.objects.all().make)(
         user=person, name="Laptop", scopes=["run"], tokens_per_day=tokens_per_day
     )
-    return made[0]
+    return actors.api_key(person, str(key.pk), key.name)
 
 
 async def test_a_key_that_has_used_its_tokens_is_refused_until_midnight(
@@ -41,18 +36,15 @@ async def test_a_key_that_has_used_its_tokens_is_refused_until_midnight(
 ) -> None:
     model.turns = [using(999), using(1), using(5), using(7)]
     key = await new_key(person, 1000)
-    actors.act_with_key(str(key.pk), key.name)
-    assert await ask(person) == ("completed", "")
-    assert await ask(person) == ("completed", "")  # one token was left
+    assert await ask(person, by=key) == ("completed", "")
+    assert await ask(person, by=key) == ("completed", "")  # one token was left
     with pytest.raises(LimitExceededError, match="The API key has used its tokens of today") as refused:
-        await ask(person)
+        await ask(person, by=key)
     assert 0 < (refused.value.retry_seconds or 0) <= 86_400
     assert await Invocation.objects.acount() == 2
-    actors.act_with_key("", "")
     assert await ask(person) == ("completed", "")  # the person may go on
-    actors.act_with_key(str(key.pk), key.name)
     await KeyUsage.objects.aupdate(day=F("day") - timedelta(days=1))
-    assert await ask(person) == ("completed", "")
+    assert await ask(person, by=key) == ("completed", "")
     assert (await KeyUsage.objects.aget()).tokens == 7
     assert (await PersonUsage.objects.aget()).tokens == 1012
 
@@ -63,12 +55,11 @@ async def test_a_repeated_message_of_a_spent_key_is_told_its_invocation(
     end = asyncio.Event()
     model.rule = lambda request: using(1000) if "spend" in str(request.contents[-1]) else end
     key = await new_key(person, 1000)
-    actors.act_with_key(str(key.pk), key.name)
     session, other = [await use_cases.create_session(person, "words") for _ in range(2)]
-    await use_cases.send_message(person, session.pk, "m1", "hello")
-    _, status = await use_cases.send_message(person, session.pk, "m2", "and again")
+    await use_cases.send_message(actors.person(key), session.pk, "m1", "hello")
+    _, status = await use_cases.send_message(actors.person(key), session.pk, "m2", "and again")
     assert status == "queued"
-    spending, _ = await use_cases.send_message(person, other.pk, "m1", "spend all")
+    spending, _ = await use_cases.send_message(actors.person(key), other.pk, "m1", "spend all")
     await worker()._running[spending].task
     end.set()
     await worker().wait_until_idle()
@@ -82,6 +73,5 @@ async def test_a_repeated_message_of_a_spent_key_is_told_its_invocation(
 async def test_a_key_without_a_budget_is_counted_and_not_limited(person: User, model: ScriptedModel) -> None:
     model.turns = [using(1000), using(1000)]
     key = await new_key(person, 0)
-    actors.act_with_key(str(key.pk), key.name)
-    assert await ask(person) == await ask(person) == ("completed", "")
-    assert (await KeyUsage.objects.aget(key=key)).tokens == 2000
+    assert await ask(person, by=key) == await ask(person, by=key) == ("completed", "")
+    assert (await KeyUsage.objects.aget(key=key.key)).tokens == 2000

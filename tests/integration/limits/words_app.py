@@ -7,6 +7,8 @@ from django.contrib.auth.models import User
 from runtime import types
 from runtime.models.llm_response import LlmResponse
 from sessions_app import use_cases
+from sessions_app.base import actors
+from sessions_app.base.actors import UserActor
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session
 from tests.fakes import text_content
@@ -18,10 +20,12 @@ def using(tokens: int) -> LlmResponse:
     return LlmResponse(content=text_content("Hm."), usage_metadata=usage, model_version="gemini-9")
 
 
-async def ask(person: User, session: Session | None = None, client_id: str = "m1") -> tuple[str, str]:
+async def ask(
+    person: User, session: Session | None = None, client_id: str = "m1", *, by: UserActor | None = None
+) -> tuple[str, str]:
     """Send a message, in a new session unless one is given; return status and error of its invocation."""
     session = session or await use_cases.create_session(person, "words")
-    await use_cases.send_message(person, session.pk, client_id, "hello")
+    await use_cases.send_message(by or actors.person(person), session.pk, client_id, "hello")
     await worker().wait_until_idle()
     row = await Invocation.objects.aget(session=session, client_id=client_id)
     return row.status, row.error_message

@@ -17,6 +17,7 @@ from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.worker import worker
@@ -111,7 +112,9 @@ def ask(person: User, session: Session, text: str) -> str:
     """Send a message and wait for its end; return the invocation's id."""
 
     async def send() -> str:
-        invocation_id, _ = await use_cases.send_message(person, session.pk, f"client {text}", text)
+        invocation_id, _ = await use_cases.send_message(
+            actors.person(person), session.pk, f"client {text}", text
+        )
         await worker().wait_until_idle()
         return invocation_id
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, ScheduledTask, Session
 from sessions_app.process import threads
@@ -29,7 +30,7 @@ def converse(
     async def send_and_wait() -> tuple[UUID, str]:
         pk = session_id or (await use_cases.create_session(person, "garden")).pk
         number = await Invocation.objects.filter(session_id=pk).acount()
-        invocation_id, _ = await use_cases.send_message(person, pk, f"m{number}", "please")
+        invocation_id, _ = await use_cases.send_message(actors.person(person), pk, f"m{number}", "please")
         await worker().wait_until_idle()
         return pk, invocation_id
 

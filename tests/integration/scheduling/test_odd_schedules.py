@@ -14,6 +14,7 @@ from django.utils import timezone
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.models import ScheduledTask
 from sessions_app.process import threads
 from sessions_app.rendering.html import render_schedule
@@ -101,7 +102,7 @@ def test_a_failed_task_is_shown_with_its_reason_until_the_person_dismisses_it(
     client.force_login(User.objects.create_superuser("root"))
     page = client.get(reverse("admin:sessions_app_scheduledtask_change", args=[task.pk])).content.decode()
     assert "could not be started" in page
-    threads.run(use_cases.cancel_schedule(person, task.session_id, task.pk))
+    threads.run(use_cases.cancel_schedule(actors.person(person), task.session_id, task.pk))
     assert threads.run(tasks_of_session(task.session_id)) == []
 
 

@@ -322,7 +322,7 @@ def test_a_task_that_the_user_cancels_does_not_fire(person: User, model: Scripte
     task = schedule(person, model, every="day")
     make_due(task)
     for _ in range(2):
-        threads.run(use_cases.cancel_schedule(person, task.session_id, task.pk))
+        threads.run(use_cases.cancel_schedule(actors.person(person), task.session_id, task.pk))
     fire_due_tasks()
     assert run_client_ids(task) == []
     task.refresh_from_db()
@@ -337,7 +337,7 @@ def test_a_task_of_another_user_or_session_is_not_found(
     stranger = django_user_model.objects.create(username="eve")
     for user, session_id in ((stranger, task.session_id), (person, other.session_id)):
         with pytest.raises(NotFoundError):
-            threads.run(use_cases.cancel_schedule(user, session_id, task.pk))
+            threads.run(use_cases.cancel_schedule(actors.person(user), session_id, task.pk))
     assert ScheduledTask.objects.active().count() == 2
 
 

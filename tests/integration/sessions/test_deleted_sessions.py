@@ -66,7 +66,7 @@ def job(person: User, model: ScriptedModel) -> ToolJob:
 
 
 def change(person: User, session: Session, what: str) -> None:
-    threads.run(use_cases.change_session(person, session.pk, what))
+    threads.run(use_cases.change_session(actors.person(person), session.pk, what))
 
 
 def add_due_task(session: Session) -> ScheduledTask:
@@ -89,10 +89,10 @@ def test_a_message_to_a_deleted_session_is_refused_until_the_session_is_restored
 ) -> None:
     change(person, job.session, "delete")
     with pytest.raises(NotFoundError, match="There is no such conversation here"):
-        threads.run(use_cases.send_message(person, job.session_id, "m2", "Hello?"))
+        threads.run(use_cases.send_message(actors.person(person), job.session_id, "m2", "Hello?"))
     assert not Invocation.objects.filter(client_id="m2").exists()
     change(person, job.session, "restore")
-    threads.run(use_cases.send_message(person, job.session_id, "m2", "Hello?"))
+    threads.run(use_cases.send_message(actors.person(person), job.session_id, "m2", "Hello?"))
     assert Invocation.objects.filter(client_id="m2").exists()
 
 

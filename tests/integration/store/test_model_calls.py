@@ -21,6 +21,7 @@ from runtime.plugins import BasePlugin
 from runtime.run_config import ModelCall
 from runtime.tools import AgentTool
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request
 from sessions_app.invocations.worker import worker
@@ -88,7 +89,9 @@ def site(served: Served) -> Site:
 
 async def say(person: User, session: Session, *messages: str) -> None:
     for number, message in enumerate(messages):
-        await use_cases.send_message(person, session.id, f"{session.last_seq}-m{number}-{message}", message)
+        await use_cases.send_message(
+            actors.person(person), session.id, f"{session.last_seq}-m{number}-{message}", message
+        )
         await worker().wait_until_idle()
 
 
@@ -192,7 +195,7 @@ async def test_another_attempt_does_not_see_how_the_first_one_failed(person: Use
     site.turns = [ModelError("UNAVAILABLE", "Not now."), "Hello again."]
     await say(person, session, "Hi")
     invocation = await Invocation.objects.aget(session=session)
-    await use_cases.retry(person, session.id, invocation.invocation_id)
+    await use_cases.retry(actors.person(person), session.id, invocation.invocation_id)
     await worker().wait_until_idle()
     assert len(site.sent) == 2 and site.sent[0].contents == site.sent[1].contents
     assert await rebuilt(session) == site.sent

@@ -14,6 +14,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import SavedCredential
@@ -55,7 +56,7 @@ async def test_a_tool_finds_what_it_saved_in_another_session(person: User, serve
     served(app)
     for _ in range(2):
         session = await use_cases.create_session(person, "shop")
-        await use_cases.send_message(person, session.pk, "m-1", "Hi")
+        await use_cases.send_message(actors.person(person), session.pk, "m-1", "Hi")
         await worker().wait_until_idle()
     assert found == [None, SECRET]
 

@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery
@@ -106,7 +107,7 @@ async def test_the_end_of_a_run_is_told_once_and_signed(
     model.turns = ["Hi."]
     hook = await make_hook(key, receiver.port)
     session = await use_cases.create_session(person, "words")
-    run_id, _ = await use_cases.send_message(person, session.pk, "m1", "hello")
+    run_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
     await worker().wait_until_idle()
     assert await deliver_due() == 1
     assert await deliver_due() == 0

@@ -12,6 +12,7 @@ from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.apps import App
 from runtime.events.calls import REMOTE_INPUT
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Event, Invocation, Session
@@ -39,7 +40,7 @@ async def session(person: User, served: Served) -> AsyncGenerator[Session, None]
 
 
 async def say(person: User, session: Session, text: str) -> None:
-    await use_cases.send_message(person, session.pk, f"m-{text}", text)
+    await use_cases.send_message(actors.person(person), session.pk, f"m-{text}", text)
     await worker().wait_until_idle()
 
 
@@ -66,7 +67,7 @@ async def test_the_question_is_a_form_whose_answer_goes_to_the_remote_agent(
     shown = (await browser.get(page(session))).content.decode()
     assert f'data-call-id="{call_id}" data-name="{REMOTE_INPUT}"' in shown
     assert "<b>colour" not in shown
-    await use_cases.answer_call(person, session.pk, call_id, REMOTE_INPUT, {"result": "blue"})
+    await use_cases.answer_call(actors.person(person), session.pk, call_id, REMOTE_INPUT, {"result": "blue"})
     await worker().wait_until_idle()
     assert await last_text(session) == "blue it is"
     assert await statuses(session) == ["completed", "completed"]
