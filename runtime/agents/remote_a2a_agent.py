@@ -33,6 +33,7 @@ from runtime.auth.placement import place
 from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.resume.agent_progress import own_events
 from runtime.errors import ConfigurationError
+from runtime.events.calls import CallFailure
 from runtime.events.event import Event
 from runtime.tools.header_provider import HeaderProvider, provided_headers
 
@@ -260,6 +261,6 @@ class RemoteA2aAgent(BaseAgent):
 def _passed_over_event(question: types.FunctionCall) -> Event:
     """Return the event that ends the wait for an answer to a question."""
     response = types.FunctionResponse(
-        id=question.id, name=question.name, response={"status": "error", "error": PASSED_OVER}
+        id=question.id, name=question.name, response=CallFailure.ERROR.response(PASSED_OVER)
     )
     return Event(content=types.Content(role="user", parts=[types.Part(function_response=response)]))

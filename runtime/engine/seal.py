@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime import types
-from runtime.events.calls import FRAMEWORK_CALLS, events_of_invocation, id_of_requested_call, made_calls
+from runtime.events.calls import (
+    FRAMEWORK_CALLS,
+    CallFailure,
+    events_of_invocation,
+    id_of_requested_call,
+    made_calls,
+)
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
 
 def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Return events that answer the invocation's open calls with an error: an event for each event with such calls.
+    """Return events that answer the invocation's open calls as interrupted: an event for each event with such calls.
 
     Several events may have open calls when parallel agents ran. Long-running calls stay open: their response comes
     from outside.
@@ -21,11 +27,13 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
         if not (made.answers or made.is_long_running or made.call.name in FRAMEWORK_CALLS):
             _, calls = open_calls.setdefault(id(made.event), (made.event, []))
             calls.append(made.call)
-    return [_error_event(event, calls, reason) for event, calls in open_calls.values()]
+    return [
+        _failure_event(event, calls, CallFailure.INTERRUPTED, reason) for event, calls in open_calls.values()
+    ]
 
 
 def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Return one event for each pending call of the invocation, which answers the call with an error.
+    """Return one event for each pending call of the invocation, which answers the call as stopped.
 
     A question of the framework is about another call; its event answers that call, too.
     """
@@ -39,7 +47,7 @@ def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str)
         asked_about = calls_by_id.get(id_of_requested_call(made.call))
         if asked_about and made.call.name in FRAMEWORK_CALLS:
             calls.append(asked_about)
-        sealed.append(_error_event(made.event, calls, reason))
+        sealed.append(_failure_event(made.event, calls, CallFailure.STOPPED, reason))
     return sealed
 
 
@@ -53,12 +61,13 @@ def interrupted_event(
     return Event(author=author, invocation_id=invocation_id, branch=branch, content=content, interrupted=True)
 
 
-def _error_event(made_in: Event, calls: Sequence[types.FunctionCall], reason: str) -> Event:
-    """Return the event that answers calls of the event `made_in` with an error."""
+def _failure_event(
+    made_in: Event, calls: Sequence[types.FunctionCall], failure: CallFailure, reason: str
+) -> Event:
+    """Return the event that answers calls of the event `made_in` as failed."""
     parts = []
     for call in calls:
-        error = {"status": "error", "error": reason}
-        response = types.FunctionResponse(id=call.id, name=call.name, response=error)
+        response = types.FunctionResponse(id=call.id, name=call.name, response=failure.response(reason))
         parts.append(types.Part(function_response=response))
     return Event(
         author=made_in.author,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from runtime import types
@@ -19,6 +20,29 @@ REMOTE_INPUT = "mock_function_call_for_required_user_input"
 REMOTE_AUTH = "mock_function_call_for_required_user_auth"
 REMOTE_QUESTIONS = frozenset({REMOTE_INPUT, REMOTE_AUTH})
 """Calls in which a remote agent asks the person, under the names that google-adk gives them (contract A10)."""
+
+
+class CallFailure(StrEnum):
+    """Status of the response to a call that has no result.
+
+    A tool reports a failure with the status `error`. The others are of responses that the framework writes, in place
+    of the tool's.
+    """
+
+    ERROR = "error"
+    REJECTED = "rejected"
+    """A person rejected the call: it did not run."""
+    INTERRUPTED = "interrupted"
+    """The invocation ended while the call ran: it may have had effects."""
+    STOPPED = "stopped"
+    """The invocation was stopped while the call waited for an answer."""
+
+    def response(self, message: str) -> dict[str, Any]:
+        """Return the response, with a message for the model."""
+        return {"status": self.value, "error": message}
+
+
+_WRITTEN_FAILURES = (CallFailure.REJECTED, CallFailure.INTERRUPTED, CallFailure.STOPPED)
 
 
 def is_framework_request(event: Event) -> bool:
@@ -210,8 +234,14 @@ def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> boo
 
 
 def reports_failure(response: dict[str, Any] | None) -> bool:
-    """True when the response reports a failure: the call does not stay pending (contract T5)."""
-    return response is not None and response.get("status") == "error"
+    """True when the response reports a failure: the call does not stay pending (contract T5).
+
+    A tool may use the words of the other failures as it likes: only a response with an error reports one of them.
+    """
+    if response is None:
+        return False
+    status = response.get("status")
+    return status == CallFailure.ERROR or (bool(response.get("error")) and status in _WRITTEN_FAILURES)
 
 
 def pending_calls(events: Sequence[Event]) -> dict[str, str]:

@@ -23,7 +23,7 @@ class ToolError:
 
     def as_response(self) -> dict[str, Any]:
         """Return the function response for the model."""
-        return {"status": "error", "error": self.message}
+        return calls.CallFailure.ERROR.response(self.message)
 
 
 def is_failure(result: object) -> bool:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from runtime.engine.human_input.confirmation import is_rejection
+from runtime.engine.human_input.confirmation import REJECTED, REJECTED_BECAUSE
+from runtime.events.calls import CallFailure
 from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL
+
+_STATES = {
+    CallFailure.REJECTED: "declined",
+    CallFailure.INTERRUPTED: "interrupted",
+    CallFailure.STOPPED: "interrupted",
+    "cancelled": "cancelled",
+}
 
 
 def state_of(response: Mapping[str, Any]) -> str:
@@ -15,11 +23,24 @@ def state_of(response: Mapping[str, Any]) -> str:
     It is `ok`, `failed`, `declined` when a person rejected the call, `cancelled` when its job was cancelled, or
     `interrupted` when the invocation ended during it: it may have had effects.
     """
+    status = status_of(response)
+    if response.get("error"):
+        return _STATES.get(status, "failed")
+    return "failed" if status in ("error", "failed") else "ok"
+
+
+def status_of(response: Mapping[str, Any]) -> str:
+    """Return the status in a response.
+
+    Responses of the framework that were stored as other errors are told apart by their messages.
+    """
+    status = response.get("status")
     error = response.get("error")
-    if isinstance(error, str) and is_rejection(error):
-        return "declined"
-    if error in (INTERRUPTED_CALL, STOPPED_CALL):
-        return "interrupted"
-    if error and response.get("status") == "cancelled":
-        return "cancelled"
-    return "failed" if error or response.get("status") in ("error", "failed") else "ok"
+    if status in (None, CallFailure.ERROR) and isinstance(error, str):
+        if error == REJECTED or error.startswith(REJECTED_BECAUSE):
+            return CallFailure.REJECTED
+        if error == INTERRUPTED_CALL:
+            return CallFailure.INTERRUPTED
+        if error == STOPPED_CALL:
+            return CallFailure.STOPPED
+    return status if isinstance(status, str) else ""

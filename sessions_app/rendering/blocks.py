@@ -18,11 +18,11 @@ from runtime.events import Event
 from runtime.events.allowances import used_allowance
 from runtime.events.answer_rules import PERSON
 from runtime.events.call_times import call_seconds
-from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure
 from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
 from sessions_app.base.actors import ActorKind
-from sessions_app.history.event_marks import STOPPED_CALL, answerer_in, scheduled_task_in
-from sessions_app.history.response_state import state_of
+from sessions_app.history.event_marks import answerer_in, scheduled_task_in
+from sessions_app.history.response_state import state_of, status_of
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
@@ -297,7 +297,7 @@ def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -
 def _answer_block(response: types.FunctionResponse, event: Event) -> Block | None:
     """Return the block of a user's answer to a question; None for all other responses."""
     given, call_id = response.response or {}, response.id or ""
-    if given.get("error") == STOPPED_CALL and response.name in QUESTIONS:
+    if status_of(given) == CallFailure.STOPPED and response.name in QUESTIONS:
         return StoppedBlock(call_id)
     if response.name == REQUEST_CONFIRMATION:
         is_for_session = bool(given.get("forSession") or given.get("for_session"))

@@ -14,17 +14,16 @@ from runtime.context import Context
 from runtime.engine.build_events import new_call_id
 from runtime.errors import InvalidAnswerError
 from runtime.events.allowances import ToolOfAgent
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.calls import REQUEST_CONFIRMATION, CallFailure
 from runtime.events.event_actions import EventActions
 from runtime.events.tool_confirmation import ToolConfirmation, make_request_args
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.tool_result import ToolError
 
 PENDING = {
     "status": "pending",
     "message": "This call requires confirmation by the person. It has not run yet; do not call it again.",
 }
-REJECTED = ToolError("The person rejected this call: it did not run.")
+REJECTED = "The person rejected this call: it did not run."
 REJECTED_BECAUSE = "This call was rejected: it did not run. The reason: "
 
 
@@ -44,12 +43,9 @@ async def unconfirmed_response(
     if answer is None:
         _ask(tool, context)
         return dict(PENDING)
-    return None if answer.confirmed else _rejected(answer.reason).as_response()
-
-
-def is_rejection(message: str) -> bool:
-    """True for the message that a model reads in place of the result of a rejected call."""
-    return message == REJECTED.message or message.startswith(REJECTED_BECAUSE)
+    if answer.confirmed:
+        return None
+    return CallFailure.REJECTED.response(REJECTED_BECAUSE + answer.reason if answer.reason else REJECTED)
 
 
 def name_confirmer(tool: BaseTool, context: Context) -> None:
@@ -85,10 +81,6 @@ def read_confirmation(response: types.FunctionResponse) -> ToolConfirmation:
             f"The answer to confirmation request {response.id!r} cannot be read: {error}. "
             'Send {"confirmed": true} or {"confirmed": false}, with a "payload" if one was asked for.'
         ) from error
-
-
-def _rejected(reason: str) -> ToolError:
-    return ToolError(REJECTED_BECAUSE + reason) if reason else REJECTED
 
 
 def _use_allowance(tool: BaseTool, context: Context) -> None:

@@ -34,7 +34,7 @@ async def test_a_small_amount_needs_no_confirmation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("confirmed", "state", "status"), [(True, {"paid": 1000}, "ok"), (False, {}, "error")]
+    ("confirmed", "state", "status"), [(True, {"paid": 1000}, "ok"), (False, {}, "rejected")]
 )
 async def test_a_large_amount_is_paid_only_after_a_yes(
     confirmed: bool, state: dict[str, int], status: str

@@ -198,7 +198,7 @@ async def test_a_cancelled_invocation_that_is_handed_over_is_ended_and_its_calls
         await InvocationWorker(live()).run_queue(session.pk)
     assert await status_of(invocation_id) == "cancelled"
     _, _, seal, end = await events_of(session)
-    assert seal["content"]["parts"][0]["functionResponse"]["response"]["status"] == "error"
+    assert seal["content"]["parts"][0]["functionResponse"]["response"]["status"] == "interrupted"
     assert end["interrupted"] is True
 
 

@@ -169,7 +169,7 @@ async def test_a_cancel_seals_open_calls_and_marks_the_end(
     await use_cases.cancel(actors.person(person), session.pk, invocation_id)
     await asyncio.gather(task, return_exceptions=True)
     events = await events_of(session)
-    assert events[2]["content"]["parts"][0]["functionResponse"]["response"]["status"] == "error"
+    assert events[2]["content"]["parts"][0]["functionResponse"]["response"]["status"] == "interrupted"
     assert events[3]["interrupted"] is True
     assert (await Invocation.objects.aget(session=session)).status == "cancelled"
 

@@ -94,7 +94,7 @@ async def test_cancel_stops_tools_and_seals_their_calls() -> None:
     assert ended == ["tool"]
     assert [event.interrupted for event in events] == [None, None, True]
     assert events[1].get_function_responses()[0].response == {
-        "status": "error",
+        "status": "interrupted",
         "error": "The call was stopped; it may have had effects.",
     }
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.utils import translation
 
-from runtime.engine.human_input.confirmation import REJECTED, default_hint
+from runtime.engine.human_input.confirmation import REJECTED, REJECTED_BECAUSE, default_hint
 from runtime.events import Event
+from runtime.events.calls import CallFailure
 from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.markdown import render_markdown
@@ -149,12 +150,18 @@ def test_a_call_is_words_and_labelled_arguments_in_the_order_of_the_declaration(
 
 
 def test_a_rejected_interrupted_or_cancelled_call_has_not_failed() -> None:
-    interrupted = {"status": "error", "error": INTERRUPTED_CALL}
+    stored_before = CallFailure.ERROR.response
     cancelled = {"status": "cancelled", "error": "The job was cancelled."}
     cancels_an_order = {"status": "cancelled", "order_number": 7}
     for response, state in (
-        (REJECTED.as_response(), "declined"),
-        (interrupted, "interrupted"),
+        (CallFailure.REJECTED.response("No."), "declined"),
+        (stored_before(REJECTED), "declined"),
+        (stored_before(REJECTED_BECAUSE + "Too much"), "declined"),
+        (CallFailure.INTERRUPTED.response("It was on its way."), "interrupted"),
+        (CallFailure.STOPPED.response("Nobody answered."), "interrupted"),
+        (stored_before(INTERRUPTED_CALL), "interrupted"),
+        (CallFailure.ERROR.response("Out of paper"), "failed"),
+        ({"status": "rejected", "reason": "Too much"}, "ok"),
         (cancelled, "cancelled"),
         (cancels_an_order, "ok"),
     ):

@@ -13,7 +13,7 @@ from runtime.tools import FunctionTool, ToolContext
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.confirmation.chat import Chat, answers, requests, response, texts
 
-REJECTED = {"status": "error", "error": "The person rejected this call: it did not run."}
+REJECTED = {"status": "rejected", "error": "The person rejected this call: it did not run."}
 
 
 class Bank:
@@ -358,7 +358,7 @@ async def test_t7_the_model_reads_the_reason_of_a_rejection(bank: Bank) -> None:
     [asked] = requests(await chat.send("pay 5"))
     events = await chat.send(response(asked.name or "", asked.id, {"confirmed": False, "reason": "Too much"}))
     error = "This call was rejected: it did not run. The reason: Too much"
-    assert answers(events) == [("c1", {"status": "error", "error": error})]
+    assert answers(events) == [("c1", {"status": "rejected", "error": error})]
     assert bank.done == []
 
 

@@ -24,7 +24,7 @@ def test_open_calls_of_the_invocation_are_answered_with_the_reason() -> None:
     )
     [response] = seal.get_function_responses()
     assert (response.id, response.name) == ("1", "f")
-    assert response.response == {"status": "error", "error": "The call was interrupted."}
+    assert response.response == {"status": "interrupted", "error": "The call was interrupted."}
     assert seal_events([*events, seal], "e-1", "again") == []
 
 
