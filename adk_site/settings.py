@@ -278,6 +278,7 @@ LOGGING: dict[str, Any] = {
     "filters": {
         "one line": {"()": "adk_site.short_logs.OneLine"},
         "no traceback": {"()": "adk_site.short_logs.NoTraceback"},
+        "quiet sweeps": {"()": "adk_site.short_logs.QuietSweeps"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
@@ -286,6 +287,9 @@ LOGGING: dict[str, Any] = {
         "channels_redis.pubsub": {"filters": ["one line"]},  # tries to reach Redis each second
         # Names killed tasks, for instance those that Ctrl-C cut; the traceback is of Celery's own code.
         "celery.worker.request": {"filters": ["no traceback"]},
+        "celery.beat": {"filters": ["quiet sweeps"]},
+        "celery.worker.strategy": {"filters": ["quiet sweeps"]},
+        "celery.app.trace": {"filters": ["quiet sweeps"]},
         # Logs "ready", which `make run` waits for, whatever the worker's --loglevel.
         "celery.apps.worker": {"level": "INFO"},
     },

@@ -1,4 +1,4 @@
-"""Log filters for libraries that log a traceback of their own code where one line is enough."""
+"""Log filters for libraries that log more than is worth reading."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ class OneLine(logging.Filter):
             record.msg, record.args = "%s: %s", (record.getMessage(), record.exc_info[1])
             record.exc_info = None
         return True
+
+
+class QuietSweeps(logging.Filter):
+    """Lowers lines about sweeps, which come every five seconds, from INFO to DEBUG."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno != logging.INFO or "sessions_app.sweep" not in record.getMessage():
+            return True
+        record.levelno = logging.DEBUG
+        record.levelname = "DEBUG"
+        return logging.getLogger(record.name).isEnabledFor(logging.DEBUG)
 
 
 class NoTraceback(logging.Filter):

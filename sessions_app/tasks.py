@@ -100,6 +100,7 @@ def sweep() -> None:
 def _take_back_expired(seconds: float) -> bool:
     released = threads.run(leases.take_back_expired())
     for session_id in released:
+        logger.info("The lease of session %s has expired", session_id, extra={"session_id": str(session_id)})
         try:
             threads.run(finish_interrupted_rewind(session_id))
         except Exception:  # one session must not keep the others from going on

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass, replace
 
 from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
@@ -48,6 +49,7 @@ class Ending:
 async def run_to_ending(execution: Execution, running: RunningInvocation) -> Ending | None:
     """Run the invocation. Returns None, for no ending to write, when the lease is lost or the session is gone."""
     invocation_id = execution.claim.invocation_id
+    fields = execution.claim.log_fields
     running.has_begun = True
     if execution.claim.is_cancelled:
         return Ending(STOPPED)
@@ -58,21 +60,23 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
     except asyncio.CancelledError:
         return Ending(running.stop_as or HANDED_OVER)
     except (StaleLeaseError, SessionNotFoundError) as error:
-        logger.warning("Invocation %s ends in this process: %s", invocation_id, error)
+        logger.warning("Invocation %s ends in this process: %s", invocation_id, error, extra=fields)
         return None
     except UNAVAILABLE:
-        logger.warning("Invocation %s lost PostgreSQL and is handed over", invocation_id, exc_info=True)
+        logger.warning(
+            "Invocation %s lost PostgreSQL and is handed over", invocation_id, exc_info=True, extra=fields
+        )
         return Ending(HANDED_OVER)
     except NotResumableError as error:
-        logger.warning("Invocation %s was not resumed: %s", invocation_id, error)
+        logger.warning("Invocation %s was not resumed: %s", invocation_id, error, extra=fields)
         return Ending(replace(RESTARTED, error_detail=masked(str(error))))
     except LlmCallsLimitExceededError as error:
-        logger.warning("Invocation %s was stopped: %s", invocation_id, error)
+        logger.warning("Invocation %s was stopped: %s", invocation_id, error, extra=fields)
         return Ending(TOO_MANY_CALLS)
     except LimitExceededError as error:
         return Ending(limit_exceeded(str(error)))
     except Exception as error:
-        logger.exception("Invocation %s failed", invocation_id)
+        logger.exception("Invocation %s failed", invocation_id, extra=fields)
         return Ending(failure(invocation_id, error))
 
 
@@ -81,7 +85,8 @@ async def write_ending(execution: Execution, ending: Ending, live: Live) -> Fini
 
     Returns None when another process ends the invocation: it is handed over, or the lease or PostgreSQL is lost.
     """
-    claim, outcome = execution.claim, ending.outcome
+    claim = execution.claim
+    outcome = ending.outcome
     if outcome is HANDED_OVER:
         await _hand_over(claim, live)
         return None
@@ -98,19 +103,38 @@ async def write_ending(execution: Execution, ending: Ending, live: Live) -> Fini
             used=execution.used,
         )
     except (StaleLeaseError, SessionNotFoundError) as error:
-        logger.warning("Invocation %s ends in this process: %s", claim.invocation_id, error)
+        logger.warning(
+            "Invocation %s ends in this process: %s", claim.invocation_id, error, extra=claim.log_fields
+        )
         return None
     except UNAVAILABLE:
         logger.warning(
             "The end of invocation %s is written when its lease has expired",
             claim.invocation_id,
             exc_info=True,
+            extra=claim.log_fields,
         )
         return None
     if finished is not None:
+        _log_end(execution, outcome)
         count_invocation(outcome.status)
         publish_status(live, claim, finished.status, outcome.error_message)
     return finished
+
+
+def _log_end(execution: Execution, outcome: Outcome) -> None:
+    claim = execution.claim
+    seconds = time.time() - execution.began_at
+    fields = {
+        **claim.log_fields,
+        "status": str(outcome.status),
+        "error_code": outcome.error_code,
+        "seconds": round(seconds, 3),
+        "tokens": execution.used.tokens,
+    }
+    logger.info(
+        "Invocation %s ends as %s after %.1f s", claim.invocation_id, outcome.status, seconds, extra=fields
+    )
 
 
 def publish_status(live: Live, claim: Claim, status: str, error: str = "") -> None:
@@ -142,9 +166,14 @@ async def _hand_over(claim: Claim, live: Live) -> None:
     try:
         is_handed_over = await leases.hand_over(claim)
     except UNAVAILABLE:
-        logger.warning("Invocation %s is resumed when its lease has expired", claim.invocation_id)
+        logger.warning(
+            "Invocation %s is resumed when its lease has expired", claim.invocation_id, extra=claim.log_fields
+        )
         return
     if is_handed_over:
+        logger.info(
+            "Invocation %s is handed over to another process", claim.invocation_id, extra=claim.log_fields
+        )
         publish_status(live, claim, InvocationStatus.QUEUED)
         await live.relay.flush()  # Must arrive before another process reports that the invocation runs.
         await celery_dispatch.run_session_elsewhere(claim.session_id)

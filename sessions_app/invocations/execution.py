@@ -50,7 +50,6 @@ from sessions_app.live.publish import publish_committed
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
 from sessions_app.process import celery_dispatch
-from sessions_app.process.json_logs import logs_of_invocation
 from sessions_app.process.process_metrics import count_take_over
 from sessions_app.secrets.error_detail import masked
 from sessions_app.store.artifact_service import DjangoArtifactService
@@ -125,7 +124,7 @@ class Execution:
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
-            with using(self.app), staging(), logs_of_invocation(self.claim.invocation_id):
+            with using(self.app), staging():
                 async with timeout:
                     await (self._resume() if self._may_resume else self._run_message())
         except TimeoutError as error:
@@ -148,6 +147,12 @@ class Execution:
             raise NotResumableError(f"it was interrupted {claim.attempts - 1} times")
         session = await self._load_session()
         message_event = find_message_event(claim.invocation_id, claim.message, session.events)
+        logger.info(
+            "Invocation %s is resumed from its events, attempt %d",
+            claim.invocation_id,
+            claim.attempts,
+            extra={**claim.log_fields, "attempt": claim.attempts},
+        )
         if message_event is None:
             await self._run_message()
             return

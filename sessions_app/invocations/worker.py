@@ -24,6 +24,7 @@ from sessions_app.invocations.running import RunningInvocation
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
+from sessions_app.process.json_logs import logs_of_invocation
 from sessions_app.process.loop_local import LoopLocal
 from sessions_app.process.threads import create_task
 from sessions_app.sessions.ownership import NO_SESSION
@@ -78,6 +79,9 @@ class InvocationWorker:
         if queued.claim is not None:
             self._create_task(queued.claim)
             return queued
+        if queued.status == InvocationStatus.QUEUED and not queued.is_repeated:
+            fields = {"invocation_id": queued.invocation_id, "session_id": str(new.session_id)}
+            logger.info("Invocation %s waits for its turn", queued.invocation_id, extra=fields)
         notice = invocation_notice(queued.invocation_id, new.client_id, queued.status)
         self._live.hub.publish_notice(new.session_id, notice)
         if queued.interrupts:
@@ -144,6 +148,8 @@ class InvocationWorker:
             await asyncio.wait(self._invocation_tasks)
 
     def _create_task(self, claim: Claim) -> asyncio.Task[Any]:
+        fields = {**claim.log_fields, "app": claim.app_name, "attempt": claim.attempts}
+        logger.info("Invocation %s begins, attempt %d", claim.invocation_id, claim.attempts, extra=fields)
         task = create_task(self._run_claim(claim), f"invocation {claim.invocation_id}")
         self._invocation_tasks.add(task)
         task.add_done_callback(self._invocation_tasks.discard)
@@ -157,14 +163,17 @@ class InvocationWorker:
 
     async def _run_claim(self, claim: Claim) -> asyncio.Task[Any] | None:
         """Run the invocation and write its end. Returns the task of the session's next invocation, if one runs here."""
-        ending, finished = None, None
-        running, execution = self._running[claim.invocation_id], Execution(claim, self._live.hub)
+        ending = None
+        finished = None
+        running = self._running[claim.invocation_id]
+        execution = Execution(claim, self._live.hub)
         try:
             publish_status(self._live, claim, InvocationStatus.RUNNING)
-            ending = await run_to_ending(execution, running)
-            running.is_ending = True
-            if ending is not None:
-                finished = await asyncio.shield(write_ending(execution, ending, self._live))
+            with logs_of_invocation(claim.invocation_id):
+                ending = await run_to_ending(execution, running)
+                running.is_ending = True
+                if ending is not None:
+                    finished = await asyncio.shield(write_ending(execution, ending, self._live))
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.drop_text(claim.session_id, claim.invocation_id)

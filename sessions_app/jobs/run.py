@@ -98,6 +98,7 @@ def _run_job(
     if job is None:
         queue_response(job_id)
         return
+    _log(job, f"begins, attempt {job.attempts}")
     publish_job(job)
     try:
         with JobReporter(job):
@@ -110,7 +111,7 @@ def _run_job(
             _queue_retry(job, error, seconds)
             raise task.retry(countdown=seconds, max_retries=None) from error
         else:
-            logger.exception("Job %s failed", job.id)
+            logger.exception("Job %s failed", job.id, extra=log_fields(job))
             outcome = JobOutcome(JobStatus.FAILED, error=_sentence(error), error_detail=describe(error))
     if isinstance(outcome, JobQuestion):
         if _pause(job, outcome):
@@ -118,6 +119,16 @@ def _run_job(
         outcome = JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job_id) or CANCELLED)
     _finish(job, outcome)
     queue_response(job_id)
+
+
+def log_fields(job: ToolJob) -> dict[str, str]:
+    """Return the fields of lines in the log that are about a job."""
+    return {"job_id": str(job.pk), "invocation_id": job.invocation_id, "session_id": str(job.session_id)}
+
+
+def _log(job: ToolJob, what: str) -> None:
+    fields = {**log_fields(job), "tool": job.tool_name, "status": str(job.status), "attempt": job.attempts}
+    logger.info("Job %s of %s %s", job.pk, job.tool_name, what, extra=fields)
 
 
 def process_name(hostname: str | None, pid: int | str | None) -> str:
@@ -200,6 +211,7 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
             job.refresh_from_db()
             record_question(job)
     if is_written:
+        _log(job, "asks a question and waits")
         publish_job(job)
     return bool(is_written)
 
@@ -211,6 +223,7 @@ def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
     texts = {"error": storable(sentence), "error_detail": describe(error)}
     if _this_attempt(job).update(status=JobStatus.QUEUED, sent_at=due, **texts):
         job.refresh_from_db()
+        _log(job, f"is tried again in {seconds:.0f} s")
         publish_job(job)
 
 
@@ -229,6 +242,7 @@ def _finish(job: ToolJob, outcome: JobOutcome) -> None:
     )
     if is_written:
         job.refresh_from_db()
+        _log(job, f"ends as {outcome.status}")
         publish_job(job)
 
 

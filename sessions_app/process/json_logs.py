@@ -1,4 +1,8 @@
-"""Logs as JSON, one object a line, masked, with the invocation that a line is about."""
+"""Logs as JSON, one object a line, masked, with the fields of the line.
+
+A line has the fields that its call of the logger gives as `extra`, and the invocation that it is about, if there is
+one: an operator finds all lines of an invocation by its `invocation_id`, also those of the agent's own code.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from typing import Any
 
 from sessions_app.secrets.masking import mask_text, masking
 
 _invocation_id: ContextVar[str] = ContextVar("invocation id", default="")
+_OF_EACH_RECORD = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
+_IDS = frozenset({"invocation_id", "session_id", "job_id", "task_id", "status"})
+"""Fields whose values the site has made. They are not masked, which takes most of the time of a line."""
 
 
 @contextmanager
@@ -25,17 +33,28 @@ def logs_of_invocation(invocation_id: str) -> Iterator[None]:
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter of one JSON object: time, level, logger, message, exception, invocation."""
+    """Formatter of one JSON object: time, level, logger, message, exception, invocation, and the fields of `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        values = {
+        line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
-            "exception": self.formatException(record.exc_info) if record.exc_info else "",
-            "invocation_id": _invocation_id.get(),
         }
         with masking():
-            shown = {name: mask_text(value) for name, value in values.items() if value}
-        return json.dumps(shown)
+            line["message"] = mask_text(record.getMessage())
+            if record.exc_info:
+                line["exception"] = mask_text(self.formatException(record.exc_info))
+            if _invocation_id.get():
+                line["invocation_id"] = _invocation_id.get()
+            for name, value in record.__dict__.items():
+                if name not in _OF_EACH_RECORD:
+                    line[name] = _field(name, value)
+        return json.dumps(line)
+
+
+def _field(name: str, value: object) -> str | float | bool | None:
+    """Return a value of `extra`, such as the request in the lines of Django, as a value of JSON."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value) if name in _IDS else mask_text(str(value))

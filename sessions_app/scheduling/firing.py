@@ -64,6 +64,12 @@ def _fire(task: ScheduledTask) -> None:
     queued = threads.run(enqueue(new))
     if queued is None:
         return
+    fields = {
+        "task_id": task.pk,
+        "invocation_id": queued.invocation_id,
+        "session_id": str(task.session_id),
+    }
+    logger.info("Scheduled task %s begins its run %d", task.pk, run_number, extra=fields)
     if _unchanged(task).update(runs=run_number, last_run_at=Now(), next_at=following):
         task.runs, task.next_at = run_number, following
         _publish(task)

@@ -62,6 +62,11 @@ class Claim:
     state_delta: dict[str, Any] = field(default_factory=dict)
     preloaded: Loaded | None = None
 
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """Return the fields of lines in the log that are about the invocation."""
+        return {"invocation_id": self.invocation_id, "session_id": str(self.session_id)}
+
     @classmethod
     def from_row(cls, row: Row) -> Claim:
         """Return the claim of a row of `_CLAIM`."""

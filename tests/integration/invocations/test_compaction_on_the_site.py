@@ -114,7 +114,6 @@ async def test_no_answer_waits_for_a_compaction(chat: Chat) -> None:
 async def test_a_summary_between_a_message_and_its_first_load_is_read_with_the_message(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The claim has committed the message before the summary."""
     chat.summarizer.gate.clear()
     await chat.say(1)
     await chat.say(2)
@@ -130,7 +129,7 @@ async def test_a_summary_between_a_message_and_its_first_load_is_read_with_the_m
     cache.forget(("words", str(chat.person.pk), chat.session.key))
     monkeypatch.setattr(event_log, "load", load_after_the_compaction)
     await chat.say(3)
-    assert await chat.texts() == [*ONE, *TWO, "message 3", "summary", "answer 3"]
+    assert await chat.texts() == [*ONE, *TWO, "summary", *THREE]
     assert story(chat.model.requests[-1].contents) == [
         "model: message 1, answer 1, message 2, answer 2",
         "user: message 3",

@@ -56,10 +56,10 @@ async def test_a_repeated_message_of_a_spent_key_is_told_its_invocation(
     model.rule = lambda request: using(1000) if "spend" in str(request.contents[-1]) else end
     key = await new_key(person, 1000)
     session, other = [await use_cases.create_session(person, "words") for _ in range(2)]
-    await use_cases.send_message(actors.person(key), session.pk, "m1", "hello")
-    _, status = await use_cases.send_message(actors.person(key), session.pk, "m2", "and again")
+    await use_cases.send_message(key, session.pk, "m1", "hello")
+    _, status = await use_cases.send_message(key, session.pk, "m2", "and again")
     assert status == "queued"
-    spending, _ = await use_cases.send_message(actors.person(key), other.pk, "m1", "spend all")
+    spending, _ = await use_cases.send_message(key, other.pk, "m1", "spend all")
     await worker()._running[spending].task
     end.set()
     await worker().wait_until_idle()
@@ -74,4 +74,4 @@ async def test_a_key_without_a_budget_is_counted_and_not_limited(person: User, m
     model.turns = [using(1000), using(1000)]
     key = await new_key(person, 0)
     assert await ask(person, by=key) == await ask(person, by=key) == ("completed", "")
-    assert (await KeyUsage.objects.aget(key=key.key)).tokens == 2000
+    assert (await KeyUsage.objects.aget(key_id=key.key)).tokens == 2000

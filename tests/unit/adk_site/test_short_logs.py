@@ -1,8 +1,10 @@
-"""Contract: no tracebacks of library code fill the log while Redis is away or a worker stops."""
+"""Contract: neither tracebacks of library code nor lines about each sweep fill the log."""
 
 import logging
 
-from adk_site.short_logs import NoTraceback, OneLine
+import pytest
+
+from adk_site.short_logs import NoTraceback, OneLine, QuietSweeps
 
 
 def test_an_exception_becomes_one_line() -> None:
@@ -15,6 +17,20 @@ def test_a_traceback_is_removed() -> None:
     record = failure_record()
     assert NoTraceback().filter(record)
     assert logging.Formatter().format(record) == "Not read"
+
+
+@pytest.mark.parametrize(
+    ("task", "level", "is_shown"),
+    [
+        ("sessions_app.sweep", logging.INFO, False),
+        ("sessions_app.sweep", logging.ERROR, True),
+        ("sessions_app.housekeeping", logging.INFO, True),
+    ],
+)
+def test_lines_about_sweeps_are_shown_only_when_one_failed(task: str, level: int, is_shown: bool) -> None:
+    record = logging.LogRecord("celery.app.trace", level, "", 0, "Task %s succeeded", (task,), None)
+    logging.getLogger("celery.app.trace").setLevel(logging.INFO)
+    assert QuietSweeps().filter(record) is is_shown
 
 
 def failure_record() -> logging.LogRecord:
