@@ -42,8 +42,8 @@ from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.exceeded_limits import error_of
 from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import InvocationUsage, model_calls
+from sessions_app.jobs.cancel import end_jobs_of_calls
 from sessions_app.jobs.staging import created_job, staging, take_staged_jobs
-from sessions_app.jobs.stopped_calls import end_jobs_of_calls
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import call_notice
 from sessions_app.live.publish import publish_committed

@@ -18,9 +18,8 @@ from sessions_app.invocations import titles
 from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
 from sessions_app.invocations.exceeded_limits import error_of
 from sessions_app.invocations.execution import Execution
-from sessions_app.invocations.lease_renewal import renew_leases
 from sessions_app.invocations.outcome import HANDED_OVER, STOPPED
-from sessions_app.invocations.running import RunningInvocation
+from sessions_app.invocations.running import RunningInvocation, renew_leases
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from uuid import UUID
 
 from celery import current_app
@@ -13,9 +14,11 @@ from django.utils.translation import gettext_noop
 from sessions_app.base.actors import Act, ActionKind, Actor, ActorKind
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
-from sessions_app.models import JobStatus, SessionAct, ToolJob
+from sessions_app.models import Invocation, JobStatus, SessionAct, ToolJob
 from sessions_app.models.past_attempts import with_failed_attempt
 from sessions_app.models.tool_job import ToolJobQuerySet
+from sessions_app.process.threads import fetch_rows, in_thread
+from sessions_app.store.sql.leases import Claim
 
 logger = logging.getLogger(__name__)
 CANCELLED = gettext_noop("The job was cancelled.")
@@ -84,3 +87,22 @@ def cancellation_error(job_id: UUID) -> str | None:
     # Staff may stop a job of their own chat, and their account may be gone by now.
     first = stops.filter(subject_kind="tooljob", subject_id=str(job_id)).order_by("pk").first()
     return STOPPED_BY_STAFF if first and first.actor_kind == ActorKind.STAFF else CANCELLED
+
+
+async def end_jobs_of_calls(claim: Claim, call_ids: Collection[str]) -> None:
+    """Cancel the open jobs of calls that are about to be answered, because staff stop their invocation.
+
+    The jobs are marked as delivered, so they queue no function response of their own.
+
+    Args:
+        claim: the claim of the stopped invocation.
+    """
+    open_jobs = ToolJob.objects.open().filter(session_id=claim.session_id, call_id__in=call_ids)
+    job_ids = await fetch_rows(open_jobs.values_list("pk", flat=True)) if call_ids else []
+    if not job_ids:
+        return
+    stopped = await in_thread(Invocation.objects.get, invocation_id=claim.invocation_id)
+    by = Actor(ActorKind.STAFF, stopped.cancelled_by_name, stopped.cancelled_by_id)
+    await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=Now())
+    for job_id in job_ids:
+        await in_thread(cancel_job, job_id, by=by, reason=stopped.cancel_reason)

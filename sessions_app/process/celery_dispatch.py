@@ -8,7 +8,7 @@ from uuid import UUID
 
 from celery import current_app
 
-from sessions_app.process.sent_jobs import mark_sent
+from sessions_app.process.pool import fetch_one
 from sessions_app.process.thread_pools import broker_threads
 
 logger = logging.getLogger(__name__)
@@ -80,3 +80,14 @@ async def _send_job(job_id: UUID, task_name: str) -> None:
         await mark_sent(job_id)
     except Exception:  # the broker may be unavailable: the sweep sends jobs without `sent_at`
         logger.warning("Job %s could not be sent; the sweep sends it", job_id, exc_info=True)
+
+
+async def mark_sent(job_id: UUID) -> None:
+    """Store that the broker has accepted the job.
+
+    A later `sent_at` stays: the job may have run meanwhile and be scheduled for its next attempt.
+    """
+    query = """
+        UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()), sends = sends + 1
+        WHERE id = %(job)s RETURNING id"""
+    await fetch_one(query, {"job": job_id})

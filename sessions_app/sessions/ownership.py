@@ -14,7 +14,7 @@ from sessions_app.base.codec import is_storable
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
-from sessions_app.store.sql.session_names import find_session
+from sessions_app.store.sql.event_log import find_session
 
 User = AbstractBaseUser | AnonymousUser
 NO_SESSION = gettext_noop("There is no such conversation here.")

@@ -192,6 +192,15 @@ async def session_statuses(session_ids: Sequence[UUID]) -> dict[UUID, SessionSta
     return {row["id"]: _session_status(row) for row in rows}
 
 
+async def find_session(key: SessionKey) -> tuple[UUID, int] | None:
+    """Return primary key and last `seq` of a session; None when there is no such session, or it is deleted."""
+    query = """
+        SELECT id, last_seq FROM sessions_app_session
+        WHERE app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND deleted_at IS NULL"""
+    row = await fetch_one(query, dict(zip(("app", "user", "key"), key, strict=True)))
+    return (row["id"], row["last_seq"]) if row else None
+
+
 async def owners(session_ids: Iterable[UUID]) -> list[str]:
     """Return the users, by their primary keys, to whom the sessions belong."""
     query = "SELECT DISTINCT user_id::text AS user_id FROM sessions_app_session WHERE id = ANY(%(ids)s)"

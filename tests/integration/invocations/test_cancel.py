@@ -25,7 +25,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
-from sessions_app.invocations import lease_renewal
+from sessions_app.invocations import running
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.hub import Hub
@@ -79,7 +79,7 @@ def heartbeat(monkeypatch: pytest.MonkeyPatch) -> Heartbeat:
 
     def every(seconds: float) -> None:
         changed = replace(conf(), heartbeat_seconds=seconds)
-        monkeypatch.setattr(lease_renewal, "conf", lambda: changed)
+        monkeypatch.setattr(running, "conf", lambda: changed)
 
     every(NEVER)
     return every

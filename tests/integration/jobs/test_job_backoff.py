@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from sessions_app.jobs import job_tool
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.process import sent_jobs, threads
+from sessions_app.process import celery_dispatch, threads
 from tests.fakes import ScriptedModel, call
 from tests.integration.jobs.job_helpers import clerk_with, responses, run_queue, run_task, sweep_jobs, talk
 from tests.served_agents import Served
@@ -84,7 +84,7 @@ def test_a_late_mark_as_sent_does_not_shorten_the_delay(job: ToolJob) -> None:
     due = job.sent_at
 
     async def mark(job_id: UUID) -> None:
-        await sent_jobs.mark_sent(job_id)
+        await celery_dispatch.mark_sent(job_id)
 
     threads.run(mark(job.pk))
     job.refresh_from_db()
