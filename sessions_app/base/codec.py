@@ -23,10 +23,13 @@ from sessions_app.errors import InvalidInputError, NotFoundError
 
 logger = logging.getLogger(__name__)
 UNREADABLE = "This event was written by another version of the site and cannot be shown. It is kept."
-FIRST_TIMESTAMP, LAST_TIMESTAMP = -62_135_510_400, 253_402_214_400
-"""Bounds of timestamps: Python's calendar without its first and last day, so that each has a date in every zone."""
-MAX_INTEGER, MAX_ID = 2**31 - 1, 2**63 - 1
-"""Largest values of PostgreSQL's columns of the types integer and bigint."""
+FIRST_TIMESTAMP = -62_135_510_400
+LAST_TIMESTAMP = 253_402_214_400
+"""Bounds of timestamps: Python's calendar without its first and last day, so each has a date in every zone."""
+MAX_INTEGER = 2**31 - 1
+"""Largest value of PostgreSQL's columns of the type integer."""
+MAX_ID = 2**63 - 1
+"""Largest value of PostgreSQL's columns of the type bigint."""
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 

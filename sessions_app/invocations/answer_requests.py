@@ -115,7 +115,8 @@ def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
 
 
 async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> AnswerRequest:
-    call, args = made.call, made.call.args or {}
+    call = made.call
+    args = call.args or {}
     kind = KINDS.get(call.name or "", RequestKind.CALL)
     original = call_to_confirm(args) if kind == RequestKind.CONFIRMATION else {}
     tool_name = str(original.get("name") or call.name or "")

@@ -77,25 +77,34 @@ def closing_events(
     - responses to the open calls,
     - the error of a failure; for any other outcome an interrupted event, if there is none yet.
     """
-    author, invocation_id = _last_agent(events, claim.app_name), claim.invocation_id
+    author = _last_agent(events, claim.app_name)
+    invocation_id = claim.invocation_id
+    event_invocation_id = invocation_id
+    closing = []
     message_event = find_message_event(invocation_id, claim.message, events)
-    closing = [] if message_event else [_message_event(claim)]
+    if message_event:
+        event_invocation_id = message_event.invocation_id
+    else:
+        closing.append(_message_event(claim))
     texts = [
         interrupted_event(chunk.stream.author, invocation_id, chunk.text, thought=chunk.stream.thought)
         for chunk in uncommitted
     ]
-    event_invocation_id = message_event.invocation_id if message_event else invocation_id
     closing += [*texts, *seal_events(events, event_invocation_id, INTERRUPTED_CALL)]
     if claim.is_cancelled and outcome is STOPPED_BY_STAFF:  # Staff also stop an invocation whose calls wait.
         closing += seal_waiting_calls(events, event_invocation_id, STOPPED_CALL)
     if not outcome.is_failure:
         if not texts and not _is_closed(events, invocation_id):
             closing.append(interrupted_event(author, invocation_id))
-        return (
-            [_mark_stopped_by_staff(event) for event in closing] if outcome is STOPPED_BY_STAFF else closing
-        )
-    code, message = outcome.error_code, outcome.error_message
-    end = Event(author=author, invocation_id=invocation_id, error_code=code, error_message=message)
+        if outcome is STOPPED_BY_STAFF:
+            return [_mark_stopped_by_staff(event) for event in closing]
+        return closing
+    end = Event(
+        author=author,
+        invocation_id=invocation_id,
+        error_code=outcome.error_code,
+        error_message=outcome.error_message,
+    )
     return [*closing, end]
 
 
@@ -105,10 +114,10 @@ def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
 
 
 def _mark_stopped_by_staff(event: Event) -> Event:
-    """Mark an interrupted event, so that the page says there that staff stopped the answer."""
-    return (
-        event.model_copy(update={"custom_metadata": stopped_by_staff_mark()}) if event.interrupted else event
-    )
+    """Return the event; an interrupted one with the mark by which the page says that staff stopped the answer."""
+    if not event.interrupted:
+        return event
+    return event.model_copy(update={"custom_metadata": stopped_by_staff_mark()})
 
 
 def _message_event(claim: Claim) -> Event:

@@ -17,7 +17,14 @@ from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.apps.app import App
 from runtime.errors import SessionNotFoundError
-from runtime.events.calls import call_ids, events_of_invocation, made_calls, pending_calls, response_ids
+from runtime.events.calls import (
+    call_ids,
+    events_of_invocation,
+    made_calls,
+    parts_of,
+    pending_calls,
+    response_ids,
+)
 from runtime.events.event import Event
 from runtime.run_config import CallEnd
 from runtime.runners import Runner
@@ -229,7 +236,8 @@ class Execution:
         may_end_waits = answers_calls(self.claim.message) or self._ends_earlier_waits()
         if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
-        claim, events = self.claim, (await self._load_session()).events
+        claim = self.claim
+        events = (await self._load_session()).events
         if may_end_waits:
             waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
             await leases.complete_waiting(claim.session_id, sorted(waiting))
@@ -277,12 +285,14 @@ class Execution:
                 celery_dispatch.send_job_soon(job.pk, job.task_name)
 
     def _publish_partial(self, event: Event) -> None:
-        for part in (event.content.parts or []) if event.content else []:
+        claim = self.claim
+        for part in parts_of(event):
             if part.text:
                 # The event's own invocation id may be that of the call which this invocation answers.
-                invocation_id, is_thought = self.claim.invocation_id, bool(part.thought)
-                stream = StreamKey(self.claim.lease_token, invocation_id, event.id, event.author, is_thought)
-                self._hub.publish_text(self.claim.session_id, stream, part.text)
+                stream = StreamKey(
+                    claim.lease_token, claim.invocation_id, event.id, event.author, bool(part.thought)
+                )
+                self._hub.publish_text(claim.session_id, stream, part.text)
 
     def _publish_call_end(self, end: CallEnd) -> None:
         """Publish the end of a call. Never raises: a failure here must not stop the answer of the tool."""
@@ -305,6 +315,10 @@ class Execution:
         last = self._events[-1] if self._events else None
         if last is not None and last.error_code:
             message = last.error_message or gettext_noop("The model could not answer.")
-            code, detail = storable(last.error_code[:64]), masked(last.error_detail or "")
-            return Outcome(InvocationStatus.FAILED, code, storable(message), detail)
+            return Outcome(
+                InvocationStatus.FAILED,
+                error_code=storable(last.error_code[:64]),
+                error_message=storable(message),
+                error_detail=masked(last.error_detail or ""),
+            )
         return WAITING if pending_calls(self._events) else COMPLETED

@@ -71,7 +71,7 @@ def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, s
     """
     record = answer.model_call
     records = record.get("children") if isinstance(record, dict) else None
-    if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         return None
     if not 0 <= number < len(records):
         return None
@@ -99,7 +99,8 @@ def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[l
     first = 1
     if bounds:
         size = Func(F("body"), function="pg_column_size", output_field=IntegerField())
-        room, first = bounds.bytes, last + 1
+        room = bounds.bytes
+        first = last + 1
         for seq, stored in rows.annotate(size=size).values_list("seq", "size")[: bounds.events]:
             room -= stored
             if room < 0:

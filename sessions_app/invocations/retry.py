@@ -68,9 +68,13 @@ def _queue_again(session: Session, invocation_id: str, by: Actor, retry_id: UUID
         # Lock order: session row before its invocations.
         Session.objects.select_for_update().filter(pk=session.pk).first()
         row = _failed_row(session, invocation_id)
-        last = {**_last_attempt(row), **({"retry_id": str(retry_id)} if retry_id else {})}
+        last = _last_attempt(row)
+        if retry_id:
+            last["retry_id"] = str(retry_id)
         row.past_attempts = [*row.past_attempts, last][-MAX_ATTEMPTS:]
-        row.status, row.attempts, row.owner = InvocationStatus.QUEUED, 0, ""
+        row.status = InvocationStatus.QUEUED
+        row.attempts = 0
+        row.owner = ""
         row.started_at = row.finished_at = row.cancel_requested_at = None
         row.save(
             update_fields=[

@@ -22,8 +22,10 @@ from sessions_app.sessions.ownership import NO_SESSION
 from sessions_app.store.session_service import DjangoSessionService
 from sessions_app.store.shared_state import length_of_state
 
-DELTA, STATE = "state_delta", "state"
-"""Fields of requests: the changes of a session's state, and the state of a new session."""
+DELTA = "state_delta"
+"""Field of requests with the changes of a session's state."""
+STATE = "state"
+"""Field of requests with the state of a new session."""
 MAX_STATE_CHARACTERS = 1_000_000
 """Limit on the state of a session and of its person together, as JSON. A client may not exceed it."""
 

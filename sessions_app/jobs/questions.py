@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext_noop
 
 from runtime.errors import ConfigurationError
 from runtime.events.answer_rules import PERSON
@@ -104,7 +103,9 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
             raise ConflictError("This question was answered already.")
         entry = {"answer": _validated(job.question, answer), "by": by.name, "at": timezone.now().isoformat()}
         job.answers = [*job.answers, {**job.question, **entry}]
-        job.question, job.status, job.sent_at = None, JobStatus.QUEUED, None
+        job.question = None
+        job.status = JobStatus.QUEUED
+        job.sent_at = None
         job.save(update_fields=["answers", "question", "status", "sent_at"])
         job.answer_requests.all().delete()
     return job
@@ -113,12 +114,9 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
 def _validated(question: Mapping[str, Any], answer: JobAnswer) -> JobAnswer:
     kind = question["kind"]
     if isinstance(answer, bool) != (kind == "confirm"):
-        raise InvalidInputError(
-            gettext_noop("Answer this question with yes or no.")
-            if kind == "confirm"
-            else gettext_noop("Answer this question with text."),
-            field="answer",
-        )
+        if kind == "confirm":
+            raise InvalidInputError("Answer this question with yes or no.", field="answer")
+        raise InvalidInputError("Answer this question with text.", field="answer")
     if isinstance(answer, bool):
         return answer
     if kind == "choice" and answer not in question["options"]:

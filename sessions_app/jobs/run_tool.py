@@ -116,7 +116,8 @@ async def _find_and_call(
 
 async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) -> Any:
     """Call the tool and pass its progress on. When the job is cancelled, cancel the call and raise JobCancelled."""
-    call, running = asyncio.current_task(), current_job.get()
+    call = asyncio.current_task()
+    running = current_job.get()
     was_cancelled = False
 
     def report(done: float, total: float, message: str) -> None:

@@ -95,7 +95,9 @@ class JobTool(LongRunningFunctionTool):
         except InvalidInputError as error:
             return ToolError(f"The job was not started. {error}")
         pending = stage_call(self.name, self.task_name, function_args, tool_context, run_at)
-        return {**pending, **({RUN_AT: run_at.isoformat()} if run_at else {})}
+        if run_at:
+            pending[RUN_AT] = run_at.isoformat()
+        return pending
 
     def run_here(self, args: dict[str, Any]) -> Any:
         """Call the function in this process with the model's arguments, converted to the annotated types."""

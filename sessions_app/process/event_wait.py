@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for the event, at most so many seconds. Return True when it is set."""
+    """Wait up to `seconds` for the event; return True if it was set."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -108,7 +108,8 @@ async def fetch_all(query: str, params: dict[str, Any]) -> list[Row]:
 
 @asynccontextmanager
 async def _connection() -> AsyncIterator[AsyncConnection[Row]]:
-    pool, line = await get_pool(), _lines.get()
+    pool = await get_pool()
+    line = _lines.get()
     await line.enter()
     try:
         # Not `pool.connection()`, which commits at its end: these connections are in autocommit mode.

@@ -71,7 +71,8 @@ def _fire(task: ScheduledTask) -> None:
     }
     logger.info("Scheduled task %s begins its run %d", task.pk, run_number, extra=fields)
     if _unchanged(task).update(runs=run_number, last_run_at=Now(), next_at=following):
-        task.runs, task.next_at = run_number, following
+        task.runs = run_number
+        task.next_at = following
         _publish(task)
     offer_session(task.session_id)
 
@@ -79,7 +80,8 @@ def _fire(task: ScheduledTask) -> None:
 def _fail(task: ScheduledTask, error: Exception) -> None:
     reason = storable(gettext_noop("The task could not be started: {0}").format(error))
     if _unchanged(task).update(next_at=None, error=reason):
-        task.next_at, task.error = None, reason
+        task.next_at = None
+        task.error = reason
         _publish(task)
 
 

@@ -85,11 +85,12 @@ def mask_text(text: str) -> str:
 def beginning_of(text: str, length: int) -> str:
     """Return at most so many characters of a text; a secret at the end is left out rather than cut.
 
-    A part of a secret does not look like one, so that nothing would mask it later.
+    A part of a secret does not look like a secret, so nothing would mask it later.
     """
     if len(text) <= length:
         return text
-    start, end = max(0, length - LOOK_AHEAD), length
+    start = max(0, length - LOOK_AHEAD)
+    end = length
     with masking():
         masked = mask_text(text[start : length + LOOK_AHEAD])
         while not masked.startswith(mask_text(text[start:end])):
@@ -99,7 +100,9 @@ def beginning_of(text: str, length: int) -> str:
 
 def shortened(text: str, length: int) -> str:
     """Return the text, or at most so many of its first characters and an ellipsis, as `beginning_of` cuts."""
-    return text if len(text) <= length else f"{beginning_of(text, length)}…"
+    if len(text) <= length:
+        return text
+    return f"{beginning_of(text, length)}…"
 
 
 def mask(value: Any) -> Any:
@@ -120,13 +123,17 @@ def mask_keys(value: Any) -> Any:
 def mask_json(text: str) -> str:
     """Return JSON text, which may end anywhere, masked as `mask` does. Nothing else changes, not even a digit."""
     # `mask_text` finds names before values in JSON, too: a text that it does not change has no secret.
-    return text if mask_text(text) == text else "".join(_masked_lexemes(_LEXEME.findall(text)))
+    if mask_text(text) == text:
+        return text
+    return "".join(_masked_lexemes(_LEXEME.findall(text)))
 
 
 def mask_member(key: str, text: str) -> str:
     """Return the JSON text of the value under a key, masked."""
-    hides = not _is_unmasked.get() and _names_secret(key, conf().masked_keys)
-    return MASK if hides and text not in _EMPTY else mask_json(text)
+    is_hidden = not _is_unmasked.get() and _names_secret(key, conf().masked_keys)
+    if is_hidden and text not in _EMPTY:
+        return MASK
+    return mask_json(text)
 
 
 def mask_html(html: str) -> str:
@@ -143,7 +150,10 @@ def mask_html(html: str) -> str:
         return html
     texts = masked.split(_SEAM)
     # A match that spans a seam has replaced the seam, too: then each piece is masked alone.
-    pieces[::2] = texts if len(texts) == len(pieces[::2]) else map(mask_text, pieces[::2])
+    if len(texts) == len(pieces[::2]):
+        pieces[::2] = texts
+    else:
+        pieces[::2] = map(mask_text, pieces[::2])
     return "".join(pieces)
 
 
@@ -160,7 +170,8 @@ def _mask_groups(found: re.Match[str]) -> str:
     spans = [found.span(number) for number, group in enumerate(found.groups(), 1) if group is not None]
     if not found.re.groups:
         return MASK
-    text, start = found[0], found.start()
+    text = found[0]
+    start = found.start()
     for first, end in reversed(spans):
         text = text[: first - start] + MASK + text[end - start :]
     return text
@@ -210,7 +221,8 @@ def _mask_members(value: Any, mask_value: Any) -> Any:
         return _mask_number(value) if mask_value is mask else value
     if value.get("name") == REQUEST_CREDENTIAL and "response" in value:
         value = {**value, "response": {"result": MASK, **_given_mark(value["response"])}}
-    masks_names, masked = mask_value is mask, dict[str, Any]()
+    masks_names = mask_value is mask
+    masked: dict[str, Any] = {}
     for key, item in value.items():
         name = _masked_name(key) if masks_names else key
         while name in masked:  # of another member whose name is masked
@@ -233,18 +245,22 @@ def _cached_name(name: str, keys: tuple[str, ...], patterns: tuple[re.Pattern[st
 
 
 def _given_mark(response: Any) -> dict[str, bool]:
-    given = response.get("given") if isinstance(response, dict) else None
-    return {"given": given} if isinstance(given, bool) else {}
+    if isinstance(response, dict) and isinstance(response.get("given"), bool):
+        return {"given": response["given"]}
+    return {}
 
 
 def _mask_number(value: Any) -> Any:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return MASK if is_number and abs(value) < 10**20 and _is_card(str(value)) else value
+    if is_number and abs(value) < 10**20 and _is_card(str(value)):
+        return MASK
+    return value
 
 
 def _mask_named(text: str) -> str:
     """Return the text with the values behind names of secrets masked, such as `password=...`."""
-    pieces, end = [], 0
+    pieces = []
+    end = 0
     for found in _NAME.finditer(text):
         if found.end() >= end and _names_secret(found[1], conf().masked_keys):
             if value := _NAMED_VALUE.match(text, found.end()):
@@ -255,7 +271,9 @@ def _mask_named(text: str) -> str:
 
 def _mask_cards(found: re.Match[str]) -> str:
     """Return the groups of digits with the numbers of cards masked; numbers that overlap become one mask."""
-    text, pieces, masked_to = found[0], [], 0
+    text = found[0]
+    pieces = []
+    masked_to = 0
     for start, end in _cards(text):
         if start >= masked_to:
             pieces += [text[masked_to:start], MASK]
@@ -284,7 +302,8 @@ def _is_card(digits: str) -> bool:
 
 def _masked_lexemes(lexemes: list[str]) -> Iterator[str]:
     """Yield the lexemes of a JSON text; the value behind the name of a secret becomes one lexeme."""
-    hides_next, depth = False, 0
+    hides_next = False
+    depth = 0
     for lexeme in lexemes:
         if depth:
             depth += (lexeme in "{[") - (lexeme in "}]")

@@ -39,7 +39,8 @@ class DjangoCredentialService(BaseCredentialService):
         Raises:
             NotFoundError: the user was deleted meanwhile.
         """
-        owner, credential = _owner(auth_config, callback_context), auth_config.exchanged_auth_credential
+        owner = _owner(auth_config, callback_context)
+        credential = auth_config.exchanged_auth_credential
         if credential is None:
             await in_thread(_rows_of(owner).delete)
         else:

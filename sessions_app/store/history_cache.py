@@ -18,8 +18,10 @@ from sessions_app.conf import conf
 BYTES_OF_EVENT = 3_500
 """Memory of an event's objects without its texts, as measured with tracemalloc."""
 
-SLICE_EVENTS, SLICE_CHARACTERS = 100, 250_000
-"""Events, and characters of their JSON, after which other tasks run: a slice takes a few milliseconds."""
+SLICE_EVENTS = 100
+"""Events after which other tasks run: a slice takes a few milliseconds."""
+SLICE_CHARACTERS = 250_000
+"""Characters of the JSON of events after which other tasks run."""
 
 SessionName = tuple[str, str, str]
 """App name, user id and session id of the ADK API."""
@@ -42,7 +44,8 @@ def _slices(bodies: Sequence[str]) -> Iterator[Sequence[str]]:
     for end, body in enumerate(bodies):
         if end - start == SLICE_EVENTS or characters > SLICE_CHARACTERS:
             yield bodies[start:end]
-            start, characters = end, 0
+            start = end
+            characters = 0
         characters += len(body)
     yield bodies[start:]
 
@@ -76,7 +79,9 @@ class History:
         Args:
             after: `seq` of the event before the first one of `bodies`.
         """
-        new = bodies[self.last_seq - after :] if after <= self.last_seq else []
+        if after > self.last_seq:
+            return 0
+        new = bodies[self.last_seq - after :]
         events = list(map(event_from_json, new))
         self.events += events
         self.invocations.update([event.invocation_id for event in events])
@@ -131,7 +136,8 @@ class HistoryCache:
     def forget(self, name: SessionName) -> None:
         """Drop the history of a session."""
         history = self._histories.pop(name, None)
-        self._size -= history.bytes if history else 0
+        if history is not None:
+            self._size -= history.bytes
 
     def _evict_least_recently_used(self) -> None:
         while self._size > conf().cached_bytes and self._histories:

@@ -61,7 +61,8 @@ def claim(request: RequestKey) -> IdempotentRequest:
             raise ConflictError(
                 "The first request with this Idempotency-Key is being handled. Try again in a minute."
             )
-        row.attempt, row.is_repeated = attempt, True
+        row.attempt = attempt
+        row.is_repeated = True
         return row
 
 

@@ -151,25 +151,25 @@ class DjangoSessionService(BaseSessionService):
         name = (app_name, user_id, session_id)
         config = config or GetSessionConfig()
         if config.num_recent_events is not None or config.after_timestamp is not None:
-            recent, since = config.num_recent_events, config.after_timestamp
-            loaded = await event_log.load(_key(name), recent=recent, since=since)
-            events = await _events(loaded) if loaded else []
-            return _session(name, loaded, events) if loaded and len(events) == loaded.count else None
+            return await _load_part(name, config)
         whole = not config.without_superseded
-        result = await self._load_cached(name, whole) or await self._load_stored(name, whole)
-        if result is None:
+        found = await self._load_cached(name, whole) or await self._load_stored(name, whole)
+        if found is None:
             return None
-        loaded, history = result
+        loaded, history = found
         events = history.events[: loaded.last_seq - history.skipped]
         if not whole and not history.is_plain:
             events = without_superseded(events)
-        session = _session(name, loaded, self._view(events) if self._view else events)
+        if self._view:
+            events = self._view(events)
+        session = _session(name, loaded, events)
         session.invocations = history.invocations
         return session
 
     async def _load_cached(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """Extend the cached history by the new events; None when the cache has no usable history."""
-        preloaded, self._preloaded = self._preloaded, None  # only the first load may use it
+        preloaded = self._preloaded
+        self._preloaded = None  # Only the first load may use it.
         history = cache.get(name)
         if history is None or (whole and history.skipped):
             return None
@@ -285,9 +285,17 @@ def _lacks_rewound_summary(history: History) -> bool:
     return rewinds_past_start(history.events) or latest_full_summary(drop_rewound(history.events)) is None
 
 
-async def _events(loaded: event_log.Loaded) -> list[Event]:
-    slices = bodies_in_slices(event_log.pages(loaded))
-    return [event_from_json(body) async for bodies in slices for body in bodies]
+async def _load_part(name: SessionName, config: GetSessionConfig) -> Session | None:
+    """Load the session with its newest events, or those since a time. None when it does not exist, or was deleted."""
+    loaded = await event_log.load(_key(name), recent=config.num_recent_events, since=config.after_timestamp)
+    if loaded is None:
+        return None
+    events: list[Event] = []
+    async for bodies in bodies_in_slices(event_log.pages(loaded)):
+        events += map(event_from_json, bodies)
+    if len(events) < loaded.count:
+        return None
+    return _session(name, loaded, events)
 
 
 def _key(name: SessionName) -> event_log.SessionKey:

@@ -25,7 +25,8 @@ def delete_unused_texts(ids: Iterable[UUID]) -> int:
 
     Call it outside of a transaction: appends with new texts wait for the end of the transaction that deletes a batch.
     """
-    remaining, deleted = iter(ids), 0
+    remaining = iter(ids)
+    deleted = 0
     while batch := list(islice(remaining, TEXTS_PER_TRANSACTION)):
         deleted += _delete_batch(batch)
     return deleted

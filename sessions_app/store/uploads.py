@@ -70,7 +70,8 @@ def check_upload(upload: UploadedFile[Any]) -> str:
         InvalidInputError: the file is empty or of a type that the site does not take.
         TooLargeError: the file is too large.
     """
-    filename, size = artifact_name(upload.name or ""), upload.size or 0
+    filename = artifact_name(upload.name or "")
+    size = upload.size or 0
     if size == 0:
         raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.", field="file")
     if size > conf().upload_bytes:

@@ -14,7 +14,9 @@ DAYS = (
     *(gettext_lazy("Thursday"), gettext_lazy("Friday"), gettext_lazy("Saturday")),
 )
 WEEKDAYS = {1, 2, 3, 4, 5}
-WHOLE_WEEK, WHOLE_MONTH, WHOLE_YEAR = 7, 31, 12
+WHOLE_WEEK = 7
+WHOLE_MONTH = 31
+WHOLE_YEAR = 12
 MAX_LISTED_TIMES = 4
 
 

@@ -71,10 +71,10 @@ async def find_waiting_call(
     if await in_thread(ToolJob.objects.filter(session=session, call_id=call_id).exists):
         raise PermissionDeniedError("This call is answered by its job, not by a person.")
     events = await effective_events(session)
-    made = [one for one in made_calls(events) if one.call.id == call_id and one.call.name]
-    if not made:
+    calls = [made for made in made_calls(events) if made.call.id == call_id and made.call.name]
+    if not calls:
         raise NotFoundError("There is no such question in this conversation.")
-    waiting = next((one for one in made if one.is_pending), None)
+    waiting = next((made for made in calls if made.is_pending), None)
     if waiting is None:
         raise await in_thread(answered_already, session, call_id)
     if name is not None and waiting.call.name != name:

@@ -35,7 +35,9 @@ MAY_BE_REJECTED = Q(kind__in=(RequestKind.CONFIRMATION, RequestKind.CALL)) | Q(j
 
 def escalations() -> list[Repair]:
     """Return the repairs that escalate requests; none when the site has no limits."""
-    return [_mail_overdue, OverdueRows(_too_late, _reject)] if conf().answer_limits else []
+    if not conf().answer_limits:
+        return []
+    return [_mail_overdue, OverdueRows(_too_late, _reject)]
 
 
 def _of_tools(name: str) -> Q:

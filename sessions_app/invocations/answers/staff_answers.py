@@ -62,8 +62,12 @@ def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: s
         number = int(answer) if isinstance(answer, str) and answer.isdecimal() else -1
         return OptionForm(number).response_to(call.args)
     if kind == RequestKind.CONFIRMATION:
-        yes = ApprovalForm({}, for_session=False).response_to(call.args) if answer else {"confirmed": False}
-        return {**yes, "reason": reason} if reason else yes
+        verdict: dict[str, Any] = {"confirmed": False}
+        if answer:
+            verdict = ApprovalForm({}, for_session=False).response_to(call.args)
+        if reason:
+            verdict = {**verdict, "reason": reason}
+        return verdict
     if not isinstance(answer, bool):
         raise InvalidInputError(gettext_noop("Answer this question with yes or no."))
     return {"status": "approved" if answer else "rejected", "reason": reason}

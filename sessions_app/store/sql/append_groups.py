@@ -73,7 +73,8 @@ def _begin_next(lines: dict[str, list[_Member]], app_name: str) -> None:
     waiting = [member for member in lines.pop(app_name) if not member.group.cancelled()]
     if not waiting:
         return
-    members, lines[app_name] = waiting[:MAX_MEMBERS], waiting[MAX_MEMBERS:]
+    members = waiting[:MAX_MEMBERS]
+    lines[app_name] = waiting[MAX_MEMBERS:]
     group = asyncio.create_task(_execute(members), name=f"append events of app {app_name}")
     group.add_done_callback(lambda _: _begin_next(lines, app_name))
     for member in members:

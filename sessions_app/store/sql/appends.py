@@ -65,7 +65,8 @@ async def append(event: Append) -> Committed | None:
     Returns None, with nothing written, when the session does not exist, its lease refuses the event (by `needs_lease`
     and `lease_token`), or a value is not the expected one.
     """
-    delta, params = event.delta, _parameters(event)
+    delta = event.delta
+    params = _parameters(event)
     has_texts = event.model_call is not None and bool(event.model_call.texts)
     statement = partial(
         _append_statement,

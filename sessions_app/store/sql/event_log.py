@@ -71,9 +71,17 @@ async def load(
             of them (contract R4). A summary that was rewound counts, too. `after` is ignored.
     """
     app_name, user_id, session_key = key
-    params = {"app": app_name, "user": user_id, "key": session_key, "after": after, "recent": recent}
-    params |= {"since": since, "page": PAGE_EVENTS if since is None else None}
-    row = await fetch_one(_LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD_AFTER, params)
+    params = {
+        "app": app_name,
+        "user": user_id,
+        "key": session_key,
+        "after": after,
+        "recent": recent,
+        "since": since,
+        "page": PAGE_EVENTS if since is None else None,
+    }
+    statement = _LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD_AFTER
+    row = await fetch_one(statement, params)
     if row is None:
         return None
     if since is not None:
@@ -85,10 +93,11 @@ async def load(
 async def pages(loaded: Loaded) -> AsyncGenerator[list[str]]:
     """Yield the pages of a loaded session's events. PostgreSQL makes the next page while the caller reads one.
 
-    Events never change, so that the pages fit the loaded state, which is as of `last_seq`. The pages end early when the
-    session is deleted meanwhile.
+    Events never change, so the pages fit the loaded state, which is as of `last_seq`. The pages end early when the
+    session has been deleted.
     """
-    page, read = loaded.events, loaded.skipped + len(loaded.events)
+    page = loaded.events
+    read = loaded.skipped + len(page)
     while page and read < loaded.last_seq:
         following = events_after(loaded.session_id, read, min(loaded.last_seq - read, PAGE_EVENTS))
         coming = asyncio.create_task(following, name="read the next events")
@@ -197,7 +206,8 @@ async def find_session(key: SessionKey) -> tuple[UUID, int] | None:
     query = """
         SELECT id, last_seq FROM sessions_app_session
         WHERE app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND deleted_at IS NULL"""
-    row = await fetch_one(query, dict(zip(("app", "user", "key"), key, strict=True)))
+    app_name, user_id, session_key = key
+    row = await fetch_one(query, {"app": app_name, "user": user_id, "key": session_key})
     return (row["id"], row["last_seq"]) if row else None
 
 
