@@ -17,7 +17,7 @@ UNDONE = "undone:"
 
 SITE_PREFIXES = (ANSWER, JOB, RETRY, SCHEDULE, UNDONE)
 MUST_NOT_BE_LOST = (ANSWER, JOB, SCHEDULE)
-"""Prefixes of invocations that no newer message interrupts. Of all limits, only those of a day hold them up."""
+"""Prefixes of invocations that no newer message interrupts. Only the limits of a day apply to them."""
 
 
 def refuse_reserved(client_id: str) -> None:

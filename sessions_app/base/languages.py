@@ -1,4 +1,4 @@
-"""Languages, time zones and themes: those that are offered, and those of the person behind a request.
+"""Languages, time zones and themes: what the site offers, and what the person behind a request has chosen.
 
 Pages have them from Django's `LocaleMiddleware` and from `sessions_app.asgi.time_zone`; websockets and event streams
 pass no middleware of Django and have them from here.

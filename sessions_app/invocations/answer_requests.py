@@ -89,7 +89,7 @@ async def rule_of(app_name: str, made: MadeCall) -> str:
 
 
 async def rule_or_site(app_name: str, made: MadeCall) -> str:
-    """Return the party that may answer a call. When it cannot be found, return the site, so that the call waits."""
+    """Return the party that may answer a call. Return the site when it cannot be found: the call waits."""
     try:
         return await rule_of(app_name, made)
     except Exception:  # an agents.py or a toolset may raise anything

@@ -1,4 +1,4 @@
-"""Background runs: a Celery worker process runs many sessions at once on its event loop, beside its tasks.
+"""Background runs: a Celery worker process runs many sessions at once on its event loop, outside of its tasks.
 
 The Celery task ends as soon as the run has begun. Its end says nothing about the invocation, which is alive as long as
 its lease is renewed. The sweep resumes an invocation whose lease has expired.
@@ -48,7 +48,7 @@ async def _run(session_id: UUID | None) -> None:
 
 
 async def _choose_queued_session() -> UUID | None:
-    """Return a random queued session, so that runs that end at the same moment rarely choose the same one."""
+    """Return a random queued session: runs that end at the same moment should choose different ones."""
     queued = await leases.sessions_with_abandoned_queue(0)
     if not queued:
         _has_refused.clear()

@@ -107,7 +107,7 @@ class Execution:
 
     @cached_property
     def app(self) -> App:
-        """The app of the session. A reload of the agents meanwhile does not change it."""
+        """The app of the session. A reload of the agents does not change it."""
         return get_app(self.claim.app_name)
 
     @property
@@ -216,7 +216,7 @@ class Execution:
                     self._record(event)
 
     async def _let_others_run(self, partials: int) -> None:
-        """Pause after a partial event while the event loop is late, so that other invocations begin meanwhile."""
+        """Pause after a partial event while the event loop is late, to let other invocations begin."""
         if self._hub.lateness > LATE_SECONDS:
             await asyncio.sleep(min(PAUSE_FACTOR * self._hub.lateness, MAX_PAUSE_SECONDS))
         elif partials % PARTIALS_IN_A_ROW == 0:
@@ -244,7 +244,7 @@ class Execution:
         await sync_answer_requests(claim.session_id, claim.app_name, events)
 
     async def compact(self) -> None:
-        """Compact the session. Needs no lease, so that the next message does not wait for it."""
+        """Compact the session. Needs no lease: the next message does not wait for it."""
         claim = self.claim
         sessions = DjangoSessionService(Writer(on_commit=self._publish))
         runner = Runner(app=self.app, session_service=sessions)

@@ -16,7 +16,7 @@ BUSY = "An answer is being written in this conversation. Stop it first, then try
 
 @asynccontextmanager
 async def hold_lease(session_id: UUID) -> AsyncGenerator[int]:
-    """Hold the session's lease, so that no invocation begins. Afterwards run an invocation that was queued meanwhile.
+    """Hold the session's lease: no invocation begins. Afterwards run the invocation that was queued, if any.
 
     Raises:
         ConflictError: an invocation runs or is queued.

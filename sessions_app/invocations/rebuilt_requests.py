@@ -38,7 +38,7 @@ class RebuiltStep:
     """The request of one step.
 
     Attributes:
-        is_whole: False when the log was read in part, so that the first contents may be missing.
+        is_whole: False when the log was read in part: the first contents may be missing.
     """
 
     request: RebuiltRequest

@@ -47,7 +47,7 @@ async def reconcile_after_rewind(session: Session, by: Actor) -> None:
 
 
 async def _cancel_rewound_jobs(session: Session, calls: Collection[str], by: Actor) -> None:
-    """Cancel the jobs of rewound calls, and mark them as delivered so that they never answer."""
+    """Cancel the jobs of rewound calls, and mark them as delivered: they must never answer."""
     unsettled = ToolJob.objects.undelivered() | ToolJob.objects.open()
     jobs = unsettled.filter(session=session).exclude(call_id__in=calls)
     job_ids = await fetch_rows(jobs.values_list("pk", flat=True))
@@ -57,7 +57,7 @@ async def _cancel_rewound_jobs(session: Session, calls: Collection[str], by: Act
 
 
 async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> None:
-    """Cancel queued answers to rewound calls, also those of jobs: an answer may be queued during the rewind."""
+    """Cancel queued answers to rewound calls, and results of jobs: an answer may be queued during the rewind."""
     rewound_jobs = ToolJob.objects.filter(session=session).exclude(call_id__in=calls)
     of_jobs = [client_ids.of_job(id) for id in await fetch_rows(rewound_jobs.values_list("pk", flat=True))]
     kept = [client_ids.of_answer(call_id) for call_id in calls]

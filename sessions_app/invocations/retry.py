@@ -54,7 +54,7 @@ async def queue_again(
 
 
 async def must_restart(session: Session, row: Invocation) -> bool:
-    """True when the agents cannot resume, so that the person's message must be sent again."""
+    """True when the agents cannot resume: the user's message must be sent again."""
     if answers_calls(row.message):
         return False
     events = await effective_events(session)

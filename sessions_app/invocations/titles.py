@@ -35,7 +35,7 @@ INSTRUCTION = (
 
 
 async def give_title(claim: Claim) -> None:
-    """Replace the title that a session has from its first message, unless the person changes it meanwhile.
+    """Replace the title that a session has from its first message, unless the person changes it first.
 
     A failure is logged, and the next answers try again.
     """

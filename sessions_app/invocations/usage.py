@@ -33,7 +33,7 @@ class InvocationUsage:
         """Add an event. A final response may exceed a limit, because the invocation ends with it.
 
         Raises:
-            LimitExceededError: the invocation exceeds a limit and would go on.
+            LimitExceededError: the invocation exceeds a limit and is not complete.
         """
         self._unfinished.pop(event.id, None)
         exceeded = self._exceeded_limit()

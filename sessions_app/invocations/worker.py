@@ -1,4 +1,4 @@
-"""Worker: runs the invocations of an event loop, each in an asyncio task of its own rather than in a consumer."""
+"""Worker: runs the invocations of an event loop, each in its own asyncio task rather than in a consumer."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class InvocationWorker:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def wait_until_idle(self) -> None:
-        """Wait until no invocation runs here, including those that follow in the queues of their sessions."""
+        """Wait until no invocation runs here and the queues of their sessions are empty."""
         while self._invocation_tasks:
             await asyncio.wait(self._invocation_tasks)
 

@@ -58,7 +58,7 @@ def progress(done: float, total: float, message: str = "") -> None:
     """Report progress in units of your choice. The call is cheap enough for every iteration of a loop.
 
     With a total of 0, or a number that is not finite, the progress bar is indeterminate. Outside a job the call does
-    nothing, so that the function can be called directly.
+    nothing: the function can be called directly.
 
     Raises:
         JobCancelled: the job was cancelled.

@@ -13,7 +13,7 @@ MAX_LISTED_JOBS = 50
 
 
 async def open_and_recent_jobs(session_id: UUID) -> list[ToolJob]:
-    """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then those that ended last.
+    """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then the last ended ones.
 
     The cards of all other jobs are in the HTML of the page.
     """

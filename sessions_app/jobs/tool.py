@@ -30,7 +30,7 @@ RUN_AT = "run_at"
 
 
 def start_parameter(run_at: str | None = None) -> None:
-    """Declare the parameter that every delayable job tool has besides its own parameters.
+    """Declare the parameter that every delayable job tool has in addition to its own.
 
     Args:
         run_at: Start time of the job, if not now: ISO 8601 with an offset from UTC, such as
@@ -77,7 +77,7 @@ class JobTool(LongRunningFunctionTool):
         def run(task: Task[Any, None], job_id: str) -> None:
             run_job(self.run_here, lambda: policy, task, UUID(job_id))
 
-        # Named and not imported, so that only worker processes import Celery's worker.
+        # Named, not imported: only worker processes should import Celery's worker.
         request = "sessions_app.jobs.time_limit:JobRequest"
         options: dict[str, Any] = {"bind": True, "ignore_result": True, "Request": request, **limits}
         register: Callable[[Callable[..., None]], object] = shared_task(name=self.task_name, **options)

@@ -85,7 +85,7 @@ async def _send_job(job_id: UUID, task_name: str) -> None:
 async def mark_sent(job_id: UUID) -> None:
     """Store that the broker has accepted the job.
 
-    A later `sent_at` stays: the job may have run meanwhile and be scheduled for its next attempt.
+    A later `sent_at` stays: the job may have run and be scheduled for its next attempt.
     """
     query = """
         UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()), sends = sends + 1

@@ -1,7 +1,7 @@
 """Logs as JSON, one object a line, masked, with the fields of the line.
 
 A line has the fields that its call of the logger gives as `extra`, and the invocation that it is about, if there is
-one: an operator finds all lines of an invocation by its `invocation_id`, also those of the agent's own code.
+one: an operator finds all lines of an invocation by its `invocation_id`, including the lines of the agent's own code.
 """
 
 from __future__ import annotations

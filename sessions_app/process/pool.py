@@ -201,8 +201,8 @@ def _start_closer() -> asyncio.Task[None]:
 async def _close_with_loop() -> None:
     """Close the pool when the loop is about to end. The loop of `async_to_sync` ends after each call.
 
-    A loop that ends cancels its tasks once. A worker of the pool that is connecting would go on nevertheless, and the
-    loop would wait for it for ever.
+    A loop that ends cancels its tasks once. A worker of the pool that is connecting would continue, and the loop would
+    wait for it for ever.
     """
     try:
         await asyncio.Event().wait()
@@ -217,7 +217,7 @@ _lines = LoopLocal(_Line)
 
 
 def _connection_parameters() -> dict[str, Any]:
-    """Return the parameters of Django's own connection, without those that only Django reads.
+    """Return the parameters of Django's own connection, without what only Django reads.
 
     In tests this is the connection to the test database.
     """

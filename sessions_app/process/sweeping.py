@@ -17,7 +17,7 @@ MAX_DOUBLINGS = 10
 M = TypeVar("M", bound=Model)
 
 Repair = Callable[[float], bool]
-"""Repairs one kind of rows for about so many seconds. Returns True when more of them may be overdue."""
+"""Repairs one kind of rows for about this many seconds. Returns True when more rows may be overdue."""
 
 
 class OverdueRows(Generic[M]):

@@ -1,4 +1,4 @@
-"""Thread pools of a process, one for each kind of blocking call, so that no kind waits for another."""
+"""Thread pools of a process, one for each kind of blocking call: no kind waits for another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ThreadPool:
 
     @cached_property
     def executor(self) -> ThreadPoolExecutor:
-        """The executor. Its threads start when they are needed, so that a process may fork before the first call."""
+        """The executor. Its threads start when they are needed: a process may fork before the first call."""
         return ThreadPoolExecutor(getattr(conf(), self._setting), thread_name_prefix=self._name)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

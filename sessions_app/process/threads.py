@@ -92,7 +92,7 @@ def calling_loop() -> asyncio.AbstractEventLoop | None:
 
 @lru_cache(maxsize=1)
 def background_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop in a thread of its own, started at first use. Its pools and tasks outlive a single call."""
+    """Return the event loop of the background thread, started at first use. Its pools and tasks outlive a call."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="adk background loop", daemon=True).start()
     return loop

@@ -16,7 +16,7 @@ def create_task(task: ScheduledTask) -> ScheduledTask:
         InvalidInputError: The session has reached its limit of active tasks.
     """
     with transaction.atomic():
-        # Lock the session row, so that parallel calls of one step cannot exceed the limit.
+        # Lock the session row: parallel calls of one step could exceed the limit.
         Session.objects.select_for_update().only("pk").get(pk=task.session_id)
         of_session = ScheduledTask.objects.filter(session_id=task.session_id)
         existing = of_session.filter(call_id=task.call_id).first()

@@ -114,7 +114,7 @@ def _is_rewound(task: ScheduledTask) -> bool:
 
 
 def _due_tasks() -> QuerySet[ScheduledTask]:
-    """Return due tasks, without tasks whose last run is still queued, so that runs do not pile up."""
+    """Return due tasks, without tasks whose last run is still queued: runs must not pile up."""
     task_id, runs = (Cast(OuterRef(name), TextField()) for name in ("pk", "runs"))
     last_client_id = Concat(Value(client_ids.SCHEDULE), task_id, Value(":"), runs, output_field=TextField())
     queued = Invocation.objects.filter(

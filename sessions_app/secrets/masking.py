@@ -83,7 +83,7 @@ def mask_text(text: str) -> str:
 
 
 def beginning_of(text: str, length: int) -> str:
-    """Return at most so many characters of a text; a secret at the end is left out rather than cut.
+    """Return at most `length` characters of a text; a secret at the end is left out rather than cut.
 
     A part of a secret does not look like a secret, so nothing would mask it later.
     """
@@ -99,14 +99,14 @@ def beginning_of(text: str, length: int) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Return the text, or at most so many of its first characters and an ellipsis, as `beginning_of` cuts."""
+    """Return the text, or its beginning by `beginning_of` and an ellipsis."""
     if len(text) <= length:
         return text
     return f"{beginning_of(text, length)}…"
 
 
 def mask(value: Any) -> Any:
-    """Return the JSON value with its texts masked, those that are names of members included."""
+    """Return the JSON value with its texts masked, names of members included."""
     if isinstance(value, str):
         return mask_text(value)
     return value if _is_unmasked.get() else _mask_members(value, mask)

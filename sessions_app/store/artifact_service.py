@@ -172,7 +172,7 @@ def _insert(artifact: Artifact) -> Artifact:
 def _check_size(user: Any, more: int) -> None:
     """Check that the user's artifacts and `more` bytes stay within `max_artifact_bytes_per_user`.
 
-    In the transaction of an insertion the sum is locked, so that concurrent saves cannot exceed the limit together.
+    In the transaction of an insertion the sum is locked: concurrent saves cannot exceed the limit together.
 
     Raises:
         LimitExceededError: they are too large together.

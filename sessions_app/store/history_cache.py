@@ -1,4 +1,4 @@
-"""Cache of event histories, so that loading a session again reads only its new events."""
+"""Cache of event histories: loading a session again reads only its new events."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class History:
         return self.skipped + len(self.events)
 
     def add(self, after: int, bodies: Sequence[str]) -> int:
-        """Read and append those of the stored events that are new, unless there is a gap; return their bytes.
+        """Read and append the new stored events, unless there is a gap; return their bytes.
 
         Args:
             after: `seq` of the event before the first one of `bodies`.
@@ -119,7 +119,7 @@ class HistoryCache:
         """Append the new ones of the stored events to the cached history of a session, as `History.add` does.
 
         A summary among them drops the history: few of its events are still in effect, and the next load reads only
-        those.
+        these few.
         """
         history = self.get(name)
         if history is None:

@@ -80,7 +80,7 @@ def finish(row: IdempotentRequest, session_pk: UUID | None, status: int, body: s
     handled = IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt)
     try:
         handled.update(session_id=session_pk, status=status, body=body, location=location)
-    except IntegrityError:  # the session was erased meanwhile
+    except IntegrityError:  # the session has been erased
         handled.delete()
 
 

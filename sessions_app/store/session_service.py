@@ -201,7 +201,7 @@ class DjangoSessionService(BaseSessionService):
         history = History(loaded.session_id, skipped=loaded.skipped)
         async for bodies in bodies_in_slices(event_log.pages(loaded)):
             history.add(history.last_seq, bodies)
-        if history.last_seq < loaded.last_seq:  # The session was deleted meanwhile.
+        if history.last_seq < loaded.last_seq:  # The session has been deleted since.
             return None
         if _lacks_rewound_summary(history):
             cache.forget(name)

@@ -21,7 +21,7 @@ def delete_all_unused_texts() -> int:
 
 
 def delete_unused_texts(ids: Iterable[UUID]) -> int:
-    """Delete those of the texts that no session refers to; return their number. Idempotent.
+    """Delete the given texts that no session refers to; return their number. Idempotent.
 
     Call it outside of a transaction: appends with new texts wait for the end of the transaction that deletes a batch.
     """
@@ -39,7 +39,7 @@ def _delete_batch(ids: list[UUID]) -> int:
     with transaction.atomic():
         with connection.cursor() as cursor:
             # An append that adds a reference holds the lock shared. Before this deletion it finds the text, which then
-            # stays; after the deletion it stores the text anew.
+            # stays; after the deletion it stores the text again.
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('adk:texts'))")
         deleted, _ = unused.delete()
     return deleted

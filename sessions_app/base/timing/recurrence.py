@@ -19,7 +19,7 @@ CRONTAB_FIELDS = 5
 LONGEST_CLOCK_CHANGE = timedelta(hours=2)
 """Time before a moment in which occurrences are searched: one in a skipped hour is moved behind the clock change."""
 SAMPLED_OCCURRENCES = 64
-"""More than an hour has minutes, so that the sample has the shortest interval of a crontab."""
+"""More than an hour has minutes, so the sample contains the shortest interval of a crontab."""
 
 
 class Recurrence(Protocol):

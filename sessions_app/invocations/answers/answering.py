@@ -98,7 +98,7 @@ async def check_may_answer(
     """Check that the tool of the call lets this user give this answer.
 
     When the tool asks staff, the session's own person cannot approve, even with the permission (four eyes). The person
-    may withdraw the question by a no. Nobody gives a credential in the place of the person.
+    may withdraw the question by a no. Only the person gives a credential.
 
     Args:
         for_site: True for an answer from a system that the site trusts, which may answer the site's calls, too.

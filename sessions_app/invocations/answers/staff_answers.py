@@ -1,4 +1,4 @@
-"""Answers from outside of the chat: those of staff in the inbox, and that of the site when nobody answers in time."""
+"""Answers from outside of the chat: by staff in the inbox, and by the site when nobody answers in time."""
 
 from __future__ import annotations
 

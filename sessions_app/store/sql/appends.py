@@ -158,7 +158,7 @@ _MAY_WRITE = """
         ELSE NOT %(needs_lease)s::boolean OR lease_owner = '' OR lease_expires_at < now()
     END"""
 
-# Materialized, so that PostgreSQL parses the JSON once.
+# Materialized: PostgreSQL would otherwise parse the JSON at each use.
 _BODY = "given AS MATERIALIZED (SELECT %(body)s::jsonb AS body)"
 
 # An indexed column that keeps its value lets PostgreSQL update the row in place, without a new entry in each index.
@@ -239,7 +239,7 @@ WITH {_LOCK_SESSION}
 INSERT INTO sessions_app_userstate (app_name, user_id, state) SELECT %(app)s, %(user)s, '{{}}' FROM old
 ON CONFLICT (app_name, user_id) DO NOTHING"""  # noqa: S608
 
-# The counts keep the lock order: PostgreSQL locks the rows that a subquery counts before it goes on.
+# The counts keep the lock order: PostgreSQL locks the rows that a subquery counts before the next part.
 _COMPARE = f"""
 old_user AS (
     SELECT state FROM sessions_app_userstate

@@ -198,7 +198,7 @@ def _finish_query(more: str = "") -> str:
     """Return the statement that ends an invocation.
 
     Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete. `adk_has_queued`
-    takes its snapshot under the lock of the session's row, so that it sees an invocation that was queued while the
+    takes its snapshot under the lock of the session's row, so it sees an invocation that was queued while the
     statement waited for the lock.
 
     Args:

@@ -20,7 +20,7 @@ class RecordedCall:
 
 
 # The lock keeps `store/unused_texts` from deleting a text to which this statement adds a reference. All appends
-# insert texts in the order of their ids, so that two appends cannot deadlock.
+# insert texts in the order of their ids, so two appends cannot deadlock.
 INSERT_TEXTS = """
 texts_lock AS (
     SELECT s.id AS session_id, pg_advisory_xact_lock_shared(hashtext('adk:texts')) AS taken FROM s

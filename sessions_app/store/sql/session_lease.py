@@ -9,7 +9,7 @@ from sessions_app.process.pool import fetch_one
 
 
 async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
-    """Take the lease of an idle session, and return its fencing token. Messages sent meanwhile are queued.
+    """Take the lease of an idle session, and return its fencing token. Messages are queued until its release.
 
     Returns None when the session is leased, has an active invocation, or does not exist. After a crash the sweep
     releases the lease.
@@ -28,7 +28,7 @@ async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int 
 
 
 async def release(session_id: UUID, lease_token: int) -> bool:
-    """Release the lease unless it was lost. Returns True when an invocation was queued meanwhile."""
+    """Release the lease unless it was lost. Returns True when an invocation was queued under it."""
     query = """
         UPDATE sessions_app_session s SET lease_owner = '', lease_expires_at = NULL
         WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''

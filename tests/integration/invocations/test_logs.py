@@ -14,7 +14,7 @@ from runtime.apps import App
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.invocations.worker import InvocationWorker, worker
-from sessions_app.jobs import JobTool
+from sessions_app.jobs import job_tool
 from sessions_app.live.process import live
 from sessions_app.models import ToolJob
 from sessions_app.process.json_logs import JsonFormatter
@@ -107,7 +107,7 @@ def pack(boxes: int) -> dict[str, int]:
 def test_a_job_is_followed_by_its_own_id_and_by_the_id_of_its_invocation(
     person: User, served: Served, log: Lines
 ) -> None:
-    model = clerk_with(JobTool(pack), served)
+    model = clerk_with(job_tool(pack), served)
     model.turns = [call("pack", boxes=3), "It is being packed."]
     talk(person, "reports", "pack")
     job = ToolJob.objects.get()

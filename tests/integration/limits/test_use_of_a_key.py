@@ -74,4 +74,4 @@ async def test_a_key_without_a_budget_is_counted_and_not_limited(person: User, m
     model.turns = [using(1000), using(1000)]
     key = await new_key(person, 0)
     assert await ask(person, by=key) == await ask(person, by=key) == ("completed", "")
-    assert (await KeyUsage.objects.aget(key_id=key.key)).tokens == 2000
+    assert (await KeyUsage.objects.aget()).tokens == 2000
