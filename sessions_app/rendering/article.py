@@ -15,9 +15,17 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
-from sessions_app.rendering.blocks import Block, CallBlock, ResponseBlock, TextBlock, ThoughtBlock
+from sessions_app.rendering.blocks import (
+    Block,
+    CallBlock,
+    ConfirmationBlock,
+    ResponseBlock,
+    TextBlock,
+    ThoughtBlock,
+)
 from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.outline import as_words
+from sessions_app.rendering.questions import ChosenBlock, CredentialBlock, RepliedBlock, StoppedBlock
 
 NOTES = (
     "transfer",
@@ -94,7 +102,6 @@ def _opening(context: Mapping[str, Any]) -> SafeString:
 
 def _header(context: Mapping[str, Any]) -> SafeString:
     author = context["event"].author
-    happened_at = localtime(context["happened_at"])
     if context["speaker"] == "clock":
         name = gettext("Scheduled")
     elif author == "user":
@@ -102,8 +109,16 @@ def _header(context: Mapping[str, Any]) -> SafeString:
     else:
         name = as_words(author)
     return _markup(
-        '<header><span class="author" dir="auto">{name}</span> <time datetime="{moment}">{time}</time></header>\n',
+        '<header><span class="author" dir="auto">{name}</span> {time}</header>\n',
         name=name,
+        time=_time(context),
+    )
+
+
+def _time(context: Mapping[str, Any]) -> SafeString:
+    happened_at = localtime(context["happened_at"])
+    return _markup(
+        '<time datetime="{moment}">{time}</time>',
         moment=happened_at.isoformat(),
         time=happened_at.strftime("%H:%M"),
     )
@@ -126,6 +141,9 @@ def _block(block: Block, context: Mapping[str, Any]) -> SafeString:
             return _call(block, shows_details=context["shows_details"])
         case ResponseBlock():
             return _response(block)
+        case ChosenBlock() | ConfirmationBlock() | CredentialBlock() | RepliedBlock() | StoppedBlock():
+            sentence = block.sentence(_time(context))
+            return render_to_string("chat/verdict.html", {**context, "answer": block, "sentence": sentence})
         case _:
             return render_to_string("chat/block.html", {**context, "block": block})
 

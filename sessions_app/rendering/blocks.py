@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, ClassVar
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from runtime import types
@@ -161,6 +163,28 @@ class ConfirmationBlock:
     staff: str = ""
     is_automatic: bool = False
     reason: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Return `yes` or `no`."""
+        return "yes" if self.is_confirmed else "no"
+
+    def sentence(self, time: SafeString) -> SafeString:
+        """Return the sentence for the page; `time` is the HTML of the time of the answer."""
+        return format_html(self._pattern(), staff=self.staff, time=time)
+
+    def _pattern(self) -> str:
+        if self.is_automatic and not self.is_confirmed:
+            return gettext("Rejected automatically, {time}")
+        if self.staff and self.is_confirmed:
+            return gettext("Approved by <bdi>{staff}</bdi> (staff), {time}")
+        if self.staff:
+            return gettext("Rejected by <bdi>{staff}</bdi> (staff), {time}")
+        if not self.is_confirmed:
+            return gettext("Rejected by you, {time}")
+        if self.is_for_session:
+            return gettext("Allowed for this chat by you, {time}")
+        return gettext("Approved by you, {time}")
 
 
 @dataclass(frozen=True)

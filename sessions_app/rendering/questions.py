@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext
 from pydantic import ValidationError
 
@@ -41,9 +43,18 @@ class ChosenBlock:
     """
 
     kind: ClassVar = "chosen"
+    verdict: ClassVar = "given"
     call_id: str
     text: str
     staff: str = ""
+
+    def sentence(self, time: SafeString) -> SafeString:
+        """Return the sentence for the page; `time` is the HTML of the time of the answer."""
+        if self.staff:
+            pattern = gettext("<bdi>{staff}</bdi> (staff) chose <bdi>{text}</bdi>, {time}")
+        else:
+            pattern = gettext("You chose <bdi>{text}</bdi>, {time}")
+        return format_html(pattern, staff=self.staff, text=self.text, time=time)
 
 
 @dataclass(frozen=True)
@@ -91,8 +102,17 @@ class CredentialBlock:
     """
 
     kind: ClassVar = "credential"
+    verdict: ClassVar = "given"
     call_id: str
     is_given: bool
+
+    def sentence(self, time: SafeString) -> SafeString:
+        """Return the sentence for the page; `time` is the HTML of the time of the answer."""
+        if self.is_given:
+            pattern = gettext("Given by you, {time}")
+        else:
+            pattern = gettext("Not given by you, {time}")
+        return format_html(pattern, time=time)
 
 
 @dataclass(frozen=True)
@@ -121,9 +141,20 @@ class RepliedBlock:
     """
 
     kind: ClassVar = "replied"
+    verdict: ClassVar = "given"
     call_id: str
     text: str
     is_sign_in: bool
+
+    def sentence(self, time: SafeString) -> SafeString:
+        """Return the sentence for the page; `time` is the HTML of the time of the answer."""
+        if not self.text:
+            pattern = gettext("Answered by a message, {time}")
+        elif self.is_sign_in:
+            pattern = gettext("Done, {time}")
+        else:
+            pattern = gettext("You answered <bdi>{text}</bdi>, {time}")
+        return format_html(pattern, text=self.text, time=time)
 
 
 def form_block(
@@ -170,7 +201,12 @@ class StoppedBlock:
     """The end of a question that staff stopped before it was answered."""
 
     kind: ClassVar = "stopped"
+    verdict: ClassVar = "given"
     call_id: str
+
+    def sentence(self, time: SafeString) -> SafeString:
+        """Return the sentence for the page; `time` is the HTML of the time of the end."""
+        return format_html(gettext("Stopped by staff, {time}"), time=time)
 
 
 def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock | None:
