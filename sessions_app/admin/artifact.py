@@ -11,16 +11,21 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import SessionRowAdmin, require_read_request
-from sessions_app.admin.file_contents import file_changes, file_text
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import download_url, event_link, job_url
 from sessions_app.admin.permissions import OWN
 from sessions_app.models import AccessKind, Artifact
-from sessions_app.rendering.audit_values import NOTHING
+from sessions_app.rendering.audit_values import NOTHING, TRUNCATE_AT
+from sessions_app.rendering.compared_lines import changes_block
+from sessions_app.rendering.previews import MAX_BYTES, preview_of
+from sessions_app.secrets.masking import beginning_of, mask_text
+
+_BLOCK = '<pre class="audit-block" dir="auto" tabindex="0">{}</pre>'
 
 
 @admin.register(Artifact)
@@ -109,3 +114,45 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 def _header_safe(filename: str) -> str:
     """Return the last segment of the name, without control characters that could end a header line."""
     return re.sub(r"[\x00-\x1f\x7f]", "_", filename.rsplit("/", 1)[-1]) or "artifact"
+
+
+def file_text(artifact: Artifact) -> SafeString | str:
+    """Return the beginning of a text file, masked; for any other file a sentence that says what to do."""
+    try:
+        text = _text_of(artifact)
+    except FileNotFoundError:
+        return gettext("The storage of the site does not have this file: somebody has deleted it there.")
+    return gettext("No text: download the file.") if text is None else format_html(_BLOCK, text)
+
+
+def file_changes(artifact: Artifact) -> SafeString | None:
+    """Return the lines that differ from the version before; None unless both versions are texts."""
+    of_file = Artifact.objects.filter(
+        app_name=artifact.app_name,
+        user=artifact.user_id,
+        session=artifact.session_id,
+        filename=artifact.filename,
+        version__lt=artifact.version,
+    )
+    before = of_file.order_by("-version").first()
+    try:
+        old, new = _text_of(before) if before else None, _text_of(artifact)
+    except FileNotFoundError:
+        return None
+    return None if old is None or new is None else changes_block(old, new)
+
+
+def _text_of(artifact: Artifact) -> str | None:
+    """Return the beginning of the file as text, masked; None when the file is no text.
+
+    Raises:
+        FileNotFoundError: the storage does not have the file.
+    """
+    with artifact.file.open("rb") as file:
+        beginning = file.read(MAX_BYTES)
+    is_text = preview_of(artifact.mime_type, artifact.size, beginning).kind not in ("image", "none")
+    if not is_text:
+        return None
+    text = beginning.decode("utf-8-sig", errors="replace")
+    shown = mask_text(beginning_of(text, TRUNCATE_AT))
+    return shown if len(text) <= TRUNCATE_AT else f"{shown}\n…"

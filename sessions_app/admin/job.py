@@ -22,7 +22,6 @@ from sessions_app.admin.search import cleaned, find_jobs
 from sessions_app.admin.session_acts import acts_on
 from sessions_app.admin.stoppable import badge_of, stop_wording
 from sessions_app.admin.time_column import exact_time
-from sessions_app.admin.worker_lost_filter import WorkerLostFilter
 from sessions_app.base.actors import Actor
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Artifact, ToolJob
@@ -34,6 +33,19 @@ from sessions_app.rendering.audit_values import (
     json_block,
     status_badge,
 )
+
+
+class WorkerLostFilter(admin.SimpleListFilter):
+    """Filter of jobs with an attempt that ended with its worker."""
+
+    title = _("worker lost")
+    parameter_name = "worker_lost"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", _("Yes"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(lost_attempts__gt=0) if self.value() == "yes" else queryset
 
 
 @admin.register(ToolJob)

@@ -17,6 +17,7 @@ from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -31,10 +32,9 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OWN, Right, may, require
 from sessions_app.admin.search import cleaned, find_sessions
+from sessions_app.admin.session_actions import SessionActionsMixin
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
-from sessions_app.admin.session_page.integrity_badge import integrity_badge
 from sessions_app.admin.session_page.page import load_session_page
-from sessions_app.admin.session_tools import SessionToolsMixin
 from sessions_app.admin.state_correction.page import StateCorrectionMixin
 from sessions_app.admin.time_column import short_time
 from sessions_app.admin.trace.page import load_trace_page
@@ -42,6 +42,7 @@ from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.base.codec import parse_uuid
 from sessions_app.history.figures.labels import TOOL, names_of
+from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.models import AccessKind, Event, Invocation, LegalHold, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
@@ -52,7 +53,7 @@ SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "even
 
 
 @admin.register(Session)
-class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, KeysetAdmin):
+class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin, KeysetAdmin):
     """Sessions of all users.
 
     The page of a session has its events, invocations and jobs. It needs the right to read texts.
@@ -130,7 +131,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         is_search = bool(request.GET.get(SEARCH_VAR))
         first, *others = SEARCH_COLUMNS if is_search else super().get_list_display(request)
         # The links to the tools come early, because the last columns of a wide list are out of sight.
-        return (first, *self.tool_columns(request), *others)
+        return (first, *self.action_columns(request), *others)
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         """Link to the page of a session only for staff who may open it."""
@@ -150,7 +151,7 @@ class SessionAdmin(StateCorrectionMixin, SessionToolsMixin, SessionExportMixin, 
         context = {
             **page_context(self, request, session.title or str(session)),
             "is_nav_sidebar_enabled": False,  # the timeline needs the room
-            "tools": self.tool_links(request, session),
+            "actions": self.action_links(request, session),
             "unmasked_until": request.unmasked_until,  # type: ignore[attr-defined]
             "audit": load_session_page(session, request.GET),
             "annotations": annotations_of(request, session),
@@ -286,3 +287,18 @@ def _request_of(session: Session, event: Event, child: str | None) -> RebuiltReq
         return rebuilt.request if rebuilt else None
     found = rebuild_child_request(event, number_in(child, otherwise=-1))
     return found[0] if found else None
+
+
+WORDS: dict[str, str | Promise] = {
+    "altered": _("Event #%(seq)d was altered"),
+    "missing": _("Events before #%(seq)d are missing"),
+    "unsealed": _("Event #%(seq)d was not written by the site"),
+    "cut off": _("Events up to #%(seq)d were cut off"),
+}
+
+
+def integrity_badge(session: Session) -> dict[str, object]:
+    """Check the whole log, and return the context of the badge."""
+    flaw = flaw_in(session.pk)
+    words = str(WORDS[flaw.problem]) % {"seq": flaw.seq} if flaw else ""
+    return {"session": session, "flaw": flaw, "words": words}

@@ -10,7 +10,7 @@ import pytest
 
 from adk_site.embedded.paths import CHECKOUT
 from runtime.apps import App
-from sessions_app.management.agent_explanation import explain
+from sessions_app.management.explanation import explain
 
 PAGE = (CHECKOUT / "docs" / "authoring.md").read_text()
 AGENTS_PY = re.compile(r"^```python\n(# shop/agents\.py\n.*?)^```$", re.MULTILINE | re.DOTALL)

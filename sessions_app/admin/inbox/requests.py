@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import admin, messages
@@ -13,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
 from runtime.errors import AdkError
@@ -20,22 +22,28 @@ from runtime.events.answer_rules import PERSON, SITE, STAFF
 from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.inbox.answer_form import AnswerForm
-from sessions_app.admin.inbox.conversation import seen_before
 from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.note_access import note_access
 from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OWN, may, within_remits
+from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
 from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.admin.stored_events import with_stored
 from sessions_app.base.codec import parse_uuid
+from sessions_app.data_protection.transcripts.entries import Entry, Piece
+from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.invocations.answers.answering import answered_already
 from sessions_app.invocations.answers.staff_answers import answer_request
-from sessions_app.models import AccessKind, ActionKind, AnswerRequest, RequestKind, Session
+from sessions_app.models import AccessKind, ActionKind, AnswerRequest, Event, RequestKind, Session
 from sessions_app.models.answer_request import AnswerRequestQuerySet
 from sessions_app.process import threads
 from sessions_app.rendering.audit_values import format_duration, status_badge
+from sessions_app.secrets.masking import mask_text
 
+MAX_SHOWN_EVENTS = 12
+PIECE_CHARACTERS = 2_000
 GONE = _("This waits for nobody any more.")
 DONE = {
     True: (ActionKind.APPROVE, _("Approved: %(effect)s")),
@@ -212,3 +220,27 @@ def _why_not(request: HttpRequest, row: AnswerRequest) -> str:
             _("To answer this you need the permission %(permission)s.") % {"permission": row.permission}
         )
     return ""
+
+
+def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:
+    """Return the last effective events up to `seq` as the person saw them, oldest first, in five queries at most.
+
+    Args:
+        session: the session.
+        seq: number of the last event; None for the end of the log.
+    """
+    events = Event.objects.filter(session=session)
+    if seq is not None:
+        events = events.filter(seq__lte=seq)
+    effective = without_rewound(events, find_rewinds(session.pk))
+    newest = list(with_stored(effective.order_by("-seq"))[:MAX_SHOWN_EVENTS])
+    seen = load_seen_events(session, newest[::-1])
+    return [replace(one, entry=_cut(one.entry)) if one.entry else one for one in seen]
+
+
+def _cut(entry: Entry) -> Entry:
+    return replace(entry, pieces=[_cut_piece(piece) for piece in entry.pieces])
+
+
+def _cut_piece(piece: Piece) -> Piece:
+    return replace(piece, text=Truncator(mask_text(piece.text)).chars(PIECE_CHARACTERS))

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import F, Func, JSONField, Q
+from django.urls import reverse
 
 from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
@@ -23,16 +24,17 @@ from sessions_app.admin.session_page.calls import (
     call_ids,
     confirmation_requests,
 )
-from sessions_app.admin.session_page.event_actors import load_event_actors
-from sessions_app.admin.session_page.event_causes import load_causes
+from sessions_app.admin.session_page.event_actors import invocation_of, load_event_actors
 from sessions_app.base.codec import json_object
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.models import Artifact, Event, EventKind, Session, ToolJob
+from sessions_app.models import Artifact, CallError, Event, EventKind, Invocation, Session, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_call
 from sessions_app.secrets.masking import mask_json
 
 RESULT_CHARACTERS = 640
+Causes = dict[int, dict[str, str]]
+"""Addresses of the pages by seq and call id; the call id is empty for the error of the event itself."""
 SeqsByCallId = dict[str, list[int]]
 
 
@@ -48,7 +50,7 @@ class EventLinks:
         artifacts: artifacts by file name and version.
         path: the effective events of the session.
         actors: rows with the actors of events, by seq.
-        causes: addresses of the pages with the causes of failures, by seq and call id: see `event_causes`.
+        causes: addresses of the pages with the causes of failures, by seq and call id.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
@@ -223,3 +225,24 @@ WHERE e.session_id = %(session)s AND e.seq > %(seq)s AND e.kind IN ('call', 'res
     AND given ->> 'id' = ANY(%(ids)s)
 ORDER BY e.seq
 """
+
+
+def load_causes(session: Session, bodies: Mapping[int, Any]) -> Causes:
+    """Return the addresses of the pages with the exceptions, in two queries at most.
+
+    These pages need the permission to see details of errors.
+    """
+    causes: Causes = {}
+    for error in CallError.objects.filter(session=session, seq__in=list(bodies)).only("seq", "call_id"):
+        url = reverse("admin:sessions_app_callerror_change", args=[error.pk])
+        causes.setdefault(error.seq, {})[error.call_id] = url
+    failed = {seq: invocation_of(body) for seq, body in bodies.items() if json_object(body).get("errorCode")}
+    if failed:
+        rows = Invocation.objects.filter(
+            session=session, invocation_id__in=set(filter(None, failed.values()))
+        )
+        keys = dict(rows.exclude(error_detail="").values_list("invocation_id", "pk"))
+        for seq, invocation_id in failed.items():
+            if pk := keys.get(invocation_id or ""):
+                causes.setdefault(seq, {})[""] = reverse("admin:sessions_app_invocation_change", args=[pk])
+    return causes

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from uuid import uuid4
 
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.request_handler import RequestHandler
@@ -24,22 +26,37 @@ from a2a.types import (
     Task,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import TaskNotFoundError, UnsupportedOperationError
+from a2a.utils.errors import (
+    A2AError,
+    InternalError,
+    InvalidParamsError,
+    InvalidRequestError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
 
 from runtime.a2a.parts import FileBudget
+from runtime.errors import AdkError
 from sessions_app.api.access.connections import end_on_sign_out
 from sessions_app.conf import conf
 from sessions_app.contrib.a2a import push
 from sessions_app.contrib.a2a.conversion import task_of
-from sessions_app.contrib.a2a.errors import as_a2a_errors
 from sessions_app.contrib.a2a.files import MAX_BYTES, ArtifactMaker
 from sessions_app.contrib.a2a.requests import AgentOfCaller
 from sessions_app.contrib.a2a.task_stream import TaskStream, TaskUpdate
 from sessions_app.contrib.a2a.tasks import SiteTask
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.process.pool import UNAVAILABLE
 
 AGENT, SCOPE = "adk_agent", "adk_scope"
 """Keys in the state of a call: its `AgentOfCaller`, and the ASGI scope of its request."""
 CANCEL_SECONDS = 10.0
+logger = logging.getLogger(__name__)
+_KINDS: tuple[tuple[type[AdkError], type[A2AError]], ...] = (
+    (NotFoundError, TaskNotFoundError),
+    (InvalidInputError, InvalidParamsError),
+    (ConflictError, UnsupportedOperationError),
+)
 
 
 class SiteRequestHandler(RequestHandler):
@@ -47,7 +64,7 @@ class SiteRequestHandler(RequestHandler):
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
         """Begin or continue a task; return it when it is at rest, or immediately when the program wants that."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             task = await _begin_or_continue(params, context)
             if not params.configuration.return_immediately:
                 task = await _wait_until_at_rest(task, context, conf().invocation_seconds)
@@ -60,7 +77,7 @@ class SiteRequestHandler(RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | TaskUpdate, None]:
         """Begin or continue a task; yield it and its news until it is at rest."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             task = await _begin_or_continue(params, context)
             async with aclosing(_follow(task, context)) as news:
                 async for item in news:
@@ -70,7 +87,7 @@ class SiteRequestHandler(RequestHandler):
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | TaskUpdate, None]:
         """Yield a task and its news until it is at rest."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             task = await _agent(context).find(params.id)
             if task.has_ended:
                 raise UnsupportedOperationError("The task has ended: there is no news of it.")
@@ -80,7 +97,7 @@ class SiteRequestHandler(RequestHandler):
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
         """Return a task as it is now."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             task = await _agent(context).find(params.id)
             return await _with_artifacts(
                 task, params.history_length if params.HasField("history_length") else None
@@ -88,13 +105,13 @@ class SiteRequestHandler(RequestHandler):
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
         """Cancel what runs of a task; return it when it is at rest, or as it is after some seconds."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             task = await _agent(context).cancel(params.id)
             return await _with_artifacts(await _wait_until_at_rest(task, context, CANCEL_SECONDS), None)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         """Return a page of the person's tasks with the agent."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             page = await _agent(context).find_all(params)
             length = params.history_length if params.HasField("history_length") else None
             budget = FileBudget(MAX_BYTES)
@@ -117,21 +134,21 @@ class SiteRequestHandler(RequestHandler):
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Store an address that is told when a task comes to rest."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             return await push.set_config(_agent(context), params)
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Return one of the addresses of a task."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             return await push.find_config(_agent(context), params.task_id, params.id)
 
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
         """Return the addresses of a task, all on one page."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             configs = await push.configs_of(_agent(context), params.task_id)
             return ListTaskPushNotificationConfigsResponse(configs=configs)
 
@@ -139,7 +156,7 @@ class SiteRequestHandler(RequestHandler):
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """Delete one of the addresses of a task."""
-        with as_a2a_errors():
+        with _as_a2a_errors():
             await push.delete_config(_agent(context), params.task_id, params.id)
 
 
@@ -196,3 +213,21 @@ async def _with_artifacts(
     task: SiteTask, history_length: int | None, budget: FileBudget | None = None
 ) -> Task:
     return task_of(task, await ArtifactMaker(task, budget).all(), history_length)
+
+
+@contextmanager
+def _as_a2a_errors() -> Iterator[None]:
+    """Raise an `A2AError` in place of the error of a use case."""
+    try:
+        yield
+    except A2AError:
+        raise
+    except AdkError as error:
+        kind = next((kind for own, kind in _KINDS if isinstance(error, own)), InvalidRequestError)
+        raise kind(str(error)) from error
+    except UNAVAILABLE as error:
+        raise InternalError("The database does not answer. Try again.") from error
+    except Exception as error:
+        reference = uuid4().hex[:8]
+        logger.exception("A request of A2A failed (reference %s)", reference)
+        raise InternalError(f"Something went wrong (reference {reference}). Try again.") from error

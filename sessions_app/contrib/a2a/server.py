@@ -1,4 +1,4 @@
-"""The SDK's server of JSON-RPC on the site's request handler."""
+"""The SDK's server of JSON-RPC on the site's request handler, and the agent card of an app."""
 
 from __future__ import annotations
 
@@ -10,15 +10,29 @@ from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.server.routes.common import DefaultServerCallContextBuilder
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    AgentSkill,
+    HTTPAuthSecurityScheme,
+    SecurityRequirement,
+    SecurityScheme,
+    StringList,
+)
+from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
 from starlette.requests import Request
 
+from runtime.a2a.parts import encodable
 from runtime.apps.app import App
 from sessions_app.api.access.callers import Caller
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send
-from sessions_app.contrib.a2a.card import card_of
 from sessions_app.contrib.a2a.handler import AGENT, SCOPE, SiteRequestHandler
 from sessions_app.contrib.a2a.requests import AgentOfCaller
 
+VERSION = "1"
+INPUT_MODES = ("text/plain", "application/json", "application/octet-stream")
+OUTPUT_MODES = ("text/plain", "application/octet-stream")
 # The SDK logs each request that it cannot parse with a traceback; the program gets the reason.
 for _name in ("a2a.server.routes.jsonrpc_dispatcher", "a2a.compat.v0_3.jsonrpc_adapter"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
@@ -57,3 +71,25 @@ async def answer(
 def card_json(app: App, url: str) -> bytes:
     """Return the card of an app as JSON, also in the form of the protocol's version 0.3."""
     return json.dumps(agent_card_to_dict(card_of(app, url))).encode()
+
+
+def card_of(app: App, url: str) -> AgentCard:
+    """Return the card of an app that is served at the URL. The card does not list agents below the root."""
+    name = app.name
+    description = encodable(app.root_agent.description or name)
+    bearer = HTTPAuthSecurityScheme(scheme="Bearer", description="An API key of the site.")
+    return AgentCard(
+        name=name,
+        description=description,
+        version=VERSION,
+        supported_interfaces=[
+            AgentInterface(url=url, protocol_binding=TransportProtocol.JSONRPC, protocol_version=version)
+            for version in (PROTOCOL_VERSION_1_0, PROTOCOL_VERSION_0_3)
+        ],
+        capabilities=AgentCapabilities(streaming=True, push_notifications=True),
+        security_schemes={"key": SecurityScheme(http_auth_security_scheme=bearer)},
+        security_requirements=[SecurityRequirement(schemes={"key": StringList()})],
+        default_input_modes=INPUT_MODES,
+        default_output_modes=OUTPUT_MODES,
+        skills=[AgentSkill(id=name, name=name, description=description, tags=["chat"])],
+    )

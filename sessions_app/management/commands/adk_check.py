@@ -13,8 +13,8 @@ from runtime.agents.tree import tools_of
 from runtime.apps.app import App
 from sessions_app.agent_apps.checks.agents import problems_of
 from sessions_app.agent_apps.registry import discover
-from sessions_app.management.agent_explanation import explain
 from sessions_app.management.agent_listing import agent_title, agents_of, tool_name
+from sessions_app.management.explanation import explain
 
 
 class Command(BaseCommand):

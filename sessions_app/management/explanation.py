@@ -1,4 +1,4 @@
-"""Explanation of a tool: its declaration as the model sees it, and the origin of each sentence."""
+"""Explanation of an app as plain text: its agents, and each tool's declaration as the model sees it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,33 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os.path import relpath
-from textwrap import dedent
+from textwrap import dedent, fill, shorten
 from typing import Annotated, Any, get_origin
 
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import tools_of
+from runtime.apps.app import App
+from runtime.callbacks import as_list
 from runtime.errors import ConfigurationError
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
-from runtime.tools.callables import annotation_of, docstring_of, is_context_parameter, underlying_function
+from runtime.tools.callables import (
+    annotation_of,
+    docstring_of,
+    is_context_parameter,
+    name_of,
+    underlying_function,
+)
 from runtime.tools.declared_parameters import parameter_schemas
 from runtime.tools.docstrings import description_of
 from runtime.tools.function_tool import FunctionTool
 from sessions_app.agent_apps.loading.load_errors import reason_of
 from sessions_app.jobs.as_job import ToolAsJob
-from sessions_app.management.agent_listing import tool_name, type_text
+from sessions_app.management.agent_listing import WIDTH, agent_title, agents_of, tool_name, type_text
 
+LABEL_WIDTH = 16
 Row = tuple[str, str]
 """A label and its text."""
 
@@ -148,4 +160,52 @@ def _annotation_text(annotation: Any) -> str:
         annotation
         if isinstance(annotation, str)
         else inspect.formatannotation(annotation).replace("typing.", "")
+    )
+
+
+def explain(app: App) -> Iterator[str]:
+    """Yield the explanation in lines of at most `WIDTH` characters; only a longer word exceeds them."""
+    if app.plugins:
+        yield _line("  ", ("plugins", ", ".join(plugin.name for plugin in app.plugins)))
+    for _, agent in agents_of(app):
+        yield ""
+        yield agent_title(agent)
+        for row in _agent_rows(agent):
+            yield _line("  ", row)
+        for tool in tools_of(agent):
+            yield ""
+            for row in explain_tool(tool):
+                yield _line("  ", row)
+
+
+def _agent_rows(agent: BaseAgent) -> Iterator[Row]:
+    yield "description", agent.description or "none: other agents have only its name to decide by"
+    if isinstance(agent, LlmAgent):
+        yield "instruction", _instruction_text(agent)
+    if agent.sub_agents:
+        yield "sub-agents", ", ".join(child.name for child in agent.sub_agents)
+    for field in sorted(type(agent).model_fields):
+        if field.endswith("_callback") and (callbacks := as_list(getattr(agent, field))):
+            yield "callback", f"{field}: {', '.join(map(name_of, callbacks))}"
+
+
+def _instruction_text(agent: LlmAgent) -> str:
+    if callable(agent.instruction):
+        return f"computed by {name_of(agent.instruction)}()"
+    return shorten(agent.instruction, 3 * WIDTH, placeholder=" …") or "none"
+
+
+def _line(indent: str, row: Row) -> str:
+    label, text = row
+    first = f"{indent}{label:<{LABEL_WIDTH}}"
+    if len(label) >= LABEL_WIDTH:
+        first = f"{indent}{label}  "
+    rest = " " * (len(indent) + LABEL_WIDTH)
+    return fill(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
     )

@@ -1,4 +1,4 @@
-"""Tools of staff for a whole session: export, unmasking, erasure. Each asks for a reason.
+"""Actions of staff on a whole session: export, unmasking, erasure. Each asks for a reason.
 
 The list of sessions also offers export and erasure beside each session.
 """
@@ -54,7 +54,7 @@ class ExportForm(ReasonForm):
 
 
 @dataclass(frozen=True)
-class Tool:
+class SessionAction:
     """An action on a session, as its page offers it."""
 
     name: str
@@ -71,7 +71,7 @@ class Tool:
         return Wording(self.link, self.title, self.confirm, refrain, "")
 
 
-EXPORT = Tool(
+EXPORT = SessionAction(
     "export",
     Right.EXPORT,
     gettext_lazy("Export…"),
@@ -79,25 +79,25 @@ EXPORT = Tool(
     gettext_lazy("Export it"),
     ExportForm,
 )
-UNMASK = Tool(
+UNMASK = SessionAction(
     "unmask",
     Right.UNMASK,
     gettext_lazy("Unmask…"),
     gettext_lazy("See the masked values of the session?"),
     gettext_lazy("Show them"),
 )
-ERASE = Tool(
+ERASE = SessionAction(
     "erase",
     Right.ERASE,
     gettext_lazy("Erase…"),
     gettext_lazy("Erase the session for ever?"),
     gettext_lazy("Erase it"),
 )
-TOOLS = (EXPORT, UNMASK, ERASE)
+ACTIONS = (EXPORT, UNMASK, ERASE)
 
 
-class SessionToolsMixin(RecordedActsMixin):
-    """Admin of sessions with the tools. `get_session` returns a session that the user may read, or refuses."""
+class SessionActionsMixin(RecordedActsMixin):
+    """Admin of sessions with the actions. `get_session` returns a session that the user may read, or refuses."""
 
     def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
         """Return the session.
@@ -112,11 +112,11 @@ class SessionToolsMixin(RecordedActsMixin):
         views = {EXPORT: self.export_session_view, UNMASK: self.unmask_view, ERASE: self.erase_view}
         found = [
             path(
-                f"<uuid:session_id>/{tool.name}/",
+                f"<uuid:session_id>/{action.name}/",
                 self.admin_site.admin_view(view),
-                name=f"sessions_app_session_{tool.name}",
+                name=f"sessions_app_session_{action.name}",
             )
-            for tool, view in views.items()
+            for action, view in views.items()
         ]
         mask = path(
             "<uuid:session_id>/mask/",
@@ -125,31 +125,29 @@ class SessionToolsMixin(RecordedActsMixin):
         )
         return [*found, mask, *super().get_urls()]
 
-    def tool_links(self, request: HttpRequest, session: Session) -> list[tuple[str, Words]]:
-        """Return URL and text of each tool that the user may use."""
+    def action_links(self, request: HttpRequest, session: Session) -> list[tuple[str, Words]]:
+        """Return URL and text of each action that the user may use."""
         return [
-            (reverse(f"admin:sessions_app_session_{tool.name}", args=[session.pk]), tool.link)
-            for tool in TOOLS
-            if may(request, tool.right)
+            (reverse(f"admin:sessions_app_session_{action.name}", args=[session.pk]), action.link)
+            for action in ACTIONS
+            if may(request, action.right)
         ]
 
-    def tool_columns(self, request: HttpRequest) -> list[RowLinks]:
-        """Return a column with links to the tools that the user may use; no column when there are none."""
-        tools = [
-            tool for tool in (EXPORT, ERASE) if may(request, tool.right) and may(request, Right.VIEW_TEXT)
-        ]
-        return (
-            [row_links([(f"admin:sessions_app_session_{tool.name}", tool.link) for tool in tools])]
-            if tools
-            else []
-        )
+    def action_columns(self, request: HttpRequest) -> list[RowLinks]:
+        """Return a column with links to the actions that the user may use; no column when there are none."""
+        links = []
+        for action in (EXPORT, ERASE):
+            if may(request, action.right) and may(request, Right.VIEW_TEXT):
+                links.append((f"admin:sessions_app_session_{action.name}", action.link))
+        return [row_links(links)] if links else []
 
     def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         """Ask for a form and a reason, then return the session as a file. The access has the hash of a record."""
         session, form = self._prepare(request, session_id, EXPORT)
         if not form.is_valid():
             return self._ask(request, session, EXPORT, form, _counts(session))
-        chosen, reason = form.cleaned_data["form"], form.cleaned_data["reason"]
+        chosen = form.cleaned_data["form"]
+        reason = form.cleaned_data["reason"]
         with TemporaryDirectory() as folder:
             if chosen == ARCHIVE:
                 target = Path(folder) / f"session-{session.pk}.zip"
@@ -202,26 +200,26 @@ class SessionToolsMixin(RecordedActsMixin):
             description = format_html('{}<br><strong class="audit-bad">{}</strong>', description, note)
         return self._ask(request, session, ERASE, form, description, may_confirm=held is None)
 
-    def _prepare(self, request: HttpRequest, session_id: UUID, tool: Tool) -> tuple[Session, Any]:
-        require(request, tool.right)
+    def _prepare(self, request: HttpRequest, session_id: UUID, action: SessionAction) -> tuple[Session, Any]:
+        require(request, action.right)
         session = self.get_session(request, session_id)
-        return session, tool.form(request.POST if request.method == "POST" else None)
+        return session, action.form(request.POST if request.method == "POST" else None)
 
     def _ask(
         self,
         request: HttpRequest,
         session: Session,
-        tool: Tool,
+        action: SessionAction,
         form: Any,
         description: SafeString,
         *,
         may_confirm: bool = True,
     ) -> HttpResponseBase:
         context = {
-            **page_context(self, request, tool.title),
+            **page_context(self, request, action.title),
             "row": session,
             "description": description,
-            "wording": tool.wording,
+            "wording": action.wording,
             "form": form,
             "return_url": session_url(session.pk),
             "may_confirm": may_confirm,
