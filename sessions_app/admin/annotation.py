@@ -33,7 +33,8 @@ def annotations_of(request: HttpRequest, session: Session) -> Iterable[Annotatio
 class LabelFilter(admin.SimpleListFilter):
     """Filter of annotations by label."""
 
-    title, parameter_name = _("label"), "label"
+    title = _("label")
+    parameter_name = "label"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the labels of sessions that the user may see; none without the rights to read annotations."""
@@ -77,7 +78,8 @@ class AnnotationForm(forms.ModelForm):  # type: ignore[type-arg]
         values: dict[str, Any] = super().clean() or {}
         if not (values.get("label") or values.get("note")):
             raise forms.ValidationError(_("Give a label, a note or both."))
-        seq, session = values.get("seq"), values.get("session")
+        seq = values.get("seq")
+        session = values.get("session")
         if session and seq is not None and not 1 <= seq <= session.last_seq:
             raise forms.ValidationError({"seq": _("The session has no event of this number.")})
         return values
@@ -112,7 +114,8 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Annotation, form: Any, change: bool) -> None:
-        obj.by_id, obj.by_name = request.user.pk, staff_of(request).name
+        obj.by_id = request.user.pk
+        obj.by_name = staff_of(request).name
         super().save_model(request, obj, form, change)
 
     def response_add(

@@ -21,7 +21,8 @@ def distinct_values(model: type[Model], column: str) -> list[str]:
 
     The column must be the first of an index.
     """
-    table, name = connection.ops.quote_name(model._meta.db_table), connection.ops.quote_name(column)
+    table = connection.ops.quote_name(model._meta.db_table)
+    name = connection.ops.quote_name(column)
     smallest = f"SELECT min({name}) FROM {table}"  # noqa: S608 (names of a model)
     with connection.cursor() as cursor:
         cursor.execute(

@@ -136,7 +136,8 @@ def file_changes(artifact: Artifact) -> SafeString | None:
     )
     before = of_file.order_by("-version").first()
     try:
-        old, new = _text_of(before) if before else None, _text_of(artifact)
+        old = _text_of(before) if before else None
+        new = _text_of(artifact)
     except FileNotFoundError:
         return None
     return None if old is None or new is None else changes_block(old, new)

@@ -119,6 +119,7 @@ def _rows_of(groups: list[tuple[Cause, Counter[date]]], today: date) -> Iterator
 
 def _count_of(tool: str, cause: str, numbers: Counter[date], days: int, today: date) -> tuple[int, str]:
     """Return the number of failures of a cause in the last days, and the URL of the list with these failures."""
-    first, end = today - timedelta(days=days - 1), today + timedelta(days=1)
+    first = today - timedelta(days=days - 1)
+    end = today + timedelta(days=1)
     url = list_url("failure", tool=tool, cause=cause, day__gte=first.isoformat(), day__lt=end.isoformat())
     return sum(number for day, number in numbers.items() if day >= first), url

@@ -52,13 +52,19 @@ def recent_names(request: HttpRequest, metric: DayMetric) -> list[tuple[str, str
 class AgentFilter(FigureLabelFilter):
     """Filter by an agent that has written in the session."""
 
-    title, parameter_name, kind, metric = _("agent"), "agent", AGENT, DayMetric.TOKENS
+    title = _("agent")
+    parameter_name = "agent"
+    kind = AGENT
+    metric = DayMetric.TOKENS
 
 
 class SessionToolFilter(FigureLabelFilter):
     """Filter by a tool that has answered in the session."""
 
-    title, parameter_name, kind, metric = _("tool"), "tool", TOOL, DayMetric.CALLS
+    title = _("tool")
+    parameter_name = "tool"
+    kind = TOOL
+    metric = DayMetric.CALLS
 
 
 class FailedToolFilter(admin.SimpleListFilter):
@@ -70,7 +76,8 @@ class FailedToolFilter(admin.SimpleListFilter):
 
     any_tool = "*"
 
-    title, parameter_name = _("tool"), "tool"
+    title = _("tool")
+    parameter_name = "tool"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         any_tool = (self.any_tool, _("any tool"))

@@ -45,7 +45,8 @@ class UncountedChangeList(ChangeList):
         """
         if not 1 <= self.page_num <= MAX_PAGES:
             raise IncorrectLookupParameters
-        begin, end = (self.page_num - 1) * self.list_per_page, self.page_num * self.list_per_page
+        begin = (self.page_num - 1) * self.list_per_page
+        end = self.page_num * self.list_per_page
         shown = self.queryset[begin:end]
         if begin and not shown:
             raise IncorrectLookupParameters

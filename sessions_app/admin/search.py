@@ -151,7 +151,8 @@ def _events_with(term: str) -> list[tuple[UUID, int]]:
     """
     newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     without_index = SearchVector(Left("text", SEARCHED_CHARACTERS), Value(""), config=CONFIG)
-    words, events = words_of(term), Event.objects.filter(text__isnull=False).order_by("-pk")
+    words = words_of(term)
+    events = Event.objects.filter(text__isnull=False).order_by("-pk")
     found = events.with_text(words)
     for rows in (
         events.annotate(words=without_index).filter(words=words, pk__gt=newest - NEWEST_EVENTS),

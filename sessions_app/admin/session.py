@@ -226,7 +226,11 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
 
     @admin.display(description=_("Now"))
     def activity(self, session: Session) -> SafeString:
-        in_list = "deleted" if session.deleted_at else "archived" if session.archived_at else ""
+        in_list = ""
+        if session.deleted_at:
+            in_list = "deleted"
+        elif session.archived_at:
+            in_list = "archived"
         badges = (status_badge(session.open_status), status_badge(in_list))  # type: ignore[attr-defined]
         return format_html("{} {}", *badges)
 

@@ -72,7 +72,8 @@ class Source:
     def declared_type(self, name: str) -> str:
         """Return the annotation and the default of a parameter, as they are written."""
         parameter = self.parameters[name]
-        annotation, default = parameter.annotation, parameter.default
+        annotation = parameter.annotation
+        default = parameter.default
         words = [
             "no annotation"
             if annotation is inspect.Parameter.empty

@@ -131,7 +131,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         form = AnswerForm(row, StoredCall.of(row).args, request.POST)
         if not form.is_valid():
             return self._page(request, row, form)
-        answer, reason = form.answer, form.cleaned_data["reason"]
+        answer = form.answer
+        reason = form.cleaned_data["reason"]
         # The invocation needs further connections. If all requests kept theirs meanwhile, none would be left.
         connection.close()
         try:
@@ -147,7 +148,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
 
     def _page(self, request: HttpRequest, row: AnswerRequest, form: AnswerForm | None = None) -> HttpResponse:
         note_access(request, AccessKind.OPEN, ("session", row.session_id), "inbox")
-        call, why_not = StoredCall.of(row), _why_not(request, row)
+        call = StoredCall.of(row)
+        why_not = _why_not(request, row)
         context = {
             **page_context(self, request, row.effect),
             "row": row,

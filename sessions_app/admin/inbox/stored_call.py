@@ -27,7 +27,8 @@ class StoredCall:
     """
 
     def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:
-        self.seq, self.args = seq, mask(args)
+        self.seq = seq
+        self.args = mask(args)
         asked = call_to_confirm(self.args)
         question = question_in(self.args)
         hint = str(question.get("hint") or "")

@@ -68,7 +68,8 @@ def load_overview(request: HttpRequest) -> Overview:
     last = local_day()
     links = OverviewLinks(request)
     days = load_days(figures, last, DAYS)
-    today, all_days = days[last], DayAmounts.sum(days.values())
+    today = days[last]
+    all_days = DayAmounts.sum(days.values())
     counts_people = not remits_of(request)  # The number of people is a sum over all apps.
     return Overview(
         tiles=_tiles_of(today, last, links, counts_people=counts_people),
@@ -114,8 +115,10 @@ def _outcomes_of(today: DayAmounts, day: date, links: OverviewLinks) -> list[Til
 
 def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
     """Return the tools that failed most, today's first."""
-    now, before = today.by_name(DayMetric.FAILURES), all_days.by_name(DayMetric.FAILURES)
-    calls, all_calls = today.by_name(DayMetric.CALLS), all_days.by_name(DayMetric.CALLS)
+    now = today.by_name(DayMetric.FAILURES)
+    before = all_days.by_name(DayMetric.FAILURES)
+    calls = today.by_name(DayMetric.CALLS)
+    all_calls = all_days.by_name(DayMetric.CALLS)
     names = sorted((name for name in before if name), key=lambda name: (-now[name], -before[name], name))
     return [
         {
@@ -130,7 +133,8 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLi
 
 def _models(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
     """Return tokens and cost by agent and model, those with the most tokens first."""
-    tokens, cost = all_days.of(DayMetric.TOKENS), all_days.of(DayMetric.COST)
+    tokens = all_days.of(DayMetric.TOKENS)
+    cost = all_days.of(DayMetric.COST)
     return [
         {
             "agent": key[0], "model": key[1],

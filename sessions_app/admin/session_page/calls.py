@@ -125,7 +125,8 @@ def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]
     durations = json_object(json_object(json_object(body).get("customMetadata")).get(SECONDS_KEY))
     for part in parts_of(body):
         response = json_object(part.get("functionResponse"))
-        call_id, given = response.get("id"), response.get("response")
+        call_id = response.get("id")
+        given = response.get("response")
         if call_id and isinstance(call_id, str):
             seconds = durations.get(call_id)
             yield (

@@ -146,10 +146,12 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
         TypeError: the event is no JSON object.
     """
     waited = "" if gap is None else format_duration(gap)
-    rewound_by, undoes = links.rewound_by(event.seq), links.undone_rewind(event.seq)
+    rewound_by = links.rewound_by(event.seq)
+    undoes = links.undone_rewind(event.seq)
     if not stored.is_parsed:
         raw = format_beginning(stored.text or "", event.length or 0)  # type: ignore[attr-defined]
-        line, actor = excerpt(stored.line), links.actors.get(event.seq)
+        line = excerpt(stored.line)
+        actor = links.actors.get(event.seq)
         return Row(event, waited, line, rewound_by, raw, is_whole=False, actor=actor)
     if not isinstance(stored.body, dict):
         raise TypeError("The event is no JSON object.")

@@ -77,7 +77,8 @@ def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
     left_out = rows[0][4] - len(lines) if rows else 0
     shared = SharedKeys() if seq is None else load_shared_keys(session, seq, MAX_KEYS, MAX_CHARACTERS)
     for key, (value, length) in shared.values.items():
-        own, line = lines.get(key), _line(key, value, length, None)
+        own = lines.get(key)
+        line = _line(key, value, length, None)
         if own is None or (own.scope is not StateScope.SESSION and own.value != line.value):
             lines[key] = line
     changes = Event.objects.filter(session=session).with_state_delta()

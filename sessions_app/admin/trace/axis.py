@@ -32,7 +32,9 @@ class Axis:
         worked = sum(end - start for start, end in busy)
         longest_idle = IDLE_SHARE * worked or 1.0
         starts = [start for start, _ in busy]
-        self._times, self._places, self.has_breaks = [edges[0]], [0.0], False
+        self._times = [edges[0]]
+        self._places = [0.0]
+        self.has_breaks = False
         for left, right in pairwise(edges):
             at = bisect_right(starts, left) - 1
             is_busy = at >= 0 and busy[at][1] >= right
@@ -46,7 +48,8 @@ class Axis:
         at = min(max(bisect_right(self._times, time) - 1, 0), len(self._times) - 2)
         if at < 0 or not self._places[-1]:
             return 0.0
-        left, right = self._times[at], self._times[at + 1]
+        left = self._times[at]
+        right = self._times[at + 1]
         share = (time - left) / (right - left) if right > left else 0.0
         place = self._places[at] + min(max(share, 0.0), 1.0) * (self._places[at + 1] - self._places[at])
         return round(WIDTH * place / self._places[-1], 1)

@@ -172,7 +172,8 @@ def _step(
 
     It is compared with the step that the query string chooses, or else with the step before of the same agent.
     """
-    seq, chosen = number_in(query.get("step", "")), number_in(query.get("compare", ""))
+    seq = number_in(query.get("step", ""))
+    chosen = number_in(query.get("compare", ""))
     if "child" in query:
         is_shown = any(entry.seq == seq and entry.child_calls for entry in entries)
         return (

@@ -78,7 +78,8 @@ def load_step(session: Session, seq: int, compared_with: int | None) -> StepView
     body = Cast("body", TextField())
     annotated = rows.annotate(beginning=Left(body, TRUNCATE_AT + LOOK_AHEAD), length=Length(body))
     found = {row.seq: row for row in annotated.defer("body", "before", "text", "hash")}
-    answer, other = found.get(seq), found.get(compared_with or 0)
+    answer = found.get(seq)
+    other = found.get(compared_with or 0)
     rebuilt = answer and rebuild_request(session, answer, BOUNDS)
     if answer is None or not rebuilt:
         return None
@@ -130,7 +131,8 @@ def _changes(other: Event, request: RebuiltRequest) -> SafeString | None:
     if not isinstance(record, dict):
         return None
     text = texts_of([{"system": record.get("system")}]).get(record.get("system") or "", "null")
-    before, after = _instruction_text(json.loads(text)), _instruction_text(request.system_instruction)
+    before = _instruction_text(json.loads(text))
+    after = _instruction_text(request.system_instruction)
     return changes_block(truncate(before), truncate(after))
 
 

@@ -32,19 +32,22 @@ MAX_HISTORY = 100
 
 
 def task_of(task: SiteTask, artifacts: Iterable[Artifact], history_length: int | None = None) -> Task:
-    """Return the task, with the person's last messages as its history.
+    """Return the task, with the user's last messages as its history.
 
     Args:
         history_length: largest number of messages; None and larger values mean `MAX_HISTORY`.
     """
     messages = [message for event in task.events if (message := message_of(task, event))]
-    kept = MAX_HISTORY if history_length is None else min(history_length, MAX_HISTORY)
+    kept = MAX_HISTORY
+    if history_length is not None and 0 <= history_length < MAX_HISTORY:
+        kept = history_length
+    first = max(len(messages) - kept, 0)
     return Task(
         id=task.id,
         context_id=task.context_id,
         status=status_of(task),
         artifacts=artifacts,
-        history=messages[len(messages) - kept :] if 0 < kept < len(messages) else messages if kept else [],
+        history=messages[first:],
     )
 
 
@@ -64,7 +67,7 @@ def status_of(task: SiteTask) -> TaskStatus:
 
 
 def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
-    """Return an update with the task's status; `progress` is a line about the work that goes on."""
+    """Return an update with the task's status; `progress` is a line about the running work."""
     status = status_of(task)
     if progress:
         parts = [Part(text=encodable(progress))]
@@ -73,7 +76,7 @@ def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
 
 
 def artifact_update(task: SiteTask, artifact: Artifact) -> TaskArtifactUpdateEvent:
-    """Return an update with a whole artifact, which takes the place of its pieces."""
+    """Return an update with a whole artifact, which replaces its pieces."""
     return TaskArtifactUpdateEvent(
         task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True
     )
@@ -88,7 +91,7 @@ def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) ->
 
 
 def words_of(event: Event) -> list[Part]:
-    """Return what an agent said in an event; thoughts, calls and files are left out."""
+    """Return the words of an agent in an event, without thoughts, calls and files."""
     if event.author == "user":
         return []
     spoken = [
@@ -102,7 +105,7 @@ def words_of(event: Event) -> list[Part]:
 
 
 def message_of(task: SiteTask, event: Event) -> Message | None:
-    """Return what the person said in an event; None for other events."""
+    """Return the user's message in an event; None for other events."""
     if event.author != "user":
         return None
     parts = [converted for part in parts_of(event) if (converted := _part_of_message(part))]
@@ -146,7 +149,7 @@ def _question_in_words(call: types.FunctionCall) -> str:
 
 
 def _part_of_message(part: types.Part) -> Part | None:
-    """Return a part of the person's message; a file is only named."""
+    """Return a part of the user's message; a file is only named."""
     reference = ArtifactReference.of_part(part)
     return Part(text=encodable(f"[File: {reference.filename}]")) if reference else to_a2a(part)
 
@@ -160,6 +163,7 @@ def _message(task: SiteTask, message_id: str, role: Role, parts: list[Part]) -> 
 
 
 def _timestamp(task: SiteTask) -> Timestamp:
-    last, found = task.invocations[-1], Timestamp()
+    last = task.invocations[-1]
+    found = Timestamp()
     found.FromDatetime(last.finished_at or last.started_at or last.created_at)
     return found

@@ -1,4 +1,4 @@
-"""Artifacts of a task: what its agents said, and their files with the bytes, up to a limit."""
+"""Artifacts of a task: the words of its agents, and their files, whose bytes are limited."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class ArtifactMaker:
         if event.author == "user":
             return None
         references = [reference for part in parts_of(event) if (reference := ArtifactReference.of_part(part))]
-        saved = {**event.actions.artifact_delta, **{one.filename: one.version for one in references}}
+        saved = {
+            **event.actions.artifact_delta,
+            **{reference.filename: reference.version for reference in references},
+        }
         parts = [*words_of(event), *await self._files(saved)]
         return Artifact(artifact_id=event.id, name=encodable(event.author), parts=parts) if parts else None
 

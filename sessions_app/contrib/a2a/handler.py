@@ -110,7 +110,7 @@ class SiteRequestHandler(RequestHandler):
             return await _with_artifacts(await _wait_until_at_rest(task, context, CANCEL_SECONDS), None)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """Return a page of the person's tasks with the agent."""
+        """Return a page of the user's tasks with the agent."""
         with _as_a2a_errors():
             page = await _agent(context).find_all(params)
             length = params.history_length if params.HasField("history_length") else None
@@ -133,7 +133,7 @@ class SiteRequestHandler(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Store an address that is told when a task comes to rest."""
+        """Store an address for push notifications when a task comes to rest."""
         with _as_a2a_errors():
             return await push.set_config(_agent(context), params)
 
@@ -187,7 +187,7 @@ async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[
 
 
 async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, seconds: float) -> SiteTask:
-    """Return the task when it is at rest, or as it is after so many seconds.
+    """Return the task when it is at rest, or as it is after `seconds`.
 
     Raises:
         TaskNotFoundError: the caller may not see the task any more.

@@ -94,7 +94,8 @@ def _named_answer(
 
 
 def _call_answer(call: types.FunctionCall, text: str, data: dict[str, Any] | None) -> AnswerToCall:
-    name, call_id = call.name or "", call.id or ""
+    name = call.name or ""
+    call_id = call.id or ""
     if data is not None:
         return AnswerToCall(call_id, name, data)
     if call.name == REQUEST_CONFIRMATION:

@@ -1,4 +1,4 @@
-"""Push notifications: addresses that are told when a task comes to rest, by the deliveries of webhooks.
+"""Push notifications to addresses of programs when a task comes to rest, by the deliveries of webhooks.
 
 An address is a webhook of one task. It is deleted when its server has accepted the news that the task has ended.
 """
@@ -100,7 +100,8 @@ async def push_of(delivery: WebhookDelivery) -> Push | None:
 
 def _headers(config: TaskPushNotificationConfig, message_id: str, body: bytes) -> dict[str, str]:
     """Return the headers with the id of a notification, and with what proves to its receiver that the site sent it."""
-    headers, authentication = {"webhook-id": message_id}, config.authentication
+    headers = {"webhook-id": message_id}
+    authentication = config.authentication
     if config.token:
         headers["x-a2a-notification-token"] = config.token
     if _is_signed(config):

@@ -1,4 +1,4 @@
-"""Requests of programs to tasks: begin one, answer what it waits for, cancel it. Each calls a use case for a person."""
+"""Requests of programs to tasks: begin one, answer what it waits for, cancel it. Each calls a use case for a user."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AgentOfCaller:
     app_name: str
 
     async def find(self, task_id: str) -> SiteTask:
-        """Return a task of the caller's person, with its content.
+        """Return a task of the caller's user, with its content.
 
         Raises:
             PermissionDeniedError: the key may not read.
@@ -47,7 +47,7 @@ class AgentOfCaller:
         return task
 
     async def find_all(self, request: ListTasksRequest) -> TaskPage:
-        """Return a page of the tasks of the caller's person.
+        """Return a page of the tasks of the caller's user.
 
         Raises:
             PermissionDeniedError: the key may not read.
@@ -65,11 +65,11 @@ class AgentOfCaller:
         return await (self._answer(message) if message.task_id else self._begin(message))
 
     async def cancel(self, task_id: str) -> SiteTask:
-        """Cancel the invocations and jobs of a task; the agent is told of cancelled jobs.
+        """Cancel the invocations and jobs of a task; the agent is notified of cancelled jobs.
 
         Raises:
             PermissionDeniedError: the key may not run or read.
-            TaskNotFoundError: the caller's person has no such task.
+            TaskNotFoundError: the caller's user has no such task.
             TaskNotCancelableError: no invocation or job of the task is queued or runs.
         """
         self.caller.require(Scope.RUN)
@@ -89,7 +89,9 @@ class AgentOfCaller:
 
     async def _begin(self, message: Message) -> SiteTask:
         self.caller.require(Scope.RUN)
-        user, text, files = self.caller.user, text_of(message), files_of(message)
+        user = self.caller.user
+        text = text_of(message)
+        files = files_of(message)
         client_id = f"a2a:{_digest(self, message).hex()}"
         if message.context_id:
             session_id = (await self._session(message.context_id)).pk

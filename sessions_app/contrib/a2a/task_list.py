@@ -1,4 +1,4 @@
-"""List of a person's tasks with an app, in pages. A row of the list is the last invocation of a task."""
+"""List of a user's tasks with an app, in pages. A row of the list is the last invocation of a task."""
 
 from __future__ import annotations
 
@@ -64,8 +64,10 @@ async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> Ta
     validate_history_length(request)
     if request.HasField("page_size"):
         validate_page_size(request.page_size)
-    size, token = request.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE, request.page_token
-    found, is_more = _invocations(user, app_name, request), True
+    size = request.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
+    token = request.page_token
+    found = _invocations(user, app_name, request)
+    is_more = True
     count = await in_thread(found.exclude(_IS_CONTINUATION).count)
     if request.HasField("status_timestamp_after"):
         found = found.filter(changed_at__gte=request.status_timestamp_after.ToDatetime(tzinfo=UTC))
@@ -73,7 +75,8 @@ async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> Ta
     for _ in range(MAX_ROUNDS):
         rows = await in_thread(_rows, found, token, size + 1)
         for row in rows[:size]:
-            token, task = _token_after(row), await _task_that_ends_with(row)
+            token = _token_after(row)
+            task = await _task_that_ends_with(row)
             if task and request.status in (0, task.state):
                 tasks.append(task)
             if len(tasks) == size:
@@ -100,8 +103,8 @@ def _invocations(user: User, app_name: str, request: ListTasksRequest) -> QueryS
 
 
 async def _task_that_ends_with(row: Invocation) -> SiteTask | None:
-    """Return the task whose last invocation this is; None when another one has continued it."""
-    with suppress(NotFoundError):  # Its session was erased meanwhile.
+    """Return the task whose last invocation is `row`; None when a later invocation continues the task."""
+    with suppress(NotFoundError):  # Its session has been erased.
         first = await in_thread(first_invocation, row)
         task = await load_task(first) if first else None
         return task if task and task.invocations[-1].pk == row.pk else None

@@ -1,4 +1,4 @@
-"""Tasks: an invocation with all that continues it, as the tables have it. Nothing is stored for a task.
+"""Tasks: an invocation and the ones that continue it, read from the tables. Nothing is stored for a task.
 
 invocation -> calls that wait, jobs -> invocations that answer them -> ...
 """
@@ -36,10 +36,10 @@ class SiteTask:
 
     Attributes:
         invocations: the first one has the id of the task.
-        events: the events that they wrote, in the order of the log.
+        events: events of these invocations, in the order of the log.
         last_seq: `seq` of the last of these events; 0 without one.
         jobs: jobs of their calls.
-        asked: calls that the person may answer.
+        asked: calls that the user may answer.
         has_others_to_wait_for: True when a call waits for staff or for code of the site.
     """
 
@@ -68,7 +68,7 @@ class SiteTask:
 
     @property
     def questions(self) -> list[ToolJob]:
-        """Jobs that ask the person something."""
+        """Jobs with a question to the user."""
         return [job for job in self.jobs if job.status == JobStatus.WAITING and job.question]
 
     @property
@@ -86,12 +86,12 @@ class SiteTask:
 
     @property
     def has_ended(self) -> bool:
-        """True when nothing happens in the task any more."""
+        """True when the task is completed, failed or cancelled."""
         return self.state in ENDS.values()
 
     @property
     def is_at_rest(self) -> bool:
-        """True when the task has ended or waits for the person."""
+        """True when the task has ended or waits for the user."""
         return self.has_ended or self.state in (
             TaskState.TASK_STATE_INPUT_REQUIRED,
             TaskState.TASK_STATE_AUTH_REQUIRED,
@@ -117,7 +117,7 @@ async def load_task(first: Invocation) -> SiteTask:
     """Return the task that begins with an invocation, whose session is loaded.
 
     Raises:
-        NotFoundError: the session was erased meanwhile.
+        NotFoundError: the session has been erased.
     """
     try:
         rows, stored, jobs = await in_thread(_load, first)
@@ -148,7 +148,7 @@ async def load_task(first: Invocation) -> SiteTask:
 
 
 def first_invocation(row: Invocation) -> Invocation | None:
-    """Return the first invocation of the task that an invocation, whose session is loaded, is part of."""
+    """Return the first invocation of the task of `row`, whose session is loaded; None when it was deleted."""
     for _ in range(MAX_ROUNDS):
         if not row.client_id.startswith(CONTINUATIONS):
             return row
@@ -184,7 +184,8 @@ def _first_row(user: User, app_name: str, task_id: str) -> Invocation | None:
 
 def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]], list[ToolJob]]:
     first.refresh_from_db(fields=["status", "error_message", "started_at", "finished_at"])
-    rows, new = [first], [first]
+    rows = [first]
+    new = [first]
     stored: list[tuple[int, Event]] = []
     jobs: list[ToolJob] = []
     for _ in range(MAX_ROUNDS):
@@ -202,9 +203,10 @@ def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]],
         rows += new
         if not new:
             break
-    return rows, sorted(stored, key=lambda one: one[0]), jobs
+    stored.sort(key=lambda numbered: numbered[0])
+    return rows, stored, jobs
 
 
 def _long_running_ids(events: Iterable[Event]) -> list[str]:
     made: list[MadeCall] = made_calls(events)
-    return [one.call.id for one in made if one.call.id and one.is_long_running]
+    return [made_call.call.id for made_call in made if made_call.call.id and made_call.is_long_running]

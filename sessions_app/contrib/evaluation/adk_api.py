@@ -59,14 +59,14 @@ async def list_eval_results(request: HttpRequest, app_name: str) -> list[str]:
 
     def ids() -> list[str]:
         ended = _reader(request, app_name).evaluations().filter(finished_at__isnull=False)
-        return [_id_of(one) for one in ended[:MAX_RESULTS]]
+        return [_id_of(evaluation) for evaluation in ended[:MAX_RESULTS]]
 
     return await in_thread(ids)
 
 
 @router.get("/dev/apps/{app_name}/eval_results/{path:eval_result_id}", response=SetResult)
 async def get_eval_result(request: HttpRequest, app_name: str, eval_result_id: str) -> SetResult:
-    """Return the scores of an evaluation, without words of the conversations."""
+    """Return the scores of an evaluation, without texts of the conversations."""
     return await in_thread(lambda: _result(_reader(request, app_name), eval_result_id))
 
 
@@ -88,7 +88,7 @@ def _result(reader: StaffReader, result_id: str) -> SetResult:
     except (ValueError, OverflowError, OSError):
         begun = None
     found = reader.evaluations().filter(created_at=begun) if begun else []
-    evaluation = next((one for one in found if _id_of(one) == result_id), None)
+    evaluation = next((row for row in found if _id_of(row) == result_id), None)
     if evaluation is None:
         raise NotFoundError(f"There is no result {result_id!r}.")
     cases = cases_within(evaluation, reader.remits).defer(*LARGE_COLUMNS).order_by("position")
@@ -102,18 +102,17 @@ def _result(reader: StaffReader, result_id: str) -> SetResult:
 
 
 def _case_result(evaluation: Evaluation, case: EvaluatedCase) -> CaseResult:
-    results = [MetricResult.model_validate(one) for one in case.results]
+    results = list(map(MetricResult.model_validate, case.results))
+    by_invocation = []
+    for scores in zip(*([score.score for score in result.invocations] for result in results), strict=False):
+        metrics = [_score(result, score) for result, score in zip(results, scores, strict=True)]
+        by_invocation.append(InvocationResult(eval_metric_results=metrics))
     return CaseResult(
         eval_set_id=evaluation.set_id,
         eval_id=case.eval_id,
         final_eval_status=VERDICTS.get(CaseStatus(case.status), Verdict.NOT_EVALUATED),
-        overall_eval_metric_results=[_score(one, one.score) for one in results],
-        eval_metric_result_per_invocation=[
-            InvocationResult(
-                eval_metric_results=[_score(*pair) for pair in zip(results, scores, strict=True)]
-            )
-            for scores in zip(*([each.score for each in one.invocations] for one in results), strict=False)
-        ],
+        overall_eval_metric_results=[_score(result, result.score) for result in results],
+        eval_metric_result_per_invocation=by_invocation,
         session_id=f"{evaluation.pk}-{case.position}",
     )
 

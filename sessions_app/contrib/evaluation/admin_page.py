@@ -102,8 +102,11 @@ def load_page(
     """
     without_words = cases.defer(*LARGE_COLUMNS)
     reports = reports_of(evaluation, without_words)
-    hidden = set() if shows_text else {"case", "actual"}
-    hidden |= set() if shows_detail else {"error_detail"}
+    hidden = set()
+    if not shows_text:
+        hidden |= {"case", "actual"}
+    if not shows_detail:
+        hidden.add("error_detail")
     ordered = cases.order_by(_passed_last(), "position").defer(*hidden)
     page = Paginator(ordered, CASES_PER_PAGE).get_page(query.get("p"))
     shown = reports_of(evaluation, page.object_list)  # type: ignore[arg-type]
@@ -135,13 +138,15 @@ def _view(report: CaseReport, *, shows_text: bool, shows_detail: bool) -> CaseVi
 
 def _exchanges(row: EvaluatedCase) -> list[Exchange]:
     expected = EvalCase.model_validate(row.case).conversation or []
-    actual = [Invocation.model_validate(one) for one in row.actual]
-    results = [MetricResult.model_validate(one) for one in row.results]
-    is_only = len(expected) == 1
-    return [
-        _exchange(wanted, came, [one for one in _judgements(results, number) if one.reasons or not is_only])
-        for number, (wanted, came) in enumerate(zip_longest(expected, actual))
-    ]
+    actual = map(Invocation.model_validate, row.actual)
+    results = list(map(MetricResult.model_validate, row.results))
+    exchanges = []
+    for number, (wanted, came) in enumerate(zip_longest(expected, actual)):
+        judgements = _judgements(results, number)
+        if len(expected) == 1:
+            judgements = [judgement for judgement in judgements if judgement.reasons]
+        exchanges.append(_exchange(wanted, came, judgements))
+    return exchanges
 
 
 def _exchange(expected: Invocation, actual: Invocation | None, judgements: list[Judgement]) -> Exchange:
@@ -162,15 +167,17 @@ def _calls(invocation: Invocation) -> list[str]:
 
 
 def _judgements(results: Sequence[MetricResult], number: int) -> list[Judgement]:
-    return [
-        Judgement(result.metric, result.invocations[number].score, _reasons(result.invocations[number]))
-        for result in results
-        if number < len(result.invocations)
-    ]
+    judgements = []
+    for result in results:
+        if number < len(result.invocations):
+            score = result.invocations[number]
+            judgements.append(Judgement(result.metric, score.score, _reasons(score)))
+    return judgements
 
 
 def _reasons(score: InvocationScore) -> list[str]:
-    rubrics = [
-        f"{one.rubric_id}: {'yes' if one.score else 'no'}. {one.rationale or ''}" for one in score.rubrics
-    ]
-    return [truncate(reason) for reason in [score.rationale, *rubrics] if reason]
+    reasons = [score.rationale] if score.rationale else []
+    for rubric in score.rubrics:
+        verdict = "yes" if rubric.score else "no"
+        reasons.append(f"{rubric.rubric_id}: {verdict}. {rubric.rationale or ''}")
+    return [truncate(reason) for reason in reasons]

@@ -91,8 +91,10 @@ def _change_of_case(
 ) -> Change:
     """Return the change of the status; if it is the same, that of the scores when all change in one direction."""
     change = change_of(_rank(row), _rank(before) if before else None)
-    changes = {one.change for one in metrics} - {Change.SAME, Change.NEW}
-    return changes.pop() if change is Change.SAME and len(changes) == 1 else change
+    changes = {metric.change for metric in metrics} - {Change.SAME, Change.NEW}
+    if change is Change.SAME and len(changes) == 1:
+        return changes.pop()
+    return change
 
 
 def _rank(row: EvaluatedCase) -> int | None:

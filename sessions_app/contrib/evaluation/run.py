@@ -55,7 +55,9 @@ class CaseAttempt:
         """Status of the case by its results; broken when no metric has a score."""
         if all(result.score is None for result in self.results):
             return CaseStatus.BROKEN
-        return CaseStatus.FAILED if any(result.is_failed for result in self.results) else CaseStatus.PASSED
+        if any(result.is_failed for result in self.results):
+            return CaseStatus.FAILED
+        return CaseStatus.PASSED
 
     async def run(self) -> None:
         """Run the case and measure it. After an exception `actual` and `results` have what was done before.
@@ -64,7 +66,8 @@ class CaseAttempt:
             AdkError: the case cannot be run or judged; the message says why.
             Exception: any error of a judge model.
         """
-        app, metrics = get_app(self._app_name), metrics_of(self._config)
+        app = get_app(self._app_name)
+        metrics = metrics_of(self._config)
         limits = conf().of_app(app.name)
         run_config = RunConfig(max_llm_calls=limits.invocation_model_calls)
         with using(app):
@@ -72,7 +75,8 @@ class CaseAttempt:
                 app, self._case, seconds=limits.invocation_seconds, run_config=run_config
             )
         # Both are masked, because a case that was made of a conversation has masked secrets.
-        expected, actual = _masked(self._case), [_masked(one) for one in self.actual]
+        expected = _masked(self._case)
+        actual = [_masked(invocation) for invocation in self.actual]
         for metric in metrics:
             self.results += await evaluate_case([metric], expected, actual)
 
@@ -84,14 +88,15 @@ def evaluate(case_id: int) -> None:
         return
     values: dict[str, Any] = {}
     try:
-        case, config = EvalCase.model_validate(row.case), EvalConfig.model_validate(row.evaluation.config)
+        case = EvalCase.model_validate(row.case)
+        config = EvalConfig.model_validate(row.evaluation.config)
         attempt = CaseAttempt(row.evaluation.app_name, case, config)
         future = asyncio.run_coroutine_threadsafe(attempt.run(), background_loop())
         try:
             _wait_with_heartbeats(future, lambda: _renew_heartbeat(row))
         finally:
-            values["actual"] = [as_values(one) for one in attempt.actual]
-            values["results"] = [as_values(one) for one in attempt.results]
+            values["actual"] = [as_values(invocation) for invocation in attempt.actual]
+            values["results"] = [as_values(result) for result in attempt.results]
         status = attempt.status
         values["error"] = NOT_COMPARED if status is CaseStatus.BROKEN else ""
     except Exception as error:

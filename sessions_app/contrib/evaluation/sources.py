@@ -23,7 +23,8 @@ def set_path(app_name: str, name: str) -> Path:
 
     The path of a set that is not found is the name itself.
     """
-    path, folder = Path(name), directory_of(app_name)
+    path = Path(name)
+    folder = directory_of(app_name)
     if path.exists() or folder is None:
         return path
     own = folder / (name if name.endswith(".json") else f"{name}{SUFFIX}")

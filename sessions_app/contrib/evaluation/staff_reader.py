@@ -78,7 +78,7 @@ class StaffReader:
         if not self._user.has_perm(VIEW_TEXT):
             raise PermissionDeniedError(f"Only staff with the permission {VIEW_TEXT} read cases.")
         if found := self._files().get(set_id):
-            case = next((one for one in found.eval_cases if one.eval_id == eval_id), None)
+            case = next((case for case in found.eval_cases if case.eval_id == eval_id), None)
         else:
             case = self._stored_case(set_id, eval_id, address)
         if case is None:
@@ -107,7 +107,8 @@ class StaffReader:
 
     def _files(self) -> dict[str, EvalSet]:
         """Return the sets beside the agents of the app by id. A file that is no eval set is logged and left out."""
-        folder, found = directory_of(self.app_name), dict[str, EvalSet]()
+        folder = directory_of(self.app_name)
+        found = dict[str, EvalSet]()
         for path in sorted(folder.glob(f"*{SUFFIX}")) if folder else []:
             try:
                 eval_set = load_eval_set(path)

@@ -35,7 +35,7 @@ def summary_of(evaluation: Evaluation, reports: Sequence[CaseReport]) -> str:
     if evaluation.previous is None:
         return f"{text} {_why_not_compared(evaluation)}"
     changes = count_changes(reports)
-    listed = ", ".join(f"{changes[one]} {one}" for one in Change if changes[one])
+    listed = ", ".join(f"{changes[change]} {change}" for change in Change if changes[change])
     return f"{text} Since the run of {evaluation.previous.created_at:%Y-%m-%d %H:%M}: {listed or 'nothing to compare'}."
 
 
@@ -69,13 +69,13 @@ def _case_json(report: CaseReport) -> dict[str, Any]:
         "change": report.change,
         "error": report.row.error,
         "metrics": {
-            one.name: {
-                "score": one.score,
-                "threshold": one.threshold,
-                "change": one.change,
-                "before": one.before,
+            metric.name: {
+                "score": metric.score,
+                "threshold": metric.threshold,
+                "change": metric.change,
+                "before": metric.before,
             }
-            for one in report.metrics
+            for metric in report.metrics
         },
     }
 

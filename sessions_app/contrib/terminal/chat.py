@@ -149,7 +149,8 @@ class TerminalChat:
 
     async def _ask_questions(self) -> bool:
         """Ask the questions of the session's calls and jobs; return False when none of them is new."""
-        conversation, has_asked = self._conversation, False
+        conversation = self._conversation
+        has_asked = False
         session = await conversation.session()
         for question in await waiting_questions(session, self._display.view):
             if question.call_id not in self._asked:

@@ -66,7 +66,8 @@ class Display:
         for piece in entry.pieces:
             streamed = await self._show_piece(entry, piece, streamed)
         self._on_screen = ""
-        held_back, self._held_back = self._held_back, []
+        held_back = self._held_back
+        self._held_back = []
         for text in held_back:
             await self._show_note(text)
         await self._screen.end_line()

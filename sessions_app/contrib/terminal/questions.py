@@ -87,7 +87,8 @@ async def answer_call(asker: Asker, person: User, session_id: UUID, question: Ca
             name = CHOICE_TOOL
             response = OptionForm(await asker.choose("Your choice", question.options))
         case ConfirmationRequestBlock():
-            name, response = REQUEST_CONFIRMATION, await _approval(asker, question)
+            name = REQUEST_CONFIRMATION
+            response = await _approval(asker, question)
     if response is not None:
         await use_cases.answer_call(actors.person(person), session_id, question.call_id, name, response)
 

@@ -63,5 +63,9 @@ async def _ending(conversation: Conversation, answer: str) -> ScriptEnd:
     session = await conversation.session()
     last = await in_thread(session.invocations.order_by("-pk").first)
     is_asking = await in_thread(session.jobs.filter(status=JobStatus.WAITING).exists)
-    status = InvocationStatus.WAITING if is_asking else last.status if last else InvocationStatus.COMPLETED
+    status: str = InvocationStatus.COMPLETED
+    if is_asking:
+        status = InvocationStatus.WAITING
+    elif last:
+        status = last.status
     return ScriptEnd(str(status), answer, last.error_message if last else "")
