@@ -44,7 +44,7 @@ def user_named(name: str) -> User:
     return user
 
 
-def person_at_terminal(name: str | None) -> User:
+def user_at_terminal(name: str | None) -> User:
     """Return the active user with a name; without a name, the only active user of the site who is not staff.
 
     Raises:

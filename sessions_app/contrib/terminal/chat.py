@@ -56,7 +56,7 @@ class TerminalChat:
         self._stopping: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Talk until the person leaves."""
+        """Talk until the user leaves."""
         if not self._conversation.is_new:
             for event in (await effective_events(await self._conversation.session()))[-EVENTS_AT_FIRST:]:
                 await self._display.show_event(event)
@@ -70,7 +70,7 @@ class TerminalChat:
                 await self._send(text)
 
     def interrupt(self) -> bool:
-        """Stop the answer. Return False when the person leaves: no answer runs, or it is being stopped already."""
+        """Stop the answer. Return False when the user leaves: no answer runs, or it is being stopped already."""
         self.was_left = not self._is_following
         if self._is_stopping or not self._is_following:
             return False
@@ -92,7 +92,7 @@ class TerminalChat:
         await self._settle()
 
     async def _next_message(self) -> str:
-        """Return the text that the person enters. Meanwhile, news of the session is shown above the prompt."""
+        """Return the text that the user enters. Meanwhile, news of the session is shown above the prompt."""
         draft = ""
         while True:
             reading = asyncio.create_task(self._prompt.ask(PROMPT, draft))
@@ -107,7 +107,7 @@ class TerminalChat:
             await self._settle()
 
     async def _show_until(self, reading: asyncio.Task[str]) -> None:
-        """Show news until the person has entered something. News that is worth seeing withdraws the prompt first."""
+        """Show news until the user has entered something. News that is worth seeing withdraws the prompt first."""
         conversation = self._conversation
         while not reading.done():
             arrival = asyncio.create_task(conversation.wait_for_news())
@@ -158,17 +158,17 @@ class TerminalChat:
                 self._asked.add(
                     question.call_id
                 )  # Before the answer: a question left open is not asked again.
-                await self._answer(answer_call(self._asker, conversation.person, session.pk, question))
+                await self._answer(answer_call(self._asker, conversation.user, session.pk, question))
         for job in await asking_jobs(session.pk):
             key = f"{job.pk} {len(job.answers)}"
             if key not in self._asked:
                 has_asked = True
                 self._asked.add(key)
-                await self._answer(answer_job(self._asker, conversation.person, job))
+                await self._answer(answer_job(self._asker, conversation.user, job))
         return has_asked
 
     async def _answer(self, answering: Coroutine[Any, Any, None]) -> None:
-        """Ask one question and answer it, unless the person leaves it open."""
+        """Ask one question and answer it, unless the user leaves it open."""
         try:
             await answering
         except LeaveError:

@@ -1,4 +1,4 @@
-"""Conversation: messages of a person to an agent, and what follows from them until nothing runs."""
+"""Conversation: messages of a user to an agent, and what follows from them until nothing runs."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ DELETED = "The conversation was deleted."
 
 
 class Conversation:
-    """One session of a person with an app: an earlier one, or a new one, which its first message creates."""
+    """One session of a user with an app: an earlier one, or a new one, which its first message creates."""
 
-    def __init__(self, person: User, app_name: str, session_id: UUID | None) -> None:
-        self.person = person
+    def __init__(self, user: User, app_name: str, session_id: UUID | None) -> None:
+        self.user = user
         self.app_name = app_name
         self.session_id = session_id or uuid4()
         self.is_new = session_id is None
-        self.feed = SessionFeed(self.session_id, person.pk)
+        self.feed = SessionFeed(self.session_id, user.pk)
         self._has_begun = asyncio.Event()
 
     @classmethod
-    async def open(cls, person: User, app_name: str, session_id: UUID | None) -> Conversation:
+    async def open(cls, user: User, app_name: str, session_id: UUID | None) -> Conversation:
         """Return the conversation. The news of an earlier one begins after its last event.
 
         Raises:
-            NotFoundError: the person has no such session, or it is one with another app.
+            NotFoundError: the user has no such session, or it is one with another app.
         """
-        conversation = cls(person, app_name, session_id)
+        conversation = cls(user, app_name, session_id)
         if session_id is not None:
-            session = await own_session(person, session_id)
+            session = await own_session(user, session_id)
             if session.app_name != app_name:
                 raise NotFoundError(f"Session '{session_id}' is one with the app {session.app_name!r}.")
-            conversation.feed = SessionFeed(session_id, person.pk, after=session.last_seq)
+            conversation.feed = SessionFeed(session_id, user.pk, after=session.last_seq)
             conversation._has_begun.set()
         return conversation
 
@@ -51,15 +51,15 @@ class Conversation:
         """Send a message; return the id of its invocation. Raises as `begin_session` and `send_message` do."""
         client_id = uuid4().hex
         if self.is_new:
-            await use_cases.begin_session(self.person, self.session_id, self.app_name, client_id, text)
+            await use_cases.begin_session(self.user, self.session_id, self.app_name, client_id, text)
             self.is_new = False
             self._has_begun.set()
-        invocation_id, _ = await use_cases.send_message(person(self.person), self.session_id, client_id, text)
+        invocation_id, _ = await use_cases.send_message(person(self.user), self.session_id, client_id, text)
         return invocation_id
 
     async def session(self) -> Session:
         """Return the session's row."""
-        return await own_session(self.person, self.session_id)
+        return await own_session(self.user, self.session_id)
 
     async def news(self, *, with_jobs: bool = False) -> AsyncIterator[Update]:
         """Yield news until no invocation is queued or runs; with `with_jobs`, until no job is queued or runs either.
@@ -100,11 +100,11 @@ class Conversation:
         status = await self._status()
         if status.invocation:
             with suppress(NotFoundError):
-                await use_cases.cancel(person(self.person), self.session_id, status.invocation[0])
+                await use_cases.cancel(person(self.user), self.session_id, status.invocation[0])
 
     async def _status(self) -> SessionStatus:
         """Return the session's status. The feed continues to its last event."""
-        status = await session_status(self.session_id, self.person.pk)
+        status = await session_status(self.session_id, self.user.pk)
         if status is None:
             raise NotFoundError(DELETED)
         self.feed.on_log_position(status.last_seq)

@@ -22,10 +22,10 @@ class Display:
         jobs: open jobs by id, as the last notice of each tells.
     """
 
-    def __init__(self, screen: Screen, view: SessionView, person: User) -> None:
+    def __init__(self, screen: Screen, view: SessionView, user: User) -> None:
         self._screen = screen
         self.view = view
-        self._context = EntryContext(self.view, person.get_username(), jobs={}, answered=set())
+        self._context = EntryContext(self.view, user.get_username(), jobs={}, answered=set())
         self._streamed: dict[str, str] = {}
         self._on_screen = ""
         self._held_back: list[str] = []
@@ -34,7 +34,7 @@ class Display:
         self.jobs: dict[str, JobNotice] = {}
 
     def leave_out_message(self, invocation_id: str) -> None:
-        """Do not show the message of an invocation, which the person has just typed."""
+        """Do not show the message of an invocation, which the user has just typed."""
         self._own_messages.add(invocation_id)
 
     async def show(self, update: Update) -> None:

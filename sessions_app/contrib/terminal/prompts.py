@@ -1,4 +1,4 @@
-"""Prompts: lines that a person types on a terminal, or that a program writes to a pipe."""
+"""Prompts: lines that a user types on a terminal, or that a program writes to a pipe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LeaveError(Exception):
 
 
 class WithdrawnError(Exception):
-    """The prompt was withdrawn; `draft` is what the person had typed."""
+    """The prompt was withdrawn; `draft` is what the user had typed."""
 
     def __init__(self, draft: str) -> None:
         super().__init__(draft)
@@ -34,10 +34,10 @@ class Prompt(Protocol):
     """Asks for texts, one at a time."""
 
     async def ask(self, label: str, draft: str = "") -> str:
-        """Return the text that the person enters, pasted lines included.
+        """Return the text that the user enters, pasted lines included.
 
         Raises:
-            LeaveError: the person leaves, or the input has ended.
+            LeaveError: the user leaves, or the input has ended.
             WithdrawnError: `withdraw` was called.
         """
 

@@ -1,4 +1,4 @@
-"""Questions of a session to its person: approvals, choices, and what jobs ask."""
+"""Questions of a session to its user: approvals, choices, and what jobs ask."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from sessions_app.rendering.session_view import SessionView
 from sessions_app.sessions.ownership import User
 
 Ask = Callable[[str], Awaitable[str]]
-"""Asks the person for a line."""
+"""Asks the user for a line."""
 Say = Callable[[str], Awaitable[None]]
-"""Shows the person a line."""
+"""Shows the user a line."""
 CallQuestion = ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock
 YES, NO = {"y", "yes"}, {"n", "no"}
 
 
 @dataclass(frozen=True)
 class Asker:
-    """Functions that ask a person at a terminal and write to the person."""
+    """Functions that ask a user at a terminal and write to the user."""
 
     ask: Ask
     say: Say
 
     async def choose(self, question: str, options: list[str]) -> int:
-        """Return the number of the option that the person chooses, from 0."""
+        """Return the number of the option that the user chooses, from 0."""
         for number, option in enumerate(options, 1):
             await self.say(f"  {number}  {option}")
         while True:
@@ -49,7 +49,7 @@ class Asker:
             await self.say(f"Enter a number from 1 to {len(options)}.")
 
     async def decide(self, question: str, *, more: str = "") -> str:
-        """Return `y`, `n`, or the word `more` if the person enters its first letter."""
+        """Return `y`, `n`, or the word `more` if the user enters its first letter."""
         letters = f"y/n/{more[0]}" if more else "y/n"
         while True:
             answer = (await self.ask(f"{question} [{letters}] ")).strip().lower()
@@ -61,7 +61,7 @@ class Asker:
 
 
 async def waiting_questions(session: Session, view: SessionView) -> list[CallQuestion]:
-    """Return the questions of the session's calls that its person may answer, the oldest first."""
+    """Return the questions of the session's calls that its user may answer, the oldest first."""
     found: list[CallQuestion] = []
     for made in made_calls(await effective_events(session)):
         if made.is_pending:
@@ -76,7 +76,7 @@ async def asking_jobs(session_id: UUID) -> list[ToolJob]:
     return await fetch_rows(waiting.defer("result", "args").order_by("created_at"))
 
 
-async def answer_call(asker: Asker, person: User, session_id: UUID, question: CallQuestion) -> None:
+async def answer_call(asker: Asker, user: User, session_id: UUID, question: CallQuestion) -> None:
     """Ask the question of a call, and answer the call. A credential is not asked for: the page takes it."""
     name = ""
     response: FormAnswer | dict[str, Any] | None = None
@@ -90,7 +90,7 @@ async def answer_call(asker: Asker, person: User, session_id: UUID, question: Ca
             name = REQUEST_CONFIRMATION
             response = await _approval(asker, question)
     if response is not None:
-        await use_cases.answer_call(actors.person(person), session_id, question.call_id, name, response)
+        await use_cases.answer_call(actors.person(user), session_id, question.call_id, name, response)
 
 
 async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> ApprovalForm | dict[str, Any]:
@@ -106,7 +106,7 @@ async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> Approva
     return ApprovalForm(changes, for_session=verdict == "always")
 
 
-async def answer_job(asker: Asker, person: User, job: ToolJob) -> None:
+async def answer_job(asker: Asker, user: User, job: ToolJob) -> None:
     """Ask the question of a job, and answer it."""
     question: dict[str, Any] = job.question or {}
     await asker.say(f"{as_words(job.tool_name)} asks: {question['text']}")
@@ -118,11 +118,11 @@ async def answer_job(asker: Asker, person: User, job: ToolJob) -> None:
         answer = options[await asker.choose("Your choice", options)]
     else:
         answer = await asker.ask("Your answer: ")
-    await use_cases.answer_job(actors.person(person), job.session_id, job.pk, len(job.answers), answer)
+    await use_cases.answer_job(actors.person(user), job.session_id, job.pk, len(job.answers), answer)
 
 
 async def _value_of(asker: Asker, field: Field) -> bool | float | str | None:
-    """Return the new value of a payload's field; None when the person keeps the present one by an empty line."""
+    """Return the new value of a payload's field; None when the user keeps the present one by an empty line."""
     if field.type == "checkbox":
         return await asker.decide(field.label) == "y"
     while True:

@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 from runtime.errors import AdkError
 from sessions_app.agent_apps.registry import get_app
 from sessions_app.contrib.terminal.conversation import Conversation
-from sessions_app.management.subject import person_at_terminal
+from sessions_app.management.subject import user_at_terminal
 from sessions_app.models import Session
 from sessions_app.sessions.ownership import User
 from sessions_app.shutdown import shut_down
@@ -28,15 +28,15 @@ BROKEN_PIPE = 141
 
 
 class SessionCommand(BaseCommand):
-    """Talks to an agent as a person of the site."""
+    """Talks to an agent as a user of the site."""
 
     requires_system_checks: list[str] = []  # a mistake in another agent is no reason to refuse
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the app, the person and the session."""
+        """Add the app, the user and the session."""
         parser.add_argument("app", help="the app to talk to, as manage.py adk_check lists it")
         parser.add_argument(
-            "--user", help="the person whose conversation it is; the default is the only one who is not staff"
+            "--user", help="the user whose conversation it is; the default is the only one who is not staff"
         )
         parser.add_argument("--session", type=UUID, help="go on with the session that has this id")
 
@@ -44,7 +44,7 @@ class SessionCommand(BaseCommand):
         """Open the conversation and run the work with it; exit with the code that the work returns.
 
         Raises:
-            CommandError: the site has no such app, person or session.
+            CommandError: the site has no such app, user or session.
         """
         if options["verbosity"] < 2:  # Log lines would stand in the middle of the answers.
             logging.getLogger().setLevel(max(logging.WARNING, logging.getLogger().level))
@@ -52,8 +52,8 @@ class SessionCommand(BaseCommand):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # characters beyond an encoding
         try:
             get_app(options["app"])
-            person = _person(options["user"], options["session"])
-            opening = Conversation.open(person, options["app"], options["session"])
+            user = _user(options["user"], options["session"])
+            opening = Conversation.open(user, options["app"], options["session"])
             code = asyncio.run(_run(opening, work))
         except AdkError as error:
             raise CommandError(str(error)) from error
@@ -65,12 +65,12 @@ class SessionCommand(BaseCommand):
             sys.exit(code)
 
 
-def _person(name: str | None, session_id: UUID | None) -> User:
+def _user(name: str | None, session_id: UUID | None) -> User:
     """Return the user with the name; without a name, the owner of the session."""
     session = Session.objects.filter(pk=session_id).select_related("user").first() if session_id else None
     if name is None and session is not None:
         return session.user
-    return person_at_terminal(name)
+    return user_at_terminal(name)
 
 
 async def _run(opening: Awaitable[Conversation], work: Callable[[Conversation], Awaitable[int]]) -> int:

@@ -23,22 +23,22 @@ class Command(SessionCommand):
     """Reads messages from the terminal, or the lines of a pipe, until their end."""
 
     help = (
-        "Talk to an agent. The conversation is one of the site: the person sees it in the chat, staff in the "
+        "Talk to an agent. The conversation is one of the site: the user sees it in the chat, staff in the "
         "admin. Ctrl-C stops an answer, a second one leaves; -v 2 shows arguments, results and state."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Talk until the person leaves."""
+        """Talk until the user leaves."""
         self.talk(options, partial(self._chat, options))
 
     async def _chat(self, options: dict[str, Any], conversation: Conversation) -> int:
         screen = Screen(self.stdout, has_colour=not options["no_color"])
-        reader = replace(Reader.of(conversation.person), shows_details=options["verbosity"] > 1)
+        reader = replace(Reader.of(conversation.user), shows_details=options["verbosity"] > 1)
         view = SessionView(conversation.session_id, conversation.app_name, reader)
-        display = Display(screen, view, conversation.person)
+        display = Display(screen, view, conversation.user)
         chat = TerminalChat(conversation, screen, display, partial(_make_prompt, screen))
         _handle_ctrl_c(chat)
-        who = f"{conversation.app_name}, as {conversation.person.get_username()}"
+        who = f"{conversation.app_name}, as {conversation.user.get_username()}"
         await screen.line(f"{who}. Ctrl-C stops an answer, Ctrl-D leaves.", colour="yellow")
         try:
             await chat.run()

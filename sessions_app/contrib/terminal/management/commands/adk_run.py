@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any
 
+from runtime.events.event import Event
 from sessions_app.contrib.terminal.conversation import Conversation
-from sessions_app.contrib.terminal.script import ScriptEnd, run_message
 from sessions_app.contrib.terminal.session_command import SessionCommand
 from sessions_app.history.public_event import without_app_state
 from sessions_app.live.updates import EventUpdate
-from sessions_app.models import InvocationStatus
+from sessions_app.models import InvocationStatus, JobStatus
+from sessions_app.process.threads import in_thread
 
 FAILED, WAITING, TIMED_OUT = 1, 3, 124
 """Exit codes, besides 0 for an answer and 130 for an end by a signal."""
 STDIN = "-"
+
+
+@dataclass(frozen=True)
+class ScriptEnd:
+    """Outcome of a message with all that followed it.
+
+    Attributes:
+        status: that of the session's last invocation; `waiting` while a call or a job waits for an answer.
+        answer: text of the last final response; empty without one.
+        error: sentence about a failure.
+    """
+
+    status: str
+    answer: str
+    error: str
 
 
 class Command(SessionCommand):
@@ -91,3 +110,46 @@ async def _ignore(news: EventUpdate) -> None:
 
 def _place_of(conversation: Conversation) -> str:
     return f"session {conversation.session_id}"
+
+
+async def run_message(
+    conversation: Conversation,
+    text: str,
+    *,
+    on_event: Callable[[EventUpdate], Awaitable[None]],
+    seconds: float | None = None,
+) -> ScriptEnd:
+    """Send a message; return when no invocation and no job of the session is queued or runs.
+
+    Raises:
+        TimeoutError: the work takes longer than `seconds`. The answer is stopped; jobs go on.
+        asyncio.CancelledError: the process is told to end. The answer is stopped as well.
+    """
+    answer = ""
+    await conversation.send(text)
+    try:
+        async with asyncio.timeout(seconds):
+            async for news in conversation.news(with_jobs=True):
+                if isinstance(news, EventUpdate):
+                    answer = _answer_in(news.event) or answer
+                    await on_event(news)
+    except (TimeoutError, asyncio.CancelledError):
+        await conversation.stop()
+        raise
+    return await _ending(conversation, answer)
+
+
+def _answer_in(event: Event) -> str:
+    return event.text() if event.author != "user" and event.is_final_response() else ""
+
+
+async def _ending(conversation: Conversation, answer: str) -> ScriptEnd:
+    session = await conversation.session()
+    last = await in_thread(session.invocations.order_by("-pk").first)
+    is_asking = await in_thread(session.jobs.filter(status=JobStatus.WAITING).exists)
+    status: str = InvocationStatus.COMPLETED
+    if is_asking:
+        status = InvocationStatus.WAITING
+    elif last:
+        status = last.status
+    return ScriptEnd(str(status), answer, last.error_message if last else "")
