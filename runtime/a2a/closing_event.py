@@ -33,8 +33,10 @@ async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> 
     asked: list[types.FunctionCall] = []
     if reply.state in WAITING:
         parts, asked = _ask_person(reply, parts, event)
-    shown = [part for one in parts for part in converted_by(reply.convert, one)]
-    shown = [await _store_file(context, part, index) for index, part in enumerate(shown)]
+    shown: list[types.Part] = []
+    for part in parts:
+        for converted in converted_by(reply.convert, part):
+            shown.append(await _store_file(context, converted, len(shown)))
     shown += [types.Part(function_call=call) for call in asked]
     if shown:
         event.content = types.Content(role="model", parts=shown)
@@ -59,7 +61,7 @@ def failed_event(error: RemoteAgentError, reply: Reply, event_id: str) -> Event:
 
 
 def conversation_metadata(reply: Reply) -> dict[str, object]:
-    """Return the metadata by which the next turn goes on in the same remote conversation."""
+    """Return the metadata by which the next turn continues the remote conversation."""
     state = TaskState.Name(reply.state)
     return {CONTEXT_ID: reply.context_id, TASK_ID: reply.task_id, STATE: state}
 
@@ -83,16 +85,21 @@ def _ask_person(reply: Reply, parts: list[Part], event: Event) -> tuple[list[Par
     if calls:
         event.custom_metadata = {**(event.custom_metadata or {}), CALLS: remote}
         return others, calls
-    prompt = next((part for part in reversed(others) if part.text or data_of(part) is not None), None)
-    is_auth = reply.state == TaskState.TASK_STATE_AUTH_REQUIRED
-    text = (prompt.text or json_of(prompt)) if prompt is not None else ""
-    key, name = ("auth_required", REMOTE_AUTH) if is_auth else ("input_required", REMOTE_INPUT)
-    call = types.FunctionCall(id=new_call_id(), name=name, args={key: text})
-    return [part for part in others if part is not prompt], [call]
+    text = ""
+    for index in range(len(others) - 1, -1, -1):
+        if others[index].text or data_of(others[index]) is not None:
+            prompt = others.pop(index)
+            text = prompt.text or json_of(prompt)
+            break
+    if reply.state == TaskState.TASK_STATE_AUTH_REQUIRED:
+        call = types.FunctionCall(id=new_call_id(), name=REMOTE_AUTH, args={"auth_required": text})
+    else:
+        call = types.FunctionCall(id=new_call_id(), name=REMOTE_INPUT, args={"input_required": text})
+    return others, [call]
 
 
 def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
-    """Return our call for a call of an ADK agent: a confirmation stays one, all others are answered by a text.
+    """Return our call for a call of an ADK agent: a confirmation stays a confirmation, other calls ask for a text.
 
     The remote agent does not decide who of this site confirms, and for how long.
     """
@@ -105,10 +112,11 @@ def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
         except ValidationError:
             given = ToolConfirmation()
         question = ToolConfirmation(hint=given.hint, payload=given.payload)
-        return types.FunctionCall(
-            id=new_call_id(), name=REQUEST_CONFIRMATION, args=make_request_args(original, question)
-        )
-    text = f"{theirs.name}: {json.dumps(args, ensure_ascii=False)}" if args else theirs.name
+        request = make_request_args(original, question)
+        return types.FunctionCall(id=new_call_id(), name=REQUEST_CONFIRMATION, args=request)
+    text = theirs.name
+    if args:
+        text = f"{theirs.name}: {json.dumps(args, ensure_ascii=False)}"
     return types.FunctionCall(id=new_call_id(), name=REMOTE_INPUT, args={"input_required": text})
 
 

@@ -44,9 +44,8 @@ def to_a2a(part: types.Part) -> Part | None:
 def to_genai(part: Part) -> types.Part | None:
     """Return the part of a content; None for an empty part.
 
-    Data become text, because neither people nor models read JSON objects in a content. So do addresses of files: a
-    model would refuse a file that its provider cannot fetch. Calls and responses of a remote ADK agent concern it
-    alone and are left out.
+    Data become text, because neither users nor models read JSON objects in a content. So do addresses of files: a
+    model refuses a file if its provider cannot fetch it. Calls and responses within a remote ADK agent are left out.
     """
     match part.WhichOneof("content"):
         case "text" if part.text:
@@ -78,7 +77,9 @@ def data_part(value: dict[str, Any], metadata: dict[str, Any] | None = None) -> 
 
 def data_of(part: Part) -> Any:
     """Return the JSON value of a data part; None for all other parts. Whole numbers are integers again."""
-    return _with_integers(MessageToDict(part.data)) if part.WhichOneof("content") == "data" else None
+    if part.WhichOneof("content") != "data":
+        return None
+    return _with_integers(MessageToDict(part.data))
 
 
 def json_of(part: Part) -> str:
@@ -128,7 +129,9 @@ def function_response_part(response: types.FunctionResponse) -> Part:
 
 def metadata_of(part: Part) -> dict[str, Any]:
     """Return the metadata of a part; empty without any."""
-    found: dict[str, Any] = MessageToDict(part.metadata) if part.HasField("metadata") else {}
+    if not part.HasField("metadata"):
+        return {}
+    found: dict[str, Any] = MessageToDict(part.metadata)
     return found
 
 
@@ -176,4 +179,6 @@ def _with_integers(value: Any) -> Any:
         return {key: _with_integers(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_with_integers(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

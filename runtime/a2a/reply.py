@@ -72,7 +72,7 @@ class Reply:
         return parts or _joined(self._progress)
 
     def add(self, item: StreamResponse) -> list[types.Part]:
-        """Add the next item of a stream; return the texts in it to show at once.
+        """Add the next item of a stream; return its texts, to show immediately.
 
         Raises:
             RemoteAgentError: the reply is too large.
@@ -98,7 +98,9 @@ class Reply:
     def add_task(self, task: Task) -> None:
         """Take over the whole state of a task in place of the items so far."""
         self._note_ids(task.id, task.context_id)
-        self._artifacts = {one.artifact_id: self._checked_parts(one.parts) for one in task.artifacts}
+        self._artifacts = {}
+        for artifact in task.artifacts:
+            self._artifacts[artifact.artifact_id] = self._checked_parts(artifact.parts)
         self._add_status(task.status)
         if self.has_ended and not (self._artifacts or self._message):
             self._message = _latest_agent_parts(task.history)
@@ -132,9 +134,12 @@ class Reply:
             self._artifacts.setdefault(artifact.artifact_id, []).extend(parts)
         else:
             self._artifacts[artifact.artifact_id] = parts
-        if not (is_new or is_appended):  # The whole, after its pieces.
-            return []
-        return [shown for part in parts if part.text for shown in converted_by(self.convert, part)]
+        shown: list[types.Part] = []
+        if is_new or is_appended:  # Otherwise this is the whole, after its pieces.
+            for part in parts:
+                if part.text:
+                    shown += converted_by(self.convert, part)
+        return shown
 
     def _checked_parts(self, parts: Iterable[Part]) -> list[Part]:
         """Return the parts of an item.
@@ -183,5 +188,7 @@ def _text_of(parts: Iterable[Part]) -> str:
 
 def _latest_agent_parts(history: Sequence[Message]) -> list[Part]:
     """Return the parts of the agent's last message in the history of a task."""
-    said = (list(message.parts) for message in reversed(history) if message.role == Role.ROLE_AGENT)
-    return next(said, [])
+    for message in reversed(history):
+        if message.role == Role.ROLE_AGENT:
+            return list(message.parts)
+    return []

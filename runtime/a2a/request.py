@@ -14,7 +14,7 @@ from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.context import InvocationContext, session_args
 from runtime.engine.contents import as_seen_by, without_framework_parts
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import REMOTE_AUTH, parts_of
+from runtime.events.calls import REMOTE_AUTH, answered_ids, parts_of
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import apply_summaries
@@ -81,12 +81,12 @@ async def build_message(
     convert: ToA2a = to_a2a,
     build: ContextBuilder | None = None,
 ) -> Message | None:
-    """Return the message with all that happened since the remote agent spoke last; None when there is nothing.
+    """Return the message with all events since the remote agent's last answer; None without such events.
 
     Args:
         build: makes the parts, and the id of the remote conversation, of a message that answers no question.
     """
-    answers: list[Part | None] = []
+    answers: list[Part] = []
     said: list[Part] = []
     files = _FileLoader(ctx)
     for event in known.later:
@@ -97,28 +97,34 @@ async def build_message(
         if build is None:
             seen = as_seen_by(ctx.agent.name, without_framework_parts(event))
             for part in parts_of(seen):
-                said += [] if part.thought else converted_by(convert, await files.load(part))
+                if not part.thought:
+                    said += converted_by(convert, await files.load(part))
     context_id: str | None = known.context_id
     if build is not None and not answers:
         built, context_id = build(ctx, ctx.agent.name, convert)
         said += built
-    parts = [part for part in (*answers, *said) if part]
+    parts = answers + said
     if not parts:
         return None
+    task_id = known.task_id if context_id == known.context_id else ""
     return Message(
         message_id=_platform.new_id(),
         role=Role.ROLE_USER,
         parts=parts,
         context_id=context_id or None,
-        task_id=(known.task_id or None) if context_id == known.context_id else None,
+        task_id=task_id or None,
     )
 
 
 def open_question(known: RemoteConversation) -> types.FunctionCall | None:
     """Return the question that the person left open by sending a message instead; None without one."""
-    asked = known.event.get_function_calls() if known.event and known.task_id else []
-    answered = {response.id for event in known.later for response in event.get_function_responses()}
-    return next((call for call in asked if call.id not in answered), None)
+    if known.event is None or not known.task_id:
+        return None
+    answered = answered_ids(known.later)
+    for call in known.event.get_function_calls():
+        if call.id not in answered:
+            return call
+    return None
 
 
 class _FileLoader:
@@ -141,13 +147,18 @@ class _FileLoader:
         return self._budget.part_of(name, file)
 
 
-def _answers_in(event: Event, known: RemoteConversation) -> list[Part | None]:
-    """Return the person's answers to questions of the remote agent."""
+def _answers_in(event: Event, known: RemoteConversation) -> list[Part]:
+    """Return the user's answers to questions of the remote agent."""
     if event.author != "user" or known.event is None:
         return []
     asked = {call.id: call for call in known.event.get_function_calls()}
-    answers = [part.function_response for part in parts_of(event) if part.function_response]
-    return [_answer_part(asked[one.id], one, known) for one in answers if one.id in asked]
+    parts: list[Part] = []
+    for answer in event.get_function_responses():
+        if answer.id in asked:
+            part = _answer_part(asked[answer.id], answer, known)
+            if part is not None:
+                parts.append(part)
+    return parts
 
 
 def _answer_part(
@@ -157,10 +168,9 @@ def _answer_part(
     response = answer.response or {}
     remote = known.calls.get(call.id or "")
     if remote is not None:
-        return function_response_part(
-            types.FunctionResponse(id=remote["id"], name=remote["name"], response=response)
-        )
+        theirs = types.FunctionResponse(id=remote["id"], name=remote["name"], response=response)
+        return function_response_part(theirs)
     if call.name == REMOTE_AUTH:  # The answer may hold a secret, which is not for the conversation.
         return to_a2a(types.Part(text=AUTHENTICATED))
     value = response["result"] if set(response) == {"result"} else response
-    return to_a2a(types.Part(text=value if isinstance(value, str) else str(value)))
+    return to_a2a(types.Part(text=str(value)))

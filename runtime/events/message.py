@@ -24,6 +24,12 @@ def content_of(
     return types.Content(parts=[part_of(item) for item in items])
 
 
+def joined_text(content: types.Content | None) -> str:
+    """Return the texts of a content, joined by spaces; empty without a content."""
+    parts = (content.parts or []) if content else []
+    return " ".join(part.text for part in parts if part.text)
+
+
 def part_of(item: object) -> types.Part:
     """Return the part for a text, a part or a file.
 

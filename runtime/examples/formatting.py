@@ -16,9 +16,7 @@ _HEADING = (
 
 
 def examples_instruction(examples: Sequence[Example]) -> str:
-    """Return the examples as one instruction text; an empty string without examples."""
-    if not examples:
-        return ""
+    """Return the examples as one instruction text."""
     sections = [_format_example(number, example) for number, example in enumerate(examples, start=1)]
     return "\n\n".join([_HEADING, *sections])
 
@@ -31,7 +29,8 @@ def _format_example(number: int, example: Example) -> str:
 
 
 def _format_content(content: types.Content, speaker: str) -> list[str]:
-    return [line for part in content.parts or [] if (line := _format_part(part, speaker))]
+    lines = [_format_part(part, speaker) for part in content.parts or []]
+    return list(filter(None, lines))
 
 
 def _format_part(part: types.Part, speaker: str) -> str:

@@ -35,11 +35,11 @@ class _HasSchemas(Protocol):
 
 
 class AgentTool(BaseTool):
-    """Runs an agent in a session of its own and returns its answer.
+    """Runs an agent in its own session and returns its answer.
 
     The agent starts with the caller's state. Its state changes and artifacts reach the caller's session, its events do
-    not; the event with its answer has the usage of its model calls. The parameters are those of its `input_schema`,
-    else a `request` text; the result is an object of its `output_schema`, else text.
+    not; the event with its answer has the usage of its model calls. Its `input_schema` defines the parameters, else
+    there is a `request` text; the result is an object of its `output_schema`, else text.
 
     Args:
         skip_summarization: if True, the agent's answer is the final response, without a further model call.
@@ -52,11 +52,16 @@ class AgentTool(BaseTool):
         self.agent = agent
         self.skip_summarization = skip_summarization
         owner = f"Agent {agent.name!r}, used as a tool,"
-        schemas = agent if isinstance(agent, _HasSchemas) else None
-        self._input = _adapter(schemas and schemas.input_schema, owner)
-        output = schemas and schemas.output_schema
-        self._output = None if output is None else OutputSchema(output, owner)
-        self._parameters = schema_of(self._input, owner) if self._input else _REQUEST_SCHEMA
+        self._input: TypeAdapter[Any] | None = None
+        self._output: OutputSchema | None = None
+        self._parameters = _REQUEST_SCHEMA
+        if not isinstance(agent, _HasSchemas):
+            return
+        if agent.input_schema is not None:
+            self._input = adapter_of(agent.input_schema, owner)
+            self._parameters = schema_of(self._input, owner)
+        if agent.output_schema is not None:
+            self._output = OutputSchema(agent.output_schema, owner)
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
@@ -77,7 +82,8 @@ class AgentTool(BaseTool):
         if self.skip_summarization:
             tool_context.actions.skip_summarization = True
         events = await self._run(content, tool_context)
-        if unanswered := unanswered_calls(events):
+        unanswered = unanswered_calls(events)
+        if unanswered:
             return {"error": self._unfinished_message(unanswered)}
         last = next((event for event in reversed(events) if event.content or event.error_code), None)
         if last is None:
@@ -133,7 +139,3 @@ def _describe_awaited(call: types.FunctionCall) -> str:
     if call.name == REQUEST_CREDENTIAL:
         return "a credential of a person"
     return f"the answer to its call of {call.name!r}"
-
-
-def _adapter(schema: Any | None, owner: str) -> TypeAdapter[Any] | None:
-    return None if schema is None else adapter_of(schema, owner)

@@ -53,12 +53,11 @@ def bad_values(problems: list[str]) -> BadArguments:
 
 def describe_errors(error: ValidationError, *path: str) -> list[str]:
     """Return one sentence for each error below `path`: the place, the problem and the given value."""
-    problems = error.errors(include_url=False)
-    places = [".".join([*path, *map(str, problem["loc"])]) or "(all)" for problem in problems]
-    return [
-        f"Argument {place!r}: {problem['msg']}, got {_shorten(problem['input'])}."
-        for place, problem in zip(places, problems, strict=True)
-    ]
+    sentences = []
+    for problem in error.errors(include_url=False):
+        place = ".".join([*path, *map(str, problem["loc"])]) or "(all)"
+        sentences.append(f"Argument {place!r}: {problem['msg']}, got {_shorten(problem['input'])}.")
+    return sentences
 
 
 def _convert(parameter: Parameter, args: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from runtime.tools.tool_result import ToolError
 
 
 class BaseTool:
-    """A function that a model can call, or a change to every request of an agent.
+    """A function for a model to call, or a change to every request of an agent.
 
     Attributes:
         name: the name that the model calls; unique among the tools of an agent.
@@ -90,10 +90,11 @@ class BaseTool:
         await self.show_files(tool_context=tool_context, llm_request=llm_request)
 
     async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Add files to the request: those that the latest results name, for the model to see; by default, none."""
+        """Add the files named by the latest results to the request, for the model to see; by default, none."""
 
 
 def job_result(result: Any) -> Any:
-    """Return the result of a job; one that holds only an `error`, which is not empty, becomes a `ToolError`."""
-    is_failure = isinstance(result, dict) and result.keys() == {"error"} and bool(result["error"])
-    return ToolError(str(result["error"])) if is_failure else result
+    """Return the result of a job; a dict with nothing but an `error`, which is not empty, becomes a `ToolError`."""
+    if isinstance(result, dict) and result.keys() == {"error"} and result["error"]:
+        return ToolError(str(result["error"]))
+    return result

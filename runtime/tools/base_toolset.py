@@ -76,7 +76,7 @@ class BaseToolset(abc.ABC):
             return await self.get_tools()
         known = readonly_context.invocation.scope.toolset_tools
         if id(self) not in known:
-            # The toolset is kept beside its tools, so that no other object gets its id.
+            # Hold a reference to the toolset: `id()` is reused once an object is freed.
             known[id(self)] = (self, await self.get_tools(readonly_context))
         return known[id(self)][1]
 
@@ -89,7 +89,7 @@ class BaseToolset(abc.ABC):
 
 
 def _renamed(tool: BaseTool, name: str) -> BaseTool:
-    """Return a copy of the tool under another name. The declaration is renamed, too, for every class of tool."""
+    """Return a copy of the tool with another name, also in its declaration."""
 
     def declaration() -> types.FunctionDeclaration | None:
         declared = tool._get_declaration()

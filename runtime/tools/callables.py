@@ -28,16 +28,18 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def docstring_of(function: Callable[..., Any]) -> str:
-    """Return the callable's docstring, or that of its `__call__`."""
+    """Return the docstring of the callable, or of its `__call__`."""
     return without_partials(function).__doc__ or underlying_function(function).__doc__ or ""
 
 
 def underlying_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function beneath partials, callable objects and bound methods; decorators are kept."""
-    function = without_partials(function)
-    is_callable_object = not inspect.isroutine(function) and not isinstance(function, type)
-    target: Any = type(function).__call__ if is_callable_object else function
-    plain_function: Callable[..., Any] = target.__func__ if inspect.ismethod(target) else target
+    target: Any = without_partials(function)
+    if not inspect.isroutine(target) and not isinstance(target, type):
+        target = type(target).__call__
+    if inspect.ismethod(target):
+        target = target.__func__
+    plain_function: Callable[..., Any] = target
     return plain_function
 
 

@@ -41,14 +41,18 @@ def parameter_schemas(
 def _schema_of(node: Json) -> types.Schema:
     """Return the schema of a node that `declare_arguments` has made."""
     given = node.get("type")
-    kinds = [kind for kind in (given if isinstance(given, list) else [given]) if kind not in (None, "null")]
-    branches = [_schema_of(branch) for branch in node.get("anyOf", []) if branch.get("type") != "null"]
-    if len(kinds) > 1:
-        branches += [_schema_of({**node, "type": kind, "anyOf": []}) for kind in kinds]
-    return types.Schema(
-        type=types.Type(kinds[0].upper()) if len(kinds) == 1 else None,
-        enum=[str(value) for value in node.get("enum", [])] or None,
-        items=_schema_of(node["items"]) if node.get("items") else None,
-        any_of=branches or None,
-        description=node.get("description"),
-    )
+    kinds = list(given) if isinstance(given, list) else [given]
+    kinds = [kind for kind in kinds if kind not in (None, "null")]
+    branches = [branch for branch in node.get("anyOf", []) if branch.get("type") != "null"]
+    schema = types.Schema(description=node.get("description"))
+    if len(kinds) == 1:
+        schema.type = types.Type(kinds[0].upper())
+    else:
+        branches += [{**node, "type": kind, "anyOf": []} for kind in kinds]
+    if branches:
+        schema.any_of = list(map(_schema_of, branches))
+    if node.get("enum"):
+        schema.enum = list(map(str, node["enum"]))
+    if node.get("items"):
+        schema.items = _schema_of(node["items"])
+    return schema

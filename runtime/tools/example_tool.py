@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.events.message import joined_text
 from runtime.examples.base_example_provider import BaseExampleProvider
 from runtime.examples.example import Example
 from runtime.examples.formatting import examples_instruction
@@ -23,10 +24,11 @@ class ExampleTool(BaseTool):
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Add the examples for the person's message, if the message has text."""
-        content = tool_context.user_content
-        query = " ".join(part.text for part in content.parts or [] if part.text) if content else ""
+        query = joined_text(tool_context.user_content)
         if not query:
             return
-        provided = self.examples if isinstance(self.examples, list) else self.examples.get_examples(query)
-        if text := examples_instruction(provided):
-            llm_request.append_instructions([text])
+        examples = self.examples
+        if isinstance(examples, BaseExampleProvider):
+            examples = examples.get_examples(query)
+        if examples:
+            llm_request.append_instructions([examples_instruction(examples)])

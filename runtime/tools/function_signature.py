@@ -136,9 +136,11 @@ def _declare_as(
     owner = f"Parameter {parameter.name!r} of tool {name_of(function)!r}"
     adapter = argument_adapter_of(annotation, owner)
     about: dict[str, Any] = {}
-    if text := _annotated_text(annotation) or description:
+    text = _annotated_text(annotation) or description
+    if text:
         about["description"] = text
-    if (default := _json_default(parameter.default)) is not None:
+    default = _json_default(parameter.default)
+    if default is not None:
         about["default"] = default
     schema = schema_of(adapter, owner, **about)
     if parameter.default is None:

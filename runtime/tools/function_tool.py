@@ -28,11 +28,11 @@ class FunctionTool(BaseTool):
     Args:
         func: the function; its name, type hints and docstring are declared to the model.
         title: a phrase for people: see `BaseTool`.
-        require_confirmation: True if a person must confirm each call. A predicate decides per call; it gets those of
-            the call's arguments that it has parameters for, and optionally `tool_context` (contract T7).
+        require_confirmation: True if a person must confirm each call. A predicate decides per call; it gets the
+            arguments that it has parameters for, and optionally `tool_context` (contract T7).
         may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
         confirmed_by: the party that may confirm a call: `person`, the user of the session, or `staff:<permission>`,
-            staff with that permission other than the user (contract T7).
+            staff with the permission, other than the user (contract T7).
 
     Raises:
         ConfigurationError: the function cannot be called by a model, `confirmed_by` names nobody, or staff would have
@@ -84,7 +84,9 @@ class FunctionTool(BaseTool):
 
     def _refuse(self, message: str) -> dict[str, Any]:
         """Return an error for the model. A long-running tool adds the status that prevents a pause (contract T5)."""
-        return ToolError(message).as_response() if self.is_long_running else {"error": message}
+        if self.is_long_running:
+            return ToolError(message).as_response()
+        return {"error": message}
 
     async def _invoke(self, arguments: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(underlying_function(self.func)):

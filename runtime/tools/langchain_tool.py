@@ -32,12 +32,14 @@ class LangchainTool(ForeignTool):
             raise ConfigurationError(f"{tool!r} is not a LangChain tool: it has no method `run`.")
         self.tool = tool
         self._function = None if hasattr(tool, "invoke") else FunctionTool(run)
-        own_name = getattr(tool, "name", "")
-        own_description = getattr(tool, "description", "")
-        function = self._function
+        name = name or getattr(tool, "name", "")
+        description = description or getattr(tool, "description", "")
+        if self._function is not None:
+            name = name or self._function.name
+            description = description or self._function.description
         super().__init__(
-            name=name or own_name or (function.name if function else type(tool).__name__),
-            description=description or own_description or (function.description if function else ""),
+            name=name or type(tool).__name__,
+            description=description or "",
             # `tool_call_schema` leaves out what LangChain itself fills in.
             args_schema=getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None),
         )

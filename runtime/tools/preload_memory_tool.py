@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime import types
+from runtime.events.message import joined_text
 from runtime.memory.memory_entry import MemoryEntry
 from runtime.models.llm_request import LlmRequest
 from runtime.models.request_contents import insert_before_message
@@ -25,26 +26,24 @@ class PreloadMemoryTool(BaseTool):
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Search memory for the text of the person's message and add the entries found."""
-        query = _message_text(tool_context)
+        query = joined_text(tool_context.user_content)
         if not query or tool_context.invocation.memory_service is None:
             return
         found = await tool_context.search_memory(query)
-        lines = [line for entry in found.memories if (line := _format_entry(entry))]
+        lines = list(filter(None, map(_format_entry, found.memories)))
         if lines:
             text = types.Part(text="\n".join([_HEADING, *lines]))
             recalled = types.Content(role="user", parts=[text])
             llm_request.contents = insert_before_message(llm_request.contents, recalled)
 
 
-def _message_text(tool_context: ToolContext) -> str:
-    content = tool_context.user_content
-    return " ".join(part.text for part in (content.parts or []) if part.text) if content else ""
-
-
 def _format_entry(entry: MemoryEntry) -> str:
-    text = " ".join(part.text for part in entry.content.parts or [] if part.text)
-    line = f"{entry.author}: {text}" if entry.author else text
-    return text and (f"[{entry.timestamp}] {line}" if entry.timestamp else line)
+    text = joined_text(entry.content)
+    if not text:
+        return ""
+    if entry.author:
+        text = f"{entry.author}: {text}"
+    return f"[{entry.timestamp}] {text}" if entry.timestamp else text
 
 
 preload_memory_tool = PreloadMemoryTool()

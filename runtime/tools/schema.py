@@ -116,7 +116,8 @@ class _SchemaConverter:
             return self._reference(node, path)
         if "allOf" in node:
             return self._combination(node, path)
-        if branches := node.get("anyOf") or node.get("oneOf"):
+        branches = node.get("anyOf") or node.get("oneOf")
+        if branches:
             return self._union(node, branches, path)
         if "const" in node:
             return self._choice(node, [node["const"]], path)

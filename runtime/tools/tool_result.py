@@ -27,14 +27,14 @@ class ToolError:
 
 
 def is_failure(result: object) -> bool:
-    """True when the result reports a failure, so that the invocation does not pause on the call (contract T5)."""
+    """True when the result reports a failure: the invocation then does not pause on the call (contract T5)."""
     return isinstance(result, ToolError) or (isinstance(result, dict) and calls.reports_failure(result))
 
 
 def as_response(tool_name: str, result: object) -> dict[str, Any]:
     """Return the function response for a result: JSON values; a result that is not a dict becomes `{'result': …}`.
 
-    The response is a copy, so that later changes to the result do not change the event.
+    The response is a copy: later changes to the result do not change the event.
 
     Raises:
         ConfigurationError: the result cannot be written as JSON.

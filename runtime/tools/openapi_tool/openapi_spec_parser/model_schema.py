@@ -42,7 +42,10 @@ def declare_arguments(properties: Mapping[str, Any], required: list[str], refere
         except _TooManyNodes:
             continue
         break
-    return {"type": "object", "properties": converted, **({"required": required} if required else {})}
+    schema: Json = {"type": "object", "properties": converted}
+    if required:
+        schema["required"] = required
+    return schema
 
 
 def flattened(node: Json, references: References, depth: int = 0) -> Json:
@@ -95,45 +98,51 @@ class _Converter:
 
     def _plain(self, node: Json, path: tuple[str, ...], depth: int) -> Json:
         kinds = _types_of(node)
-        converted: Json = {"type": kinds[0] if len(kinds) == 1 else kinds} if kinds else {}
-        converted |= {key: node[key] for key in _TEXTS if isinstance(node.get(key), str)}
-        converted |= {key: node[key] for key in _NUMBERS if _is_number(node.get(key))}
-        if values := _choices(node):
+        converted: Json = {}
+        if kinds:
+            converted["type"] = kinds[0] if len(kinds) == 1 else kinds
+        for key, value in node.items():
+            if (key in _TEXTS and isinstance(value, str)) or (key in _NUMBERS and _is_number(value)):
+                converted[key] = value
+        values = _choices(node)
+        if values:
             converted["enum"] = values
         if isinstance(node.get("default"), str | int | float):
             converted["default"] = node["default"]
-        if depth >= self._depth:
-            return {**converted, "items": {}} if "array" in kinds else converted
-        return converted | self._nested(node, kinds, path, depth + 1)
+        if depth < self._depth:
+            return converted | self._nested(node, kinds, path, depth + 1)
+        if "array" in kinds:
+            converted["items"] = {}
+        return converted
 
     def _nested(self, node: Json, kinds: list[str], path: tuple[str, ...], depth: int) -> Json:
         nested: Json = {}
-        if branches := [*as_list(node.get("anyOf")), *as_list(node.get("oneOf"))]:
+        branches = as_list(node.get("anyOf")) + as_list(node.get("oneOf"))
+        if branches:
             nested["anyOf"] = [self.convert(branch, path, depth) for branch in branches]
         if "array" in kinds:
             nested["items"] = self.convert(node.get("items"), path, depth)
         properties = as_object(node.get("properties"))
         if properties:
-            writable = {
-                str(key): value
-                for key, value in properties.items()
-                if as_object(value).get("readOnly") is not True
-            }
-            nested["properties"] = {key: self.convert(value, path, depth) for key, value in writable.items()}
-            required = [
-                key for key in dict.fromkeys(map(str, as_list(node.get("required")))) if key in writable
-            ]
-            nested |= {"required": required} if required else {}
-        elif isinstance(values := node.get("additionalProperties"), dict) and values:
-            nested["additionalProperties"] = self.convert(values, path, depth)
+            nested |= self._properties(properties, as_list(node.get("required")), path, depth)
+        elif as_object(node.get("additionalProperties")):
+            nested["additionalProperties"] = self.convert(node["additionalProperties"], path, depth)
         return nested
+
+    def _properties(self, properties: Json, required: list[Any], path: tuple[str, ...], depth: int) -> Json:
+        converted: Json = {}
+        for name, node in properties.items():
+            if as_object(node).get("readOnly") is not True:
+                converted[str(name)] = self.convert(node, path, depth)
+        needed = [name for name in dict.fromkeys(map(str, required)) if name in converted]
+        return {"properties": converted, "required": needed} if needed else {"properties": converted}
 
 
 def _types_of(node: Json) -> list[str]:
-    """Return the types that a schema allows; those of a schema without `type` are inferred."""
+    """Return the types that a schema allows; a schema without `type` has the types of its other fields."""
     given = node.get("type")
-    named = [str(kind).lower() for kind in (given if isinstance(given, list) else [given])]
-    kinds = [kind for kind in dict.fromkeys(named) if kind in _TYPES]
+    named = given if isinstance(given, list) else [given]
+    kinds = [kind for kind in dict.fromkeys(str(name).lower() for name in named) if kind in _TYPES]
     if not kinds and as_object(node.get("properties")):
         kinds = ["object"]
     if not kinds and "items" in node:
@@ -145,9 +154,13 @@ def _types_of(node: Json) -> list[str]:
 
 def _choices(node: Json) -> list[Any]:
     values = [node["const"]] if "const" in node else as_list(node.get("enum"))
-    return [
-        value if isinstance(value, str | int | float) else str(value) for value in values if value is not None
-    ]
+    choices = []
+    for value in values:
+        if isinstance(value, str | int | float):
+            choices.append(value)
+        elif value is not None:
+            choices.append(str(value))
+    return choices
 
 
 def _is_number(value: object) -> bool:

@@ -37,7 +37,7 @@ class OperationEndpoint:
 
 @dataclass(frozen=True)
 class ParsedOperation:
-    """One operation with what it inherits: `operation` includes the parameters of its path."""
+    """An operation; `operation` includes the parameters of its path."""
 
     name: str
     description: str
@@ -47,7 +47,7 @@ class ParsedOperation:
 
 
 def read_operations(document: Json) -> Iterator[ParsedOperation]:
-    """Yield the operations; one that cannot be read is left out with a warning in the log.
+    """Yield the operations; an operation that cannot be read is left out with a warning in the log.
 
     Raises:
         ConfigurationError: the document is not OpenAPI 3, or an operation has no absolute server URL.
@@ -71,17 +71,22 @@ def _read_operation(
     document: Json, path: str, method: str, item: Json, references: References
 ) -> ParsedOperation:
     operation = references.resolve(item[method])
-    own = [references.resolve(node) for node in as_list(operation.get("parameters"))]
-    overridden = {_identity(node) for node in own}
-    shared = [references.resolve(node) for node in as_list(item.get("parameters"))]
-    parameters = own + [node for node in shared if _identity(node) not in overridden]
-    servers = next(
-        (found for owner in (operation, item, document) if (found := as_list(owner.get("servers")))), []
-    )
+    parameters = [references.resolve(node) for node in as_list(operation.get("parameters"))]
+    overridden = {_identity(node) for node in parameters}
+    for node in as_list(item.get("parameters")):
+        shared = references.resolve(node)
+        if _identity(shared) not in overridden:
+            parameters.append(shared)
+    server: Json = {}
+    for owner in (operation, item, document):
+        servers = as_list(owner.get("servers"))
+        if servers:
+            server = as_object(servers[0])
+            break
     return ParsedOperation(
         name=tool_name(as_text(operation.get("operationId")), path, method),
         description=as_text(operation.get("description")) or as_text(operation.get("summary")),
-        endpoint=OperationEndpoint(_server_url(as_object(servers[0] if servers else None)), path, method),
+        endpoint=OperationEndpoint(_server_url(server), path, method),
         operation={**operation, "parameters": parameters},
         auth_scheme=_auth_scheme(document, operation, references),
     )

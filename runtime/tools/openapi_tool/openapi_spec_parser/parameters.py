@@ -56,7 +56,7 @@ class ApiBody:
     """Body of an operation.
 
     Attributes:
-        properties: schemas of the properties that are arguments of their own; None when one argument is the body.
+        properties: schemas of the properties, each an argument; None when one argument is the body.
         encoding: styles of single properties in a form.
     """
 
@@ -74,20 +74,22 @@ def read_parameters(
     Raises:
         UnresolvedReferenceError: a parameter or the body is a reference to nothing.
     """
-    nodes = [references.resolve(node) for node in as_list(operation.get("parameters"))]
-    parameters = [parameter for node in nodes if (parameter := _read_parameter(node))]
+    parameters: list[ApiParameter] = []
+    for node in as_list(operation.get("parameters")):
+        parameter = _read_parameter(references.resolve(node))
+        if parameter is not None:
+            parameters.append(parameter)
     known = {parameter.original_name for parameter in parameters if parameter.location == "path"}
-    parameters += [
-        _undeclared(name) for name in dict.fromkeys(PLACEHOLDER.findall(path)) if name not in known
-    ]
+    for name in dict.fromkeys(PLACEHOLDER.findall(path)):
+        if name not in known:  # A placeholder that the document does not describe.
+            undeclared = ApiParameter("", name, "path", {"type": "string"}, required=True, style="simple")
+            parameters.append(undeclared)
     body, body_parameters = _read_body(operation.get("requestBody"), references)
     parameters += body_parameters
-    names = [
-        parameter.original_name
-        if preserve_names and parameter.original_name
-        else argument_name(parameter.original_name, parameter.location)
-        for parameter in parameters
-    ]
+    names = []
+    for parameter in parameters:
+        name = parameter.original_name
+        names.append(name if preserve_names and name else argument_name(name, parameter.location))
     unique = unique_argument_names(names)
     return [replace(item, name=name) for item, name in zip(parameters, unique, strict=True)], body
 
@@ -99,25 +101,23 @@ def _read_parameter(node: Json) -> ApiParameter | None:
     if not name or location not in _DEFAULT_STYLES or is_reserved:
         return None
     style = as_text(node.get("style")) or _DEFAULT_STYLES[location]
+    explode = node.get("explode")
     content = as_object(node.get("content"))
-    media = as_object(next(iter(content.values()), None))
+    described = node
+    if content:
+        described = as_object(next(iter(content.values())))
     return ApiParameter(
         name="",
         original_name=name,
         location=location,
-        schema=media.get("schema") if content else node.get("schema"),
+        schema=described.get("schema"),
         required=location == "path" or node.get("required") is True,
         description=as_text(node.get("description")),
         style=style,
-        explode=explode if isinstance(explode := node.get("explode"), bool) else style == "form",
+        explode=explode if isinstance(explode, bool) else style == "form",
         allow_reserved=node.get("allowReserved") is True,
         is_json=bool(content),
     )
-
-
-def _undeclared(name: str) -> ApiParameter:
-    """Return the parameter of a placeholder that the document does not describe."""
-    return ApiParameter("", name, "path", {"type": "string"}, required=True, style="simple")
 
 
 def _read_body(node: object, references: References) -> tuple[ApiBody | None, list[ApiParameter]]:
@@ -138,10 +138,10 @@ def _read_body(node: object, references: References) -> tuple[ApiBody | None, li
     parsed = ApiBody(str(media_type).lower(), required, properties, as_object(media.get("encoding")))
     if properties is not None:
         return parsed, list(_properties(properties, as_list(described.get("required"))))
-    is_text = media_type.startswith("text/") or not is_writable(str(media_type))
     name = "array" if described.get("type") == "array" else "body"
-    whole = ApiParameter("", name, "body", {"type": "string"} if is_text else schema, required, about)
-    return parsed, [whole]
+    if media_type.startswith("text/") or not is_writable(str(media_type)):
+        schema = {"type": "string"}
+    return parsed, [ApiParameter("", name, "body", schema, required, about)]
 
 
 def _properties(properties: Json, required: list[Any]) -> Iterator[ApiParameter]:
@@ -151,7 +151,7 @@ def _properties(properties: Json, required: list[Any]) -> Iterator[ApiParameter]
 
 
 def is_writable(media_type: str) -> bool:
-    """True for the bodies that are made from arguments; a model writes the text of all others itself."""
+    """True for a body that is made from arguments; a model writes the text of any other body itself."""
     kind = media_type.split(";")[0].strip().lower()
     forms = {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
     return is_json(kind) or kind in forms

@@ -29,11 +29,12 @@ class References:
         """
         resolved = as_object(node)
         followed: list[str] = []
-        while isinstance(reference := resolved.get("$ref"), str):
+        while isinstance(resolved.get("$ref"), str):
+            beside = dict(resolved)
+            reference = beside.pop("$ref")
             if reference in followed:
                 raise UnresolvedReferenceError(f"The reference {reference!r} leads back to itself.")
             followed.append(reference)
-            beside = {key: value for key, value in resolved.items() if key != "$ref"}
             resolved = {**self._target(reference), **beside}
         return resolved
 
@@ -65,7 +66,9 @@ def as_text(value: object) -> str:
 
 def _child(node: object, step: str) -> object:
     if isinstance(node, dict):
-        return node.get(step, node.get(int(step)) if step.isdecimal() else None)
+        if step not in node and step.isdecimal():  # A key of YAML may be a number.
+            return node.get(int(step))
+        return node.get(step)
     if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
         return node[int(step)]
     return None

@@ -40,35 +40,43 @@ def build_request(
         BadArgumentsError: a mandatory argument is missing, or a value would lead to another path.
     """
     given = _given(parameters, args)
-    query = [pair for item, value in _at("query", given) for pair in query_pairs(item, value)]
+    query: list[tuple[str, str]] = []
+    cookies: list[tuple[str, str]] = []
+    headers: dict[str, str] = {}
+    for item, value in given:
+        if item.location == "query":
+            query += query_pairs(item, value)
+        elif item.location == "cookie":
+            cookies += query_pairs(item, value)
+        elif item.location == "header":
+            headers[item.original_name] = header_text(item, value)
     query += [(percent_encoded(name), percent_encoded(value)) for name, value in auth.query]
-    cookies = [pair for item, value in _at("cookie", given) for pair in query_pairs(item, value)]
     cookies += [(percent_encoded(name), percent_encoded(value)) for name, value in auth.cookies]
-    headers = {item.original_name: header_text(item, value) for item, value in _at("header", given)}
     if cookies:
         headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies)
-    content = _encoded_body(body, _at("body", given))
-    if content:
-        headers["Content-Type"] = content[0]
-    return HttpRequest(
-        method=endpoint.method.upper(),
-        url=_url(endpoint, _at("path", given), query),
-        headers={**headers, **auth.headers},
-        content=content[1] if content else None,
-    )
+    content = None
+    encoded = _encoded_body(body, _at("body", given))
+    if encoded is not None:
+        headers["Content-Type"], content = encoded
+    headers.update(auth.headers)
+    url = _url(endpoint, _at("path", given), query)
+    return HttpRequest(method=endpoint.method.upper(), url=url, headers=headers, content=content)
 
 
 def _given(parameters: Sequence[ApiParameter], args: Mapping[str, Any]) -> Given:
     given: list[tuple[ApiParameter, Any]] = []
     missing: list[str] = []
     for item in parameters:
-        default = as_object(item.schema).get("default") if item.required else None
-        value = args.get(item.name, default)
-        if value is None and not (item.location == "body" and item.name in args):
-            missing += [item.name] if item.required else []
-            continue
-        is_encoded = item.is_json and not isinstance(value, str)
-        given.append((item, text_of(value) if is_encoded else value))
+        value = args.get(item.name)
+        if item.required and item.name not in args:
+            value = as_object(item.schema).get("default")
+        is_null = item.location == "body" and item.name in args
+        if value is not None or is_null:
+            if item.is_json and not isinstance(value, str):
+                value = text_of(value)
+            given.append((item, value))
+        elif item.required:
+            missing.append(item.name)
     if missing:
         raise BadArgumentsError(missing_arguments(missing).message)
     return given
@@ -92,9 +100,12 @@ def _url(endpoint: OperationEndpoint, given: Given, query: Sequence[tuple[str, s
     template, _, own_query = endpoint.path.partition("#")[0].partition("?")
     segments = [_segment(segment, texts) for segment in template.split("/")]
     base, _, base_query = endpoint.base_url.partition("#")[0].partition("?")
-    pairs = [*filter(None, (base_query, own_query)), *(f"{name}={value}" for name, value in query)]
+    pairs = [base_query, own_query]
+    pairs += [f"{name}={value}" for name, value in query]
     path = "/".join(segments).lstrip("/")
-    return f"{base.rstrip('/')}/{path}" + (f"?{'&'.join(pairs)}" if pairs else "")
+    url = f"{base.rstrip('/')}/{path}"
+    query_text = "&".join(filter(None, pairs))
+    return f"{url}?{query_text}" if query_text else url
 
 
 def _segment(template: str, texts: Mapping[str, str]) -> str:

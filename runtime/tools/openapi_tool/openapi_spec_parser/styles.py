@@ -42,16 +42,18 @@ def path_text(parameter: ApiParameter, value: Any) -> str:
 def query_pairs(parameter: ApiParameter, value: Any) -> list[tuple[str, str]]:
     """Return names and values of a query or of a form: styles form, spaceDelimited, pipeDelimited, deepObject."""
     name = percent_encoded(parameter.original_name)
+    kept = RESERVED.replace("&", "") if parameter.allow_reserved else ""
 
     def encode(text: str) -> str:
-        return percent_encoded(text, RESERVED.replace("&", "") if parameter.allow_reserved else "")
+        return percent_encoded(text, kept)
 
-    if isinstance(value, dict) and parameter.style == "deepObject":
-        return [
-            (f"{name}%5B{percent_encoded(str(key))}%5D", encode(text_of(item))) for key, item in value.items()
-        ]
-    if isinstance(value, dict) and parameter.explode:
-        return [(percent_encoded(str(key)), encode(text_of(item))) for key, item in value.items()]
+    is_deep = parameter.style == "deepObject"
+    if isinstance(value, dict) and (is_deep or parameter.explode):
+        pairs = []
+        for key, item in value.items():
+            member = percent_encoded(str(key))
+            pairs.append((f"{name}%5B{member}%5D" if is_deep else member, encode(text_of(item))))
+        return pairs
     if isinstance(value, list) and parameter.explode:
         return [(name, encode(text_of(item))) for item in value]
     separator = _SEPARATORS.get(parameter.style, ",")
@@ -69,6 +71,5 @@ def _joined(value: Any, explode: bool, encode: Encode, separator: str = ",") -> 
     if not isinstance(value, dict):
         return encode(text_of(value))
     between = "=" if explode else separator
-    return separator.join(
-        f"{encode(str(key))}{between}{encode(text_of(item))}" for key, item in value.items()
-    )
+    members = [encode(str(key)) + between + encode(text_of(item)) for key, item in value.items()]
+    return separator.join(members)
