@@ -6,8 +6,9 @@ change. Building them for the first time lets other tasks run between slices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from runtime import types
 from runtime._pydantic_models import deep_copy
@@ -22,7 +23,6 @@ from runtime.engine.pairing import (
     pair_responses_with_calls,
 )
 from runtime.engine.referenced_artifacts import positions_of_files
-from runtime.engine.slices import in_slices
 from runtime.events.branch import is_visible_from
 from runtime.events.calls import (
     FRAMEWORK_CALLS,
@@ -38,6 +38,10 @@ from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import apply_summaries, changes_effective_events
 
 _cache = ContentsCache()
+
+SLICE_EVENTS = 200
+"""Events of a slice: converting them to contents takes a few milliseconds."""
+T = TypeVar("T")
 
 
 class BuiltContents(NamedTuple):
@@ -215,3 +219,11 @@ def _without_generated_id(part: types.Part) -> types.Part:
 def _ends_with_calls(events: Sequence[Event]) -> bool:
     """True when responses that directly follow the events may belong to their last event."""
     return bool(events[-1].get_function_calls())
+
+
+async def in_slices(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
+    """Yield consecutive slices; a short list is one slice, before which no other task runs."""
+    for start in range(0, len(items), SLICE_EVENTS):
+        if start:
+            await asyncio.sleep(0)
+        yield items[start : start + SLICE_EVENTS]

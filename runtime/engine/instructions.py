@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runtime import types
 from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
-from runtime.engine.transfer import transfer_targets
+from runtime.engine.tools import transfer_targets
 from runtime.errors import ConfigurationError
 from runtime.events.message import part_of
 from runtime.models.request_contents import insert_before_message

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from runtime.context import InvocationContext, ReadonlyContext
+from runtime.context import AgentProtocol, InvocationContext, ReadonlyContext
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
-from runtime.engine.transfer import transfer_targets
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool, transfer_to_agent
@@ -54,3 +53,16 @@ async def _with_tools(
 
 def _tools_in(sources: Sequence[BaseTool | BaseToolset]) -> list[BaseTool]:
     return [source for source in sources if isinstance(source, BaseTool)]
+
+
+def transfer_targets(agent: LlmAgentProtocol) -> list[AgentProtocol]:
+    """Return the sub-agents, then the parent, then peers, as the two `disallow_` flags allow."""
+    targets: list[AgentProtocol] = list(agent.sub_agents)
+    parent = agent.parent_agent
+    if parent is None or not parent.offers_transfer:
+        return targets
+    if not agent.disallow_transfer_to_parent:
+        targets.append(parent)
+    if not agent.disallow_transfer_to_peers:
+        targets += [peer for peer in parent.sub_agents if peer is not agent]
+    return targets

@@ -18,6 +18,7 @@ from runtime._pydantic_models import construct
 from runtime._tasks import iterate_in_thread
 from runtime._write_scope import WritingTo
 from runtime.agents.base_agent import BaseAgent
+from runtime.agents.routing import route_message, route_resume
 from runtime.agents.toolsets import close_toolsets
 from runtime.agents.tree import check_names
 from runtime.apps.app import App
@@ -27,7 +28,7 @@ from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, session_args
-from runtime.engine.build_events import replaced_by
+from runtime.engine.build_events import agent_event, failure_event, replaced_by
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
@@ -40,7 +41,6 @@ from runtime.memory.base_memory_service import BaseMemoryService
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.plugin_manager import PluginManager
 from runtime.run_config import RunConfig
-from runtime.runners.agent_events import agent_events
 from runtime.runners.debug_run import run_texts
 from runtime.runners.session_access import SessionAccess
 from runtime.sessions.base_session_service import BaseSessionService
@@ -389,3 +389,30 @@ class Runner:
         async with aclosing(run) as events:
             async for event in events:
                 yield event
+
+
+async def agent_events(
+    root: BaseAgent, ctx: InvocationContext, plugins: PluginManager
+) -> AsyncGenerator[Event, None]:
+    """Yield the events of the chosen agent, or of the plugin that replies in its place.
+
+    Before an exception is raised, its error event is yielded, unless the caller of the run records failures itself.
+    """
+    try:
+        if ctx.resuming:
+            began = route_message(root, ctx.session.events[: ctx.scope.begins_at + 1])
+            ctx.agent = route_resume(root, began, ctx.events())
+        else:
+            ctx.agent = route_message(root, ctx.session.events)
+        reply = await plugins.ask("before_run_callback", invocation_context=ctx)
+        if reply is not None:
+            yield agent_event(ctx, reply)
+            return
+        async with aclosing(ctx.agent.run_async(ctx)) as events:
+            async for event in events:
+                yield event
+    except Exception as error:
+        if ctx.run_config.records_failure:
+            authors = (event.author for event in reversed(ctx.events()) if event.author != "user")
+            yield failure_event(ctx, next(authors, ctx.agent.name), error)
+        raise

@@ -41,8 +41,8 @@ def parameter_schemas(
 def _schema_of(node: Json) -> types.Schema:
     """Return the schema of a node that `declare_arguments` has made."""
     given = node.get("type")
-    kinds = list(given) if isinstance(given, list) else [given]
-    kinds = [kind for kind in kinds if kind not in (None, "null")]
+    named = given if isinstance(given, list) else [given]
+    kinds: list[str] = [kind for kind in named if kind not in (None, "null")]
     branches = [branch for branch in node.get("anyOf", []) if branch.get("type") != "null"]
     schema = types.Schema(description=node.get("description"))
     if len(kinds) == 1:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
@@ -22,10 +23,11 @@ from runtime.tools.openapi_tool.http_exchange import (
 from runtime.tools.openapi_tool.openapi_spec_parser.operations import read_operations
 from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, UnresolvedReferenceError
 from runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool import RestApiTool
-from runtime.tools.openapi_tool.openapi_spec_parser.spec_text import SpecFormat, parse_spec
 from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import unique_tool_names
+from runtime.utils.yaml_utils import parse_yaml
 
 logger = logging.getLogger(__name__)
+SpecFormat = Literal["json", "yaml"]
 
 
 class OpenAPIToolset(BaseToolset):
@@ -106,3 +108,22 @@ def _tools_of(document: Json, options: dict[str, Any]) -> Iterator[RestApiTool]:
             logger.warning(
                 "The operation %s %s is left out: %s", found.endpoint.method, found.endpoint.path, error
             )
+
+
+def parse_spec(text: str, spec_format: SpecFormat) -> dict[str, Any]:
+    """Return the document as a dict.
+
+    Raises:
+        ConfigurationError: the text is not a JSON or YAML object, or PyYAML is missing.
+    """
+    try:
+        spec = parse_yaml(text) if spec_format == "yaml" else json.loads(text)
+    except ConfigurationError:
+        raise
+    except RecursionError:
+        raise ConfigurationError("The OpenAPI spec is nested too deeply to be read.") from None
+    except ValueError as error:
+        raise ConfigurationError(f"The OpenAPI spec is not valid {spec_format.upper()}: {error}") from error
+    if not isinstance(spec, dict):
+        raise ConfigurationError(f"The OpenAPI spec is a {type(spec).__name__}, not an object.")
+    return spec

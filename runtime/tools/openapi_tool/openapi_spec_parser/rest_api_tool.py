@@ -6,6 +6,8 @@ import json
 from functools import cached_property
 from typing import Any
 
+import pydantic_core
+
 from runtime import types
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
@@ -19,6 +21,7 @@ from runtime.tools.openapi_tool.http_exchange import (
     DEFAULT_TIMEOUT,
     ClientFactory,
     ExchangeError,
+    HttpAnswer,
     HttpExchange,
     HttpRequest,
     Verify,
@@ -28,8 +31,10 @@ from runtime.tools.openapi_tool.openapi_spec_parser.operations import OperationE
 from runtime.tools.openapi_tool.openapi_spec_parser.parameters import read_parameters
 from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, References, as_object
 from runtime.tools.openapi_tool.openapi_spec_parser.request import BadArgumentsError, build_request
-from runtime.tools.openapi_tool.openapi_spec_parser.results import as_result, failure
 from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import MAX_TOOL_NAME_LENGTH
+
+MAX_ERROR_CHARACTERS = 4_000
+_TEXTUAL = ("text/", "json", "xml", "javascript", "yaml", "csv", "x-www-form-urlencoded")
 
 
 class RestApiTool(BaseTool):
@@ -144,3 +149,38 @@ class RestApiTool(BaseTool):
         provided = await provided_headers(self._header_provider, tool_context)
         headers = {**self._default_headers, **request.headers, **provided}
         return HttpRequest(request.method, request.url, headers, request.content)
+
+
+def as_result(tool_name: str, answer: HttpAnswer) -> Any:
+    """Return the JSON of a successful answer, `{'text': …}` for another text, or `{'error': …}`."""
+    if not 200 <= answer.status < 300:
+        return failure(tool_name, f"Status Code: {answer.status}, {_cut(_shown(answer))}")
+    if answer.is_cut:
+        beginning = _cut(_shown(answer))
+        return failure(
+            tool_name,
+            f"The answer is larger than {len(answer.body)} bytes. Ask for less. It begins with: {beginning}",
+        )
+    try:
+        return pydantic_core.from_json(answer.body)
+    except ValueError:
+        return {"text": _shown(answer)}
+
+
+def failure(tool_name: str, reason: str) -> dict[str, Any]:
+    """Return an error for the model."""
+    return {
+        "error": f"Tool {tool_name} failed: {reason}\nCorrect the arguments if they are the cause; otherwise "
+        "tell the user. Do not repeat the same call more than three times."
+    }
+
+
+def _shown(answer: HttpAnswer) -> str:
+    kind = answer.headers.get("content-type", "text/plain").lower()
+    if not any(word in kind for word in _TEXTUAL):
+        return f"({len(answer.body)} bytes of {kind}, not shown)"
+    return answer.body.decode("utf-8", "replace")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]} … (cut)"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runtime import types
 from runtime.agents import InvocationContext, LlmAgent
-from runtime.engine import slices
+from runtime.engine import contents
 from runtime.engine.contents import BuiltContents, build_contents, contents_of
 from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events import Event, EventActions, EventCompaction
@@ -41,7 +41,7 @@ INVOCATION = st.lists(STEP, max_size=6)
 def short_slices() -> Iterator[None]:
     """Let these short histories have several slices."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "SLICE_EVENTS", 2)
+        patch.setattr(contents, "SLICE_EVENTS", 2)
         yield
 
 
