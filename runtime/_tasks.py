@@ -64,7 +64,7 @@ def stray_cancellation_error(subject: str) -> StrayCancellationError:
 
 
 async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
-    """Run the coroutines together; when one fails, cancel the others. Results and failures come in order."""
+    """Run the coroutines together; on a failure, cancel the others. Results and failures come in order."""
     tasks = [asyncio.create_task(_with_exceptions_only(coroutine)) for coroutine in coroutines]
     if not tasks:
         return []

@@ -47,7 +47,7 @@ async def call(function: Callback[T], /, **kwargs: Any) -> T | None:
 
 
 async def close_each(close_functions: Iterable[tuple[str, Callback[object]]]) -> list[str]:
-    """Call every named close function, also when one fails; return "name: error" for each failure."""
+    """Call every named close function, also after a failure; return "name: error" for each failure."""
     failures: list[str] = []
     for name, close in close_functions:
         try:

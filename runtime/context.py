@@ -92,7 +92,7 @@ class InvocationContext:
     Attributes:
         branch: dotted path of parallel agents above this call; None outside parallel agents.
         end_invocation: set to True to stop this agent call after the current step.
-        resuming: True when this agent call continues from the invocation's events instead of starting anew.
+        resuming: True when this agent call continues from the invocation's events instead of starting again.
         run_child: function of the Runner that runs an agent as a tool, in a session of its own.
         context_cache_config: settings of the model provider's context cache.
     """
@@ -138,7 +138,7 @@ class InvocationContext:
     ) -> None:
         """Set the state of an agent or mark it as ended; without either, clear both.
 
-        In every case the states of the agents below are cleared, so that they start anew.
+        In every case the states of the agents below are cleared: they start from the beginning.
         """
         agent = self.agent.root_agent.find_agent(agent_name)
         below = agent.descendants() if agent else ()
@@ -155,7 +155,7 @@ class InvocationContext:
         return self.resuming and agent.name in self.scope.ended
 
     def is_paused(self, agent: AgentProtocol) -> bool:
-        """True when the app is resumable and a call of the agent, or of one below it, is pending."""
+        """True when the app is resumable and a call of the agent, or of an agent below it, is pending."""
         if not self.scope.is_resumable:
             return False
         return any(agent.find_agent(author) for author in pending_calls(self.events()).values())
@@ -165,7 +165,7 @@ class InvocationContext:
         return events_of_invocation(self.session.events[self.scope.begins_at :], self.invocation_id)
 
     def without_resuming(self) -> InvocationContext:
-        """Return a copy for an agent that starts anew, also in a resumed invocation."""
+        """Return a copy for an agent that starts from the beginning, also in a resumed invocation."""
         return replace(self, resuming=False)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> InvocationContext:
@@ -240,7 +240,7 @@ class Context(ReadonlyContext):
         actions: actions of the step's next event.
         function_call_id: id of the call that the tool answers; None in callbacks.
         tool_confirmation: the person's answer to a confirmation request (contract T7), or None.
-        allowed_at: time of the allowance that confirms the call, given earlier in the session; None without one.
+        allowed_at: time of the allowance that confirms the call, given earlier in the session, or None.
         child_responses: events with usage of the agents that have run as tools in this call.
     """
 
@@ -302,7 +302,7 @@ class Context(ReadonlyContext):
         return await self._memory().search_memory(app_name=self.app_name, user_id=self.user_id, query=query)
 
     async def add_session_to_memory(self) -> None:
-        """Add this session's events to the memory, including summarized ones, excluding rewound ones."""
+        """Add this session's events to the memory, with summarized events, without rewound events."""
         service = self._memory()
         stored = await self.invocation.session_service.get_session(**session_args(self.session))
         session = stored or self.session

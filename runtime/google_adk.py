@@ -1,6 +1,6 @@
 """Import hook under which `google.adk` names the modules of `runtime`, for agents that import google-adk.
 
-The modules are the same objects: `google.adk.agents is runtime.agents`, so that `isinstance` works across both names.
+The modules are the same objects: `google.adk.agents is runtime.agents`, so `isinstance` works across both names.
 Other packages below `google`, such as `google.genai`, are found as before.
 """
 
@@ -67,7 +67,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(Loader):
-    """Puts a module of `runtime` in the place of the empty module that the import system made for the alias."""
+    """Replaces the empty module that the import system made for the alias by a module of `runtime`."""
 
     def __init__(self, module_name: str) -> None:
         self._module_name = module_name

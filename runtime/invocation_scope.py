@@ -20,7 +20,7 @@ class InvocationScope:
     """Data shared by all agent calls of one invocation.
 
     Attributes:
-        caller: scope of the invocation that runs this one as a tool; model calls are counted there (contract T6).
+        caller: scope of the invocation that runs this invocation as a tool, and counts its model calls (contract T6).
         is_resumable: True when agents record their states and long-running calls pause the invocation.
         llm_calls: number of model calls so far (contract L10).
         agent_states: latest recorded state of each agent, by name (contract R1).
@@ -48,11 +48,11 @@ class InvocationScope:
 
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
         """Return the delta's entries that are plain JSON objects of the session itself, changed in place."""
-        return {
-            key: value
-            for key, value in delta.items()
-            if self.own_state.get(key) is value and is_plain_json(value)
-        }
+        changed = {}
+        for key, value in delta.items():
+            if self.own_state.get(key) is value and is_plain_json(value):
+                changed[key] = value
+        return changed
 
     def allowances(self, events: Sequence[Event]) -> Allowances:
         """Return the allowances of the session; they are searched for again when it has further events."""

@@ -39,7 +39,7 @@ class ModelCall:
         failed_attempts: errors of attempts that others followed.
         first_word_seconds: time to the first part of the answer; None before it.
         inside: ids of the calls within which the agent runs as a tool, the outermost first.
-        answer: the event of the whole answer; None before it, and without one.
+        answer: the event of the whole answer; None before the answer, and if it never comes.
     """
 
     event_id: str
@@ -199,7 +199,8 @@ class RunConfig(_IgnoredSettings):
 
     @model_validator(mode="after")
     def _warn_of_ignored(self) -> Self:
-        if ignored := [name for name in _IgnoredSettings.model_fields if getattr(self, name)]:
+        ignored = [name for name in _IgnoredSettings.model_fields if getattr(self, name)]
+        if ignored:
             logger.warning(
                 "RunConfig settings without effect: %s. See docs/adk-differences.md.", ", ".join(ignored)
             )

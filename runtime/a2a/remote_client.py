@@ -123,7 +123,7 @@ def translated_failures() -> Generator[None, None, None]:
     except (TimeoutError, A2AClientTimeoutError, httpx.TimeoutException) as error:
         raise RemoteAgentError(TOO_SLOW, _detail(error)) from error
     except (httpx.HTTPError, A2AClientError) as error:
-        is_network_error = any(isinstance(one, httpx.HTTPError) for one in (error, error.__cause__))
+        is_network_error = isinstance(error, httpx.HTTPError) or isinstance(error.__cause__, httpx.HTTPError)
         raise RemoteAgentError(UNREACHABLE if is_network_error else UNREADABLE, _detail(error)) from error
     except A2AError as error:
         raise RemoteAgentError(REFUSED, _detail(error)) from error

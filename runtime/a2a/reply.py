@@ -33,7 +33,7 @@ class Reply:
     """Reply that grows with each item.
 
     Attributes:
-        task_id: the remote task; empty for a message without one.
+        task_id: the remote task; empty for a message without a task.
         context_id: the remote conversation.
         state: state of the task, or COMPLETED after a message.
         convert: function that makes parts of contents of the parts of the remote agent.
@@ -57,7 +57,7 @@ class Reply:
 
     @property
     def failure(self) -> str | None:
-        """Code of the failure that the remote agent reports; None without one."""
+        """Code of the failure that the remote agent reports; None without a failure."""
         return FAILURES.get(self.state)
 
     @property

@@ -34,9 +34,9 @@ class RemoteConversation:
     """The remote conversation of an agent, as the agent's latest event and the events after it tell.
 
     Attributes:
-        context_id: the remote conversation; empty for a new one.
-        task_id: the task that waits for the person; empty without one.
-        event: the latest event; None without one.
+        context_id: the remote conversation; empty for a new conversation.
+        task_id: the task that waits for the user; may be empty.
+        event: the latest event; None if the remote agent never answered.
         calls: id and name of each remote call that waits, by the id of the call that asks the person.
         later: events that the remote agent has not heard of, oldest first.
     """
@@ -117,7 +117,7 @@ async def build_message(
 
 
 def open_question(known: RemoteConversation) -> types.FunctionCall | None:
-    """Return the question that the person left open by sending a message instead; None without one."""
+    """Return the question that the user left open by sending a message instead, or None."""
     if known.event is None or not known.task_id:
         return None
     answered = answered_ids(known.later)

@@ -1,4 +1,4 @@
-"""BaseAgentState: progress that an agent records so that it can resume (contract R1)."""
+"""BaseAgentState: progress that an agent records to resume from (contract R1)."""
 
 from __future__ import annotations
 

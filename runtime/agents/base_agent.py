@@ -85,7 +85,7 @@ class BaseAgent(BaseModel):
         return name
 
     def model_post_init(self, context: Any, /) -> None:
-        """Set `parent_agent` of all sub-agents, or of none when one has a parent already."""
+        """Set `parent_agent` of all sub-agents, or of none when a sub-agent has a parent already."""
         for index, child in enumerate(self.sub_agents):
             parent = child.parent_agent
             if any(child is earlier for earlier in self.sub_agents[:index]):
@@ -215,6 +215,6 @@ class BaseAgent(BaseModel):
 
 
 def _ending_event(ctx: InvocationContext, reply: types.Content | None, context: Context) -> Event:
-    """Return a callback's event that ends the agent call, so that a resume skips the agent (contract R1)."""
+    """Return a callback's event that ends the agent call: a resume skips the agent (contract R1)."""
     context.actions.end_of_agent = ctx.is_resumable or None
     return agent_event(ctx, reply, context.actions)

@@ -40,7 +40,7 @@ def from_config(config_path: str | Path) -> BaseAgent:
 
 
 class _ConfigFile:
-    """The file of one agent. `referring` holds the files that lead to it by their references, the first one first."""
+    """The file of one agent. `referring` holds the files that lead to it by their references, oldest first."""
 
     def __init__(self, path: Path, referring: tuple[Path, ...] = ()) -> None:
         if not path.is_file():

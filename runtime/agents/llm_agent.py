@@ -163,7 +163,7 @@ class LlmAgent(BaseAgent):
 
     @classmethod
     def set_default_model(cls, model: str | BaseLlm) -> None:
-        """Set the model of agents that have no model and no ancestor with one.
+        """Set the model of agents without a model, their own or an ancestor's.
 
         Raises:
             ConfigurationError: the name is empty.
@@ -181,7 +181,7 @@ class LlmAgent(BaseAgent):
         return await given_text(self.global_instruction, ctx)
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the agent's own tools and those of its toolsets."""
+        """Return the agent's own tools and the tools of its toolsets."""
         return await tools_of_sources(self.canonical_tool_sources, ctx)
 
     @property

@@ -49,6 +49,6 @@ class LoopAgent(BaseAgent):
             round_number += 1
 
     def _sub_agents_from(self, name: str) -> list[BaseAgent]:
-        """Return the sub-agents from the named one on, or all when no sub-agent has the name."""
+        """Return the named sub-agent and all later ones; all sub-agents when none has the name."""
         names = [agent.name for agent in self.sub_agents]
         return self.sub_agents[names.index(name) :] if name in names else self.sub_agents

@@ -67,7 +67,7 @@ class RemoteA2aAgent(BaseAgent):
     """Agent of another server, called by the Agent-to-Agent protocol.
 
     Its streamed text becomes partial events, its answer an event, its files artifacts of the session. A task that
-    waits for input asks the person. The next turn goes on in the same remote conversation.
+    waits for input asks the person. The next turn continues the remote conversation.
 
     Attributes:
         agent_card: the card, or its URL, or the path of a file with it.

@@ -19,7 +19,7 @@ def toolsets_of(root: BaseAgent) -> Iterable[BaseToolset]:
 
 
 async def close_toolsets(root: BaseAgent) -> None:
-    """Close every toolset, also when one fails.
+    """Close every toolset, also after a failure.
 
     Raises:
         ToolsetError: some toolsets failed; the message names them.

@@ -35,7 +35,7 @@ class BaseArtifactService(abc.ABC):
     async def save_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part
     ) -> int:
-        """Store a new version and return its number. The first version is 0; each further one adds 1."""
+        """Store a new version and return its number. The first version is 0; each further version adds 1."""
 
     @abc.abstractmethod
     async def load_artifact(

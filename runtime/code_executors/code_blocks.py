@@ -16,17 +16,22 @@ def split_at_code(parts: Sequence[types.Part], delimiters: Sequence[Delimiters])
             return list(parts[: index + 1])
         if not part.text or part.thought:
             continue
-        if block := _first_block(part.text, delimiters):
+        block = _first_block(part.text, delimiters)
+        if block is not None:
             before, code = block
-            kept = [*parts[:index], *([part.model_copy(update={"text": before})] if before else [])]
-            return [*kept, types.Part.from_executable_code(code=code, language=types.Language.PYTHON)]
+            kept = list(parts[:index])
+            if before:
+                kept.append(part.model_copy(update={"text": before}))
+            kept.append(types.Part.from_executable_code(code=code, language=types.Language.PYTHON))
+            return kept
     return None
 
 
 def trailing_code(content: types.Content | None) -> str | None:
     """Return the code that ends the content and has not run yet, or None."""
-    last = content.parts[-1] if content and content.parts else None
-    return last.executable_code.code if last and last.executable_code else None
+    if not content or not content.parts or not content.parts[-1].executable_code:
+        return None
+    return content.parts[-1].executable_code.code
 
 
 def code_as_text(
@@ -44,10 +49,10 @@ def _first_block(text: str, delimiters: Sequence[Delimiters]) -> tuple[str, str]
     """Return the text before the first block and the code in the block."""
     blocks = []
     for lead, trail in delimiters:
-        start = text.find(lead)
-        end = text.find(trail, start + len(lead)) if start >= 0 else -1
-        if end >= 0:
-            blocks.append((start, text[start + len(lead) : end]))
+        before, found_lead, rest = text.partition(lead)
+        code, found_trail, _ = rest.partition(trail)
+        if found_lead and found_trail:
+            blocks.append((len(before), code))
     if not blocks:
         return None
     start, code = min(blocks)

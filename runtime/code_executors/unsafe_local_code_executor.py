@@ -11,7 +11,7 @@ from runtime.code_executors.local_code_executor import LocalCodeExecutor
 
 
 class UnsafeLocalCodeExecutor(LocalCodeExecutor):
-    """Runs code in a process with all rights of this one: its environment, files, modules and network.
+    """Runs code in a process with all rights of the current process: its environment, files, modules and network.
 
     The code can read the secrets of the site and change its data. Use this class only where every person who talks to
     the agent, and every text that the agent reads, is trusted; else use `RestrictedCodeExecutor`.
@@ -20,7 +20,7 @@ class UnsafeLocalCodeExecutor(LocalCodeExecutor):
     timeout_seconds: float | None = 300
 
     def new_process(self) -> ChildPython:
-        """Return a process with this one's environment and import path."""
+        """Return a process with the environment and import path of the current process."""
         path = os.pathsep.join(entry for entry in sys.path if entry)
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
         return ChildPython([str(SCRIPT), RUN_ONLY], environment, self.timeout_seconds)

@@ -116,7 +116,7 @@ async def _shown_with_calls(
 ) -> tuple[list[Event], list[MadeCall]]:
     """Return the effective events that the agent sees, as the agent sees them, and their calls.
 
-    Other tasks run in between, but not while rewinds and summaries are applied: few histories have one.
+    Other tasks run in between, but not while rewinds and summaries are applied: few histories have any.
     """
     shown: list[Event] = []
     made = MadeCalls()
@@ -130,7 +130,7 @@ async def _shown_with_calls(
 
 
 def _effective(events: Sequence[Event]) -> Sequence[Event]:
-    """Return the events without rewound ones, and with summaries in place of what they sum up."""
+    """Return the events without rewound events, and with summaries in place of the events they replace."""
     if any(map(changes_effective_events, events)):
         return apply_summaries(drop_rewound(events))
     return events

@@ -88,7 +88,7 @@ class ContentsCache:
         self._size = 0
 
     def take(self, key: CacheKey) -> ContentsPrefix:
-        """Remove and return the cached prefix, or return an empty one. `put` it back after changing it."""
+        """Remove and return the cached prefix, or return an empty prefix. `put` it back after changing it."""
         prefix = self._prefixes.pop(key, None)
         if prefix is None:
             return ContentsPrefix()

@@ -47,7 +47,7 @@ class CallResult:
     Attributes:
         response: None while a long-running tool has returned nothing.
         display_text: text for the person, when no model sums up the response.
-        allowed_at: time of the allowance by which the call ran without a question; None without one.
+        allowed_at: time of the allowance by which the call ran without a question, or None.
         seconds: duration; None when it is not recorded.
         child_responses: events with usage of agents that ran as tools.
     """

@@ -180,7 +180,7 @@ def _build_event(
 def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
     """Return a whole response after code and planner processing; partial responses are not changed.
 
-    A response with an error code loses its function calls, so that they are not executed (contract E7).
+    A response with an error code loses its function calls: they must not be executed (contract E7).
     """
     parts = response.content.parts if response.content else None
     if response.partial or not parts:

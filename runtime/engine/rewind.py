@@ -35,7 +35,7 @@ async def rewind(
     artifacts: BaseArtifactService | None,
     invocation_id: str,
 ) -> Event:
-    """Return the event that undoes an invocation and all later ones; `session` must hold all its events.
+    """Return the event that undoes an invocation and all later invocations; `session` must hold all its events.
 
     Raises:
         InvocationNotFoundError: there is no such invocation, or it was rewound already.
@@ -108,7 +108,7 @@ def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first:
 async def restore_artifacts(
     service: BaseArtifactService | None, args: SessionArgs, events: Sequence[Event], first: int
 ) -> dict[str, int]:
-    """Save the artifacts' contents before `events[first]` as new versions, and return those versions."""
+    """Save the artifacts' contents before `events[first]` as new versions, and return the versions."""
     before = _versions_after(events[:first])
     now = _versions_after(events)
     changed = {name: before.get(name) for name, version in now.items() if version != before.get(name)}

@@ -67,7 +67,7 @@ class Step:
 
 
 async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-    """Run steps until one stops or transfers; after a transfer, run the target agent."""
+    """Run steps until a step stops or transfers; after a transfer, run the target agent."""
     step = Step(agent, ctx, CallModel())
     output = Output(agent, ctx)
     answers = decide_answers(ctx.session.events, ctx.invocation_id, agent.name)

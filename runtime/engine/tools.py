@@ -1,4 +1,4 @@
-"""Tools of an agent for one step: its own, those of its toolsets, the transfer tool (contract A2, A6, T9)."""
+"""Tools of an agent for one step: its own tools, the tools of its toolsets, the transfer tool (contract A2, A6, T9)."""
 
 from __future__ import annotations
 

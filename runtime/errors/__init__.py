@@ -33,7 +33,7 @@ class InvocationNotFoundError(AdkError, ValueError):
 
 
 class NestedRunError(AdkError, RuntimeError):
-    """An invocation cannot run another one in its own session: both would wait for each other."""
+    """An invocation cannot run another invocation in its session: both would wait for each other."""
 
 
 class StateValueError(AdkError, ValueError):

@@ -51,7 +51,7 @@ class Invocation(EvalBaseModel):
     """A message with its answer, as expected or as it was.
 
     Attributes:
-        duration: seconds that the invocation took; None for an expected one.
+        duration: seconds that the invocation took; None for an expected invocation.
         app_details: what google-adk notes about the agents of the app; kept and not read.
     """
 

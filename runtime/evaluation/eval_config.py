@@ -22,11 +22,11 @@ class EvalConfig(BaseModel):
     def _from_thresholds(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {name: one if _is_object(one) else {"threshold": one} for name, one in value.items()}
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict | BaseCriterion)
+        criteria = {}
+        for name, given in value.items():
+            is_threshold = not isinstance(given, dict | BaseCriterion)
+            criteria[name] = {"threshold": given} if is_threshold else given
+        return criteria
 
 
 DEFAULT_CONFIG = EvalConfig.model_validate(

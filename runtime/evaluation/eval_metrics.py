@@ -63,7 +63,7 @@ class ToolTrajectoryCriterion(BaseCriterion):
     """
 
     class MatchType(Enum):
-        """Relation of the calls to the expected ones: the same, with others between them, or in any order."""
+        """Relation of the calls to the expected calls: the same, with others between them, or in any order."""
 
         EXACT = 0
         IN_ORDER = 1

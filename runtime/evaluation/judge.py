@@ -35,8 +35,8 @@ class Judge:
         """Return the verdicts of all samples that could be read.
 
         Args:
-            instruction: what the model is to judge, and by what rules.
-            material: what the model reads. It is sent as JSON, so that no text in it looks like an instruction.
+            instruction: the task of the judge, with its rules.
+            material: texts to judge. They are sent as JSON, so that none of them looks like an instruction.
             verdict_type: the fields of a verdict.
 
         Raises:
@@ -57,7 +57,11 @@ class Judge:
             first = failures.exceptions[0]
             # The group in place of the cause would hide the words of the model.
             raise first from first.__cause__ or first.__context__
-        found = [verdict for task in tasks if (verdict := task.result()) is not None]
+        found: list[V] = []
+        for task in tasks:
+            verdict = task.result()
+            if verdict is not None:
+                found.append(verdict)
         if not found:
             raise EvaluationError(
                 f"The judge model {self._options.judge_model!r} gave no verdict that can be read. Name another one in "
@@ -75,7 +79,8 @@ class Judge:
         answer = ""
         async with aclosing(ask(self._model, request, stream=False)) as responses:
             async for response in responses:
-                if code := response.error_code:
+                code = response.error_code
+                if code:
                     raise EvaluationError(
                         f"The judge model {self._options.judge_model!r} could not answer: {code}."
                     ) from ModelError(code, response.error_message or "", response.error_detail or "")

@@ -1,8 +1,8 @@
-"""Metrics that a model judges: the final response against the expected one, and against rubrics."""
+"""Metrics that a model judges: the final response against the expected response, and against rubrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -55,7 +55,7 @@ class _PropertyVerdicts(BaseModel):
 
 
 class FinalResponseMatch(Metric):
-    """1.0 when the majority of the verdicts says that the final response is as good as the expected one, else 0.0."""
+    """1.0 when most verdicts say that the final response is as good as the expected response, else 0.0."""
 
     name = "final_response_match_v2"
     criterion_type = LlmAsAJudgeCriterion
@@ -76,15 +76,14 @@ class FinalResponseMatch(Metric):
             "reference": reference,
         }
         verdicts = await self._judge.verdicts(COMPARE_INSTRUCTION, material, _Comparison)
-        is_valid = _is_majority(one.verdict == "valid" for one in verdicts)
-        reason = next(one.rationale for one in verdicts if (one.verdict == "valid") == is_valid)
+        is_valid, reason = _majority(verdicts, "valid")
         return InvocationScore(score=float(is_valid), rationale=reason)
 
 
 class RubricsOfFinalResponse(Metric):
     """Share of the rubrics that the final response fulfils, each by the majority of the verdicts.
 
-    The rubrics are those of the criterion, and those of the case and of the invocation with the type of this metric.
+    Rubrics of the criterion count, and rubrics of the case and the invocation with the type of this metric.
     """
 
     name = "rubric_based_final_response_quality_v1"
@@ -97,22 +96,33 @@ class RubricsOfFinalResponse(Metric):
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
         rubrics = self._rubrics_of(actual)
+        properties = []
+        for rubric in rubrics:
+            text = rubric.rubric_content.text_property
+            properties.append({"rubric_id": rubric.rubric_id, "property": text})
         material = {
             "message": text_of(actual.user_content),
             "calls": _calls_of(actual),
             "answer": _answer_of(actual, self._criterion),
-            "properties": [
-                {"rubric_id": one.rubric_id, "property": one.rubric_content.text_property} for one in rubrics
-            ],
+            "properties": properties,
         }
         answers = await self._judge.verdicts(RUBRICS_INSTRUCTION, material, _PropertyVerdicts)
-        verdicts = [verdict for answer in answers for verdict in answer.verdicts]
-        scores = [_score_rubric(rubric, verdicts) for rubric in rubrics]
-        judged = [one.score for one in scores if one.score is not None]
-        if len(judged) < len(scores):
-            missing = next(one.rubric_id for one in scores if one.score is None)
-            raise EvaluationError(f"The judge model gave no verdict on the rubric {missing!r}.")
-        return InvocationScore(score=sum(judged) / len(judged), rubrics=scores)
+        total = 0.0
+        scores = []
+        for rubric in rubrics:
+            verdicts = [
+                verdict
+                for answer in answers
+                for verdict in answer.verdicts
+                if verdict.rubric_id == rubric.rubric_id
+            ]
+            if not verdicts:
+                raise EvaluationError(f"The judge model gave no verdict on the rubric {rubric.rubric_id!r}.")
+            is_fulfilled, reason = _majority(verdicts, "yes")
+            total += is_fulfilled
+            score = RubricScore(rubric_id=rubric.rubric_id, score=float(is_fulfilled), rationale=reason)
+            scores.append(score)
+        return InvocationScore(score=total / len(scores), rubrics=scores)
 
     def _rubrics_of(self, invocation: Invocation) -> list[Rubric]:
         own = [rubric for rubric in invocation.rubrics or [] if rubric.type == RUBRIC_TYPE]
@@ -125,19 +135,13 @@ class RubricsOfFinalResponse(Metric):
         return list(rubrics.values())
 
 
-def _score_rubric(rubric: Rubric, verdicts: Sequence[_PropertyVerdict]) -> RubricScore:
-    own = [one for one in verdicts if one.rubric_id == rubric.rubric_id]
-    if not own:
-        return RubricScore(rubric_id=rubric.rubric_id)
-    is_fulfilled = _is_majority(one.verdict == "yes" for one in own)
-    reason = next(one.rationale for one in own if (one.verdict == "yes") == is_fulfilled)
-    return RubricScore(rubric_id=rubric.rubric_id, score=float(is_fulfilled), rationale=reason)
-
-
-def _is_majority(votes: Iterable[bool]) -> bool:
-    """True when more than half of the votes are; a tie is a no."""
-    cast = list(votes)
-    return 2 * sum(cast) > len(cast)
+def _majority(verdicts: Sequence[_Comparison | _PropertyVerdict], word: str) -> tuple[bool, str]:
+    """Return True when more than half of the verdicts are this word, with the reason of a verdict that agrees."""
+    reasons: dict[bool, list[str]] = {True: [], False: []}
+    for verdict in verdicts:
+        reasons[verdict.verdict == word].append(verdict.rationale)
+    is_majority = len(reasons[True]) > len(reasons[False])
+    return is_majority, reasons[is_majority][0]
 
 
 def _answer_of(invocation: Invocation, criterion: BaseCriterion) -> str:
@@ -149,8 +153,9 @@ def _answer_of(invocation: Invocation, criterion: BaseCriterion) -> str:
 def _calls_of(invocation: Invocation) -> list[dict[str, Any]]:
     """Return the calls of an invocation, each with its last response."""
     data = invocation.intermediate_data
-    responses = {one.id: one.response for one in get_all_tool_responses(data)}
-    return [
-        {"tool": call.name, "arguments": call.args or {}, "response": responses.get(call.id)}
-        for call in get_all_tool_calls(data)
-    ]
+    responses = {response.id: response.response for response in get_all_tool_responses(data)}
+    calls = []
+    for call in get_all_tool_calls(data):
+        response = responses.get(call.id)
+        calls.append({"tool": call.name, "arguments": call.args or {}, "response": response})
+    return calls

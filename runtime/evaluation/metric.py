@@ -1,4 +1,4 @@
-"""Metric: a measure of an invocation against the expected one, and its result over a conversation."""
+"""Metric: a measure of an invocation against the expected invocation, and its result over a conversation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Metric(ABC):
 
     @abstractmethod
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        """Compare an invocation with the expected one.
+        """Compare an invocation with the expected invocation.
 
         Raises:
             EvaluationError: a judge gave no verdict.
@@ -76,7 +76,9 @@ class Metric(ABC):
 
 
 def _mean(scores: Sequence[InvocationScore]) -> float | None:
-    """Return the mean of all judgements on rubrics, else that of the scores."""
+    """Return the mean of all judgements on rubrics; without rubrics, the mean of the scores."""
     judged = [rubric.score for score in scores for rubric in score.rubrics]
-    values = [value for value in judged or [score.score for score in scores] if value is not None]
+    if not judged:
+        judged = [score.score for score in scores]
+    values = [value for value in judged if value is not None]
     return fmean(values) if values else None

@@ -23,7 +23,7 @@ def metrics_of(config: EvalConfig) -> list[Metric]:
     """Return the metrics of the criteria, in the order of `METRICS`.
 
     Raises:
-        EvaluationError: there is no criterion, one is unknown, or one has a wrong field; the message names the field.
+        EvaluationError: a criterion is missing, unknown or has a wrong field; the message names the field.
     """
     if not config.criteria:
         raise EvaluationError(f"Give at least one of the criteria {', '.join(METRICS)}.")

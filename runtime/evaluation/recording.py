@@ -23,10 +23,12 @@ class InvocationRecording:
     def add(self, event: Event) -> None:
         """Add an event of an agent."""
         data = self._data
-        data.tool_uses += [one for one in event.get_function_calls() if one.name not in FRAMEWORK_CALLS]
-        data.tool_responses += [
-            one for one in event.get_function_responses() if one.name not in FRAMEWORK_CALLS
-        ]
+        for call in event.get_function_calls():
+            if call.name not in FRAMEWORK_CALLS:
+                data.tool_uses.append(call)
+        for response in event.get_function_responses():
+            if response.name not in FRAMEWORK_CALLS:
+                data.tool_responses.append(response)
         if event.is_final_response() and event.text():
             self.invocation.final_response = event.content
         elif event.text():
@@ -48,7 +50,7 @@ class SessionRecording:
         return [recording.invocation for recording in self._recordings.values()]
 
     def add(self, event: Event) -> None:
-        """Add a committed event to its invocation; one that belongs to no message is ignored."""
+        """Add a committed event to its invocation; an event without a message is ignored."""
         known = self._recordings.get(event.invocation_id)
         if event.author != "user":
             if known:

@@ -1,4 +1,4 @@
-"""Metric of the words: ROUGE-1 of the final response against the expected one."""
+"""Metric of the words: ROUGE-1 of the final response against the expected response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.evaluation.texts import text_of
 MAX_UNSTEMMED_LENGTH = 3
 MAX_STEMMED_LENGTH = 100
 MAX_TEXT_LENGTH = 100_000
-"""Characters that are compared; the event loop waits meanwhile."""
+"""Characters that are compared; the event loop waits for the comparison."""
 COUNTED_BY_CHARACTER = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 """Scripts of which each character counts as a word: most have no spaces between words."""
 COUNTED_BY_CONSONANT = ("THAI", "LAO", "KHMER", "MYANMAR")
@@ -29,7 +29,7 @@ class ResponseMatch(Metric):
     name = "response_match_score"
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        """Compare the final responses; without an expected one there is no score."""
+        """Compare the final responses; without an expected response there is no score."""
         wanted = text_of(expected.final_response)
         if not wanted:
             return InvocationScore()
@@ -58,7 +58,9 @@ def _spaced(char: str) -> str:
     script = unicodedata.name(char, "").partition(" ")[0]
     if script in COUNTED_BY_CHARACTER:
         return f" {char} "
-    return f" {char}" if script in COUNTED_BY_CONSONANT else char
+    if script in COUNTED_BY_CONSONANT:
+        return f" {char}"
+    return char
 
 
 def _stem(word: str) -> str:

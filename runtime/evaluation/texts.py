@@ -10,7 +10,7 @@ from runtime.evaluation.eval_case import IntermediateData, Invocation, Invocatio
 
 def text_of(content: types.Content | None) -> str:
     """Return the text of a content without thoughts, one part a line."""
-    return _joined((content.parts or []) if content else [])
+    return _joined(content.parts or []) if content else ""
 
 
 def whole_text_of(invocation: Invocation) -> str:

@@ -15,7 +15,7 @@ Calls = Sequence[types.FunctionCall]
 
 
 class ToolTrajectory(Metric):
-    """1.0 for an invocation whose calls match the expected ones, else 0.0.
+    """1.0 for an invocation whose calls match the expected calls, else 0.0.
 
     The framework's questions to a person are no calls of the agent and do not count.
     """
@@ -35,26 +35,27 @@ class ToolTrajectory(Metric):
             case MatchType.EXACT:
                 return len(actual) == len(expected) and all(map(self._equal, actual, expected))
             case MatchType.IN_ORDER:
-                remaining = iter(actual)  # each search goes on after the call that the last one found
-                return all(any(self._equal(one, wanted) for one in remaining) for wanted in expected)
+                remaining = iter(actual)  # Each search begins after the call found by the last search.
+                return all(any(self._equal(call, wanted) for call in remaining) for wanted in expected)
             case MatchType.ANY_ORDER:
                 return self._has_all(list(actual), expected)
 
     def _has_all(self, actual: list[types.FunctionCall], expected: Calls) -> bool:
         for wanted in expected:
-            place = next((index for index, one in enumerate(actual) if self._equal(one, wanted)), None)
-            if place is None:
+            for index, call in enumerate(actual):
+                if self._equal(call, wanted):
+                    del actual[index]
+                    break
+            else:
                 return False
-            del actual[place]
         return True
 
     def _equal(self, actual: types.FunctionCall, expected: types.FunctionCall) -> bool:
-        return actual.name == expected.name and (
-            self._criterion.ignore_args or (actual.args or {}) == (expected.args or {})
-        )
+        if actual.name != expected.name:
+            return False
+        return self._criterion.ignore_args or (actual.args or {}) == (expected.args or {})
 
 
 def _calls(invocation: Invocation) -> list[types.FunctionCall]:
-    return [
-        one for one in get_all_tool_calls(invocation.intermediate_data) if one.name not in FRAMEWORK_CALLS
-    ]
+    calls = get_all_tool_calls(invocation.intermediate_data)
+    return [call for call in calls if call.name not in FRAMEWORK_CALLS]

@@ -1,6 +1,6 @@
 """Allowances: a person lets an agent call a tool for the rest of a session without a question (contract T7).
 
-The log alone holds them, so that a crash loses none and a rewind takes them back. An allowance is the person's answer
+The log alone holds them: a crash loses none, and a rewind takes them back. An allowance is the person's answer
 to a confirmation request of the framework that offers it. State, tools and models cannot give one.
 """
 

@@ -1,4 +1,4 @@
-"""Path of the effective events through a log with rewinds: the one place that decides what is in effect (contract R3).
+"""Path of the effective events through a log with rewinds; no other code decides on them (contract R3).
 
 A log is a tree, written in the order of time. Each event follows the event before it, but a rewind goes back to an
 earlier event, and the next event follows that. A rewind that undoes an earlier rewind goes forward again, to the event

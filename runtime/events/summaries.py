@@ -86,7 +86,7 @@ def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None
 
 
 def apply_summaries(events: list[Event]) -> list[Event]:
-    """Return the events with each summary in place of its range; `events` must be free of rewound ones."""
+    """Return the events with each summary in place of its range; `events` must be free of rewound events."""
     ranges = _ranges_by_summary(events)
     if not ranges:
         return events

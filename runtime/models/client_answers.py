@@ -1,8 +1,8 @@
 """Answers of providers other than Google as google-genai's responses: the parts that all of them share.
 
 A provider's own module reads its events and names its finish reasons. Here a call gathers its arguments, which arrive
-in pieces, and `last_response` adds the calls when the answer is whole: one that a limit, a refusal or bad JSON has cut
-must not execute anything.
+in pieces, and `last_response` adds the calls when the answer is whole: an answer cut by a limit, a refusal or
+bad JSON must not execute anything.
 """
 
 from __future__ import annotations

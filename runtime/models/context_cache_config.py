@@ -9,7 +9,7 @@ class ContextCacheConfig(BaseModel):
     """Settings of an app for providers with a cache of their own.
 
     Attributes:
-        cache_intervals: requests that may use one cached context before it is made anew.
+        cache_intervals: requests that may use a cached context before it is replaced.
         ttl_seconds: time for which the provider keeps a cached context.
         min_tokens: a context shorter than this, by estimate, is not cached.
     """

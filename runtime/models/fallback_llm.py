@@ -21,7 +21,7 @@ class FallbackLlm(LlmGroup):
     """Asks models in order until one answers: `FallbackLlm(["gemini-2.5-flash", Claude()])`.
 
     The next model is asked when a model has raised a `ModelError`, after its own retries. A refusal is an answer. Once
-    a part of an answer has arrived, a later failure is reported like that of a single model, so that no answer mixes
+    a part of an answer has arrived, a later failure is reported like that of a single model: no answer mixes
     the texts of two models.
     """
 

@@ -52,7 +52,7 @@ class PrefixCache:
         self._prefixes: dict[str, CachedPrefix] = {}
 
     async def find_or_create(self, request: LlmRequest, origin: str, create: Create) -> CachedPrefix | None:
-        """Return the longest usable prefix of the request; without one, cache everything before the last turn.
+        """Return the longest usable prefix of the request; if there is none, cache everything before the last turn.
 
         The result is None when the whole request must be sent: it is not cacheable, or Gemini refused to cache it.
 

@@ -18,7 +18,7 @@ class LLMRegistry:
 
     @classmethod
     def register(cls, llm_class: type[BaseLlm]) -> None:
-        """Register the class for the names it supports. A class registered later wins over an earlier one."""
+        """Register the class for the names it supports. A class registered later wins over an earlier class."""
         for pattern in llm_class.supported_models():
             cls._classes.pop(pattern, None)
             cls._classes[pattern] = llm_class

@@ -26,9 +26,9 @@ def without_thoughts_of_claude(contents: list[types.Content]) -> list[types.Cont
 
 
 def insert_before_message(contents: list[types.Content], added: types.Content) -> list[types.Content]:
-    """Return the contents with one more, before the latest user message or after the latest responses.
+    """Return the contents with an added content before the latest user message or after the latest responses.
 
-    Contents that change with each request stand there, so that the provider can cache all that precedes them.
+    Contents that change with each request stand there: the provider can cache all contents before them.
     """
     index = len(contents)
     while index > 0 and is_user_message(contents[index - 1]):

@@ -1,4 +1,4 @@
-"""A model that stands for several models: a function of the request chooses the one that answers."""
+"""A model that stands for several models: a function of the request chooses the model that answers."""
 
 from __future__ import annotations
 

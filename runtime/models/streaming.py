@@ -145,5 +145,5 @@ class StreamedAnswer:
 
 
 def _updated(current: M, newer: M) -> M:
-    """Return the current value with every field that the newer one sets."""
+    """Return the current value with all fields that are set in the newer value."""
     return current.model_copy(update={name: value for name, value in newer if value is not None})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from runtime import types
 from runtime.context import Context, ReadonlyContext
 from runtime.models.llm_request import LlmRequest
@@ -35,8 +33,7 @@ is unclear, or cannot be answered with these tools, say so in the final answer a
 class PlanReActPlanner(BasePlanner):
     """Makes the model write its plan and reasoning under tags, and marks both as thoughts.
 
-    Works with models without built-in thinking. Earlier plans are sent as plain text, so that the model can follow
-    them.
+    Works with models without built-in thinking. Earlier plans are sent as plain text for the model to follow.
     """
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str:
@@ -49,13 +46,20 @@ class PlanReActPlanner(BasePlanner):
     ) -> list[types.Part] | None:
         """Return plan and reasoning as untagged thoughts, the answer, and the first run of function calls.
 
-        Parts after those calls are dropped, because they were written without the results. Nameless calls are
+        Parts after the calls are dropped, because they were written without the results. Nameless calls are
         dropped, too.
         """
-        parts = [part for part in response_parts if not part.function_call or part.function_call.name]
-        texts = list(takewhile(lambda part: not part.function_call, parts))
-        calls = list(takewhile(lambda part: part.function_call, parts[len(texts) :]))
-        return [piece for part in texts for piece in _split_final_answer(part)] + calls
+        pieces: list[types.Part] = []
+        calls: list[types.Part] = []
+        for part in response_parts:
+            if part.function_call:
+                if part.function_call.name:
+                    calls.append(part)
+            elif calls:
+                break
+            else:
+                pieces += _split_final_answer(part)
+        return pieces + calls
 
 
 def _split_final_answer(part: types.Part) -> list[types.Part]:
@@ -64,9 +68,13 @@ def _split_final_answer(part: types.Part) -> list[types.Part]:
         return [part]
     before, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)
     if tag:
-        answer_parts = [part.model_copy(update={"text": answer})] if answer else []
-        return _as_thought(types.Part(text=before)) + answer_parts
-    return _as_thought(part) if part.text.lstrip().startswith(_THOUGHT_TAGS) else [part]
+        pieces = _as_thought(types.Part(text=before))
+        if answer:
+            pieces.append(part.model_copy(update={"text": answer}))
+        return pieces
+    if part.text.lstrip().startswith(_THOUGHT_TAGS):
+        return _as_thought(part)
+    return [part]
 
 
 def _as_thought(part: types.Part) -> list[types.Part]:

@@ -87,10 +87,10 @@ class BasePlugin:
     async def on_agent_error_callback(
         self, *, agent: BaseAgent, callback_context: Context, error: Exception
     ) -> None:
-        """Note an exception that ends an agent call; the exception goes on to the caller."""
+        """Note an exception that ends an agent call; it is raised to the caller."""
 
     async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
-        """Note an exception that ends the invocation; the exception goes on to the caller."""
+        """Note an exception that ends the invocation; it is raised to the caller."""
 
     async def close(self) -> None:
         """Release resources; called when the Runner is closed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import groupby
 
 from runtime import types
 from runtime.context import Context
@@ -43,7 +43,7 @@ class ContextFilterPlugin(BasePlugin):
         self.custom_filter = custom_filter
 
     async def before_model_callback(self, *, callback_context: Context, llm_request: LlmRequest) -> None:
-        """Replace the request's contents with the filtered ones."""
+        """Filter the contents of the request."""
         contents = llm_request.contents
         if self.num_invocations_to_keep is not None:
             starts = invocation_starts(contents)[-self.num_invocations_to_keep :]
@@ -54,13 +54,18 @@ class ContextFilterPlugin(BasePlugin):
 
 
 def invocation_starts(contents: Contents) -> list[int]:
-    """Return the positions at which an invocation starts: the beginnings of consecutive contents from the person.
+    """Return the positions at which an invocation starts: the beginnings of consecutive contents from the user.
 
     Function responses and the texts of other agents have the role `user`, too, but start no invocation.
     """
-    user_indexes = [index for index, content in enumerate(contents) if content.role == "user"]
-    starts = [index for before, index in pairwise([-2, *user_indexes]) if index - before > 1]
-    return [index for index in starts if _is_from_person(_user_contents_from(contents, index))]
+    starts = []
+    position = 0
+    for role, group in groupby(contents, lambda content: content.role):
+        consecutive = list(group)
+        if role == "user" and _is_from_person(consecutive):
+            starts.append(position)
+        position += len(consecutive)
+    return starts
 
 
 def without_unpaired_calls(contents: Contents) -> Contents:
@@ -76,13 +81,6 @@ def without_unpaired_calls(contents: Contents) -> Contents:
         if content.parts:
             kept.append(content)
     return kept
-
-
-def _user_contents_from(contents: Contents, start: int) -> Contents:
-    end = start
-    while end < len(contents) and contents[end].role == "user":
-        end += 1
-    return contents[start:end]
 
 
 def _is_from_person(contents: Contents) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import Any
 
 from runtime import types
@@ -44,13 +45,13 @@ def _simplify(value: object, depth: int) -> Any:
     if isinstance(value, Mapping):
         return _simplify_mapping(value, depth) if depth else "{…}"
     if isinstance(value, list | tuple | set | frozenset):
-        return _simplify_sequence(value, len(value), depth) if depth else "[…]"
+        return _simplify_sequence(value, depth) if depth else "[…]"
     return shorten(str(value))
 
 
 def _simplify_mapping(fields: Mapping[Any, object], depth: int) -> dict[str, Any]:
     shown: dict[str, Any] = {}
-    for name, value in list(fields.items())[:MAX_ITEMS]:
+    for name, value in islice(fields.items(), MAX_ITEMS):
         is_secret = _SECRET_KEY.search(str(name)) and not isinstance(value, bool | int | float | None)
         shown[str(name)] = "***" if is_secret else _simplify(value, depth - 1)
     if len(fields) > MAX_ITEMS:
@@ -58,9 +59,11 @@ def _simplify_mapping(fields: Mapping[Any, object], depth: int) -> dict[str, Any
     return shown
 
 
-def _simplify_sequence(items: Iterable[object], count: int, depth: int) -> list[Any]:
-    shown = [_simplify(item, depth - 1) for item in list(items)[:MAX_ITEMS]]
-    return [*shown, f"… {count - MAX_ITEMS} more"] if count > MAX_ITEMS else shown
+def _simplify_sequence(items: Collection[object], depth: int) -> list[Any]:
+    shown = [_simplify(item, depth - 1) for item in islice(items, MAX_ITEMS)]
+    if len(items) > MAX_ITEMS:
+        shown.append(f"… {len(items) - MAX_ITEMS} more")
+    return shown
 
 
 def _format_part(part: types.Part) -> str:

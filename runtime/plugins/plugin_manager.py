@@ -27,7 +27,7 @@ class PluginManager:
             self.register_plugin(plugin)
 
     def register_plugin(self, plugin: BasePlugin) -> None:
-        """Append a plugin; its hooks are called after those of the plugins registered before."""
+        """Append a plugin; its hooks are called after the hooks of earlier plugins."""
         if self.get_plugin(plugin.name):
             raise ConfigurationError(
                 f"Plugin {plugin.name!r} is already registered. Give each plugin its own name."

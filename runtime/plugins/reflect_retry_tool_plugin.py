@@ -21,7 +21,7 @@ class ToolRetriesExceededError(AdkError):
 
 
 class ReflectAndRetryToolPlugin(BasePlugin):
-    """Answers a tool's failure with the error and advice, so that the model can correct its call.
+    """Answers a tool's failure with the error and advice for the model to correct its call.
 
     Consecutive failures are counted per tool and invocation, in `temp:` state; a success resets the count.
     Parallel calls of one tool share the count.

@@ -21,8 +21,9 @@ async def run_texts(run: Run, texts: str | list[str], *, quiet: bool, verbose: b
         async with aclosing(run(new_message=message)) as events:
             async for event in events:
                 collected.append(event)
-                for line in () if quiet else event_lines(event, verbose=verbose):
-                    print(f"{event.author} > {line}")
+                if not quiet:
+                    for line in event_lines(event, verbose=verbose):
+                        print(f"{event.author} > {line}")
     return collected
 
 
@@ -32,9 +33,11 @@ def event_lines(event: Event, *, verbose: bool) -> Iterator[str]:
     for part in (event.content and event.content.parts) or []:
         if part.text and (verbose or not part.thought):
             texts.append(part.text)
-        elif verbose and (line := _line_of(part)):
-            yield from _joined(texts)
-            yield line
+        elif verbose:
+            line = _line_of(part)
+            if line:
+                yield from _joined(texts)
+                yield line
     yield from _joined(texts)
 
 
@@ -46,17 +49,19 @@ def _joined(texts: list[str]) -> Iterator[str]:
 
 
 def _line_of(part: types.Part) -> str:
-    if call := part.function_call:
-        return f"[Calling tool: {call.name}({_shortened(call.args)})]"
-    if response := part.function_response:
-        return f"[Tool result: {_shortened(response.response)}]"
+    if part.function_call:
+        return f"[Calling tool: {part.function_call.name}({_shortened(part.function_call.args)})]"
+    if part.function_response:
+        return f"[Tool result: {_shortened(part.function_response.response)}]"
     if part.executable_code:
         return "[Executing code]"
-    if result := part.code_execution_result:
-        return f"[Code output: {_shortened(result.output)}]"
-    if blob := part.inline_data:
-        return f"[Inline data: {blob.mime_type}]"
-    return f"[File: {part.file_data.file_uri}]" if part.file_data else ""
+    if part.code_execution_result:
+        return f"[Code output: {_shortened(part.code_execution_result.output)}]"
+    if part.inline_data:
+        return f"[Inline data: {part.inline_data.mime_type}]"
+    if part.file_data:
+        return f"[File: {part.file_data.file_uri}]"
+    return ""
 
 
 def _shortened(value: object) -> str:

@@ -188,9 +188,9 @@ class Runner:
         return await run_texts(run, user_messages, quiet=quiet, verbose=verbose)
 
     async def rewind_async(self, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> Event:
-        """Rewind an invocation and all later ones; return the rewind event (contract R3).
+        """Rewind an invocation and all later invocations; return the rewind event (contract R3).
 
-        The session keeps all events, but agents no longer see the rewound ones. Waits until no invocation runs in
+        The session keeps all events, but agents no longer see the rewound events. Waits until no invocation runs in
         the session.
 
         Raises:
@@ -201,7 +201,7 @@ class Runner:
         return await self._append_rewind(user_id, session_id, make_event)
 
     async def undo_rewind_async(self, *, user_id: str, session_id: str, rewind_event_id: str) -> Event:
-        """Undo a rewind by one more rewind event; return this event. Raises as `rewind_async` does."""
+        """Undo a rewind by another rewind event; return this event. Raises as `rewind_async` does."""
         return await self._append_rewind(user_id, session_id, partial(undo_rewind, rewind_id=rewind_event_id))
 
     async def compact_async(
@@ -210,7 +210,7 @@ class Runner:
         """Commit a summary of the events that are due, and return its event (contract R4). Safe to repeat.
 
         Args:
-            invocation_id: latest invocation known to have ended; without it, the newest one is left out.
+            invocation_id: latest invocation known to have ended; without it, the newest invocation is left out.
 
         Raises:
             SessionNotFoundError: the session does not exist.
@@ -300,14 +300,14 @@ class Runner:
             raise
 
     async def _try_compact(self, ctx: InvocationContext) -> None:
-        """Compact the session. A failure is only logged: the invocation is complete, and the next one tries again."""
+        """Compact the session. A failure is only logged: the invocation is complete, and the next will try again."""
         try:
             await compact(self.app, self.session_service, ctx.session, ctx.invocation_id)
         except Exception:
             logger.exception("Session %s was not compacted after %s", ctx.session.id, ctx.invocation_id)
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
-        """Store the event and its actions. The agent that yielded it is paused meanwhile (contract L3).
+        """Store the event and its actions. The agent that yielded the event is paused until then (contract L3).
 
         Values that were changed in place stay the same objects in the state: a parallel agent may hold a reference
         to one, and its changes are state changes too (contract S6).

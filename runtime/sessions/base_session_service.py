@@ -19,7 +19,7 @@ class GetSessionConfig(BaseModel):
 
     Attributes:
         num_recent_events: load only this number of the latest events.
-        after_timestamp: load only events with this timestamp or a later one (contract Q15).
+        after_timestamp: load only events with this timestamp or a later timestamp (contract Q15).
         without_superseded: load only the events that a new invocation needs: leave out rewound events, and the events
             that a summary replaces except the last of them (contract R3, R4). Excludes the other selections. The
             events may be shared with other invocations, so their receiver does not change them.

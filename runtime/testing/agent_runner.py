@@ -24,7 +24,7 @@ class _Conversation:
 
 
 class AgentRunner:
-    """Sends messages to agents. Each agent or app has one session, so that a second message continues the first."""
+    """Sends messages to agents. Each agent or app has one session, so a second message continues the first."""
 
     def __init__(self, loop: asyncio.Runner) -> None:
         self._loop = loop
@@ -33,7 +33,7 @@ class AgentRunner:
     def __call__(
         self, agent: BaseAgent | App, message: str | types.Content, *, state: dict[str, Any] | None = None
     ) -> list[Event]:
-        """Send a message and return the events of the invocation, without partial ones.
+        """Send a message and return the events of the invocation, without partial events.
 
         Args:
             state: changes of the session's state before the agent runs.

@@ -1,4 +1,4 @@
-"""Matchers: each equals the events that it describes, so that a list of them is compared with a list of events."""
+"""Matchers: each equals the events that it describes. Compare a list of matchers with a list of events."""
 
 from __future__ import annotations
 
@@ -64,16 +64,15 @@ def outline(item: object) -> str:
     """Return an event in the words of the matchers; another object as its `repr`."""
     if not isinstance(item, Event):
         return repr(item)
-    words = [
-        *(_expression("calls", call.name or "", call.args or {}) for call in item.get_function_calls()),
-        *(
-            _expression("responds", answer.name or "", answer.response or {})
-            for answer in item.get_function_responses()
-        ),
-        *([f"transfers_to({item.actions.transfer_to_agent!r})"] if item.actions.transfer_to_agent else []),
-        *([f"says({item.text()!r}, by={item.author!r})"] if item.text() else []),
-        *([f"fails with {item.error_code}: {item.error_message}"] if item.error_code else []),
-    ]
+    words = [_expression("calls", call.name or "", call.args or {}) for call in item.get_function_calls()]
+    for answer in item.get_function_responses():
+        words.append(_expression("responds", answer.name or "", answer.response or {}))
+    if item.actions.transfer_to_agent:
+        words.append(f"transfers_to({item.actions.transfer_to_agent!r})")
+    if item.text():
+        words.append(f"says({item.text()!r}, by={item.author!r})")
+    if item.error_code:
+        words.append(f"fails with {item.error_code}: {item.error_message}")
     return " ".join(words) or f"event of {item.author!r} without content"
 
 
@@ -83,4 +82,6 @@ def _has(found: Mapping[str, Any] | None, expected: Mapping[str, Any]) -> bool:
 
 
 def _expression(verb: str, name: str, items: Mapping[str, Any]) -> str:
-    return f"{verb}({', '.join([repr(name), *(f'{key}={value!r}' for key, value in items.items())])})"
+    arguments = [repr(name)]
+    arguments += [f"{key}={value!r}" for key, value in items.items()]
+    return f"{verb}({', '.join(arguments)})"

@@ -1,4 +1,4 @@
-"""Model that follows a script in place of a real one."""
+"""Model that follows a script."""
 
 from __future__ import annotations
 

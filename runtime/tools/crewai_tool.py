@@ -13,8 +13,8 @@ class CrewaiTool(ForeignTool):
 
     Args:
         tool: the CrewAI tool.
-        name: name for the model; an empty one means the tool's own, with underscores for spaces.
-        description: description for the model; an empty one means the tool's own.
+        name: name for the model; empty means the tool's own name, with underscores for spaces.
+        description: description for the model; empty means the tool's own description.
     """
 
     def __init__(self, tool: Any, *, name: str, description: str = "") -> None:

@@ -24,7 +24,7 @@ def parameter_schemas(
     """Yield name and schema of each parameter, and True for a required one.
 
     The schemas made of a JSON schema have types, choices and descriptions only. A server may send any JSON there: a
-    parameter whose schema cannot be read has an empty one.
+    parameter whose schema cannot be read has an empty schema.
     """
     if declaration.parameters is not None:
         required = declaration.parameters.required or []

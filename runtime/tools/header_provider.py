@@ -1,4 +1,4 @@
-"""Headers that an author computes for each call of a tool, such as those of its user."""
+"""Headers that an author computes for each call of a tool, such as the token of its user."""
 
 from __future__ import annotations
 

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from pydantic import TypeAdapter
-
 from adk_client.calls import Call, Id, address_part
 from adk_client.models import Account, Delivery, Key, Webhook
 from adk_client.operation import Operation
-
-ACCOUNT = TypeAdapter(Account)
-KEY = TypeAdapter(Key)
-KEYS = TypeAdapter(list[Key])
-WEBHOOK = TypeAdapter(Webhook)
-WEBHOOKS = TypeAdapter(list[Webhook])
-DELIVERY = TypeAdapter(Delivery)
-DELIVERIES = TypeAdapter(list[Delivery])
 
 
 class AccountOperations:
@@ -26,12 +16,12 @@ class AccountOperations:
     @Operation
     def me(self) -> Call[Account]:
         """Return the person of the key, and the key's rights."""
-        return Call("GET", "/me", ACCOUNT)
+        return Call("GET", "/me", Account)
 
     @Operation
     def keys(self) -> Call[list[Key]]:
         """List the person's keys, the newest first."""
-        return Call("GET", "/keys", KEYS)
+        return Call("GET", "/keys", list[Key])
 
     @Operation
     def create_key(
@@ -51,7 +41,7 @@ class AccountOperations:
             "requests_per_minute": requests_per_minute,
             "tokens_per_day": tokens_per_day,
         }
-        return Call("POST", "/keys", KEY, json=body)
+        return Call("POST", "/keys", Key, json=body)
 
     @Operation
     def revoke_key(self, key_id: Id) -> Call[None]:
@@ -61,12 +51,12 @@ class AccountOperations:
     @Operation
     def webhooks(self) -> Call[list[Webhook]]:
         """List the webhooks."""
-        return Call("GET", "/webhooks", WEBHOOKS)
+        return Call("GET", "/webhooks", list[Webhook])
 
     @Operation
     def create_webhook(self, url: str, events: Sequence[str]) -> Call[Webhook]:
         """Make a webhook. Its `secret` is told in this response only, as a new key is."""
-        return Call("POST", "/webhooks", WEBHOOK, json={"url": url, "events": [*events]})
+        return Call("POST", "/webhooks", Webhook, json={"url": url, "events": [*events]})
 
     @Operation
     def delete_webhook(self, webhook_id: Id) -> Call[None]:
@@ -76,10 +66,10 @@ class AccountOperations:
     @Operation
     def test_webhook(self, webhook_id: Id) -> Call[Delivery]:
         """Deliver the event `test` to a webhook, soon."""
-        return Call("POST", f"/webhooks/{address_part(webhook_id)}/test", DELIVERY)
+        return Call("POST", f"/webhooks/{address_part(webhook_id)}/test", Delivery)
 
     @Operation
     def deliveries(self, webhook_id: Id, *, before: int | None = None) -> Call[list[Delivery]]:
         """List the deliveries to a webhook, the newest first; `before` is the `id` where the next page begins."""
         path = f"/webhooks/{address_part(webhook_id)}/deliveries"
-        return Call("GET", path, DELIVERIES, query={"before": before})
+        return Call("GET", path, list[Delivery], query={"before": before})

@@ -25,7 +25,7 @@ def address_part(value: Id) -> str:
 class Call(Generic[T]):
     """A request, and the type of its response.
 
-    A write carries an idempotency key, so that it may be repeated after a broken connection.
+    A write carries an idempotency key: it may be repeated after a broken connection.
 
     Attributes:
         path: address below `/api/v1`.
@@ -34,7 +34,7 @@ class Call(Generic[T]):
 
     method: str
     path: str
-    result: TypeAdapter[T] | None
+    result: type[T] | None
     query: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
     files: Any = None
@@ -56,7 +56,7 @@ class Call(Generic[T]):
         )
 
     def read(self, response: httpx.Response) -> T:
-        """Return what the response says."""
+        """Return the result in a response."""
         if self.result is not None:
-            return self.result.validate_json(response.content)
+            return TypeAdapter(self.result).validate_json(response.content)
         return response.content  # type: ignore[return-value]  # T is bytes or None

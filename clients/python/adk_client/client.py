@@ -1,4 +1,9 @@
-"""The two clients: they send the calls that `Operations` describes, and wait between attempts."""
+"""The two clients.
+
+`Operations` describes each request once, as data. `Attempts` decides on the next attempt, and `Stream` reads the bytes
+of a stream: neither of them does I/O. Only the send, the wait and the loop over bytes are written twice below, because
+the asynchronous ones have to be awaited.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import asyncio
 import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, closing
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -21,7 +27,7 @@ from adk_client.stream import Stream
 T = TypeVar("T")
 H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 TIMEOUT = httpx.Timeout(30.0, read=60.0)
-"""A stream has a heartbeat every 15 seconds, so that a minute without a byte means a broken connection."""
+"""A stream has a heartbeat every 15 seconds: after a minute without a byte the connection is broken."""
 
 
 class BaseClient(Operations, Generic[H]):
@@ -78,15 +84,15 @@ class Client(BaseClient[httpx.Client]):
         attempts = self._attempts()
         request = call.request(self._http)
         while True:
-            failure: httpx.Response | httpx.TransportError
             try:
                 response = self._http.send(request)
+            except httpx.TransportError as error:
+                pause = attempts.seconds_after(error)
+            else:
                 if response.is_success:
                     return call.read(response)
-                failure = response
-            except httpx.TransportError as error:
-                failure = error
-            time.sleep(attempts.seconds_after(failure))
+                pause = attempts.seconds_after(response)
+            time.sleep(pause)
 
     def follow(self, stream: Stream, /) -> Iterator[News]:
         """Yield the news of a stream, over as many connections as it takes."""
@@ -94,17 +100,15 @@ class Client(BaseClient[httpx.Client]):
         while not stream.has_ended:
             failure: httpx.Response | httpx.TransportError | None = None
             try:
-                response = self._http.send(stream.call().request(self._http), stream=True)
-                try:
-                    if not response.is_success:
-                        response.read()
-                        failure = response
-                    else:
+                request = stream.call().request(self._http)
+                with closing(self._http.send(request, stream=True)) as response:
+                    if response.is_success:
                         for piece in response.iter_bytes():
                             attempts.note_success()
                             yield from stream.read(piece)
-                finally:
-                    response.close()
+                    else:
+                        response.read()
+                        failure = response
             except httpx.TransportError as error:
                 failure = error
             if not stream.has_ended:
@@ -142,15 +146,15 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
         attempts = self._attempts()
         request = call.request(self._http)
         while True:
-            failure: httpx.Response | httpx.TransportError
             try:
                 response = await self._http.send(request)
+            except httpx.TransportError as error:
+                pause = attempts.seconds_after(error)
+            else:
                 if response.is_success:
                     return call.read(response)
-                failure = response
-            except httpx.TransportError as error:
-                failure = error
-            await asyncio.sleep(attempts.seconds_after(failure))
+                pause = attempts.seconds_after(response)
+            await asyncio.sleep(pause)
 
     async def follow(self, stream: Stream, /) -> AsyncIterator[News]:
         """Yield the news of a stream, over as many connections as it takes."""
@@ -158,18 +162,16 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
         while not stream.has_ended:
             failure: httpx.Response | httpx.TransportError | None = None
             try:
-                response = await self._http.send(stream.call().request(self._http), stream=True)
-                try:
-                    if not response.is_success:
-                        await response.aread()
-                        failure = response
-                    else:
+                request = stream.call().request(self._http)
+                async with aclosing(await self._http.send(request, stream=True)) as response:
+                    if response.is_success:
                         async for piece in response.aiter_bytes():
                             attempts.note_success()
                             for news in stream.read(piece):
                                 yield news
-                finally:
-                    await response.aclose()
+                    else:
+                        await response.aread()
+                        failure = response
             except httpx.TransportError as error:
                 failure = error
             if not stream.has_ended:

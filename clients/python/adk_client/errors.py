@@ -26,7 +26,7 @@ class ApiError(Exception):
         self.status = status
         self.code = str(problem.get("code", "error"))
         self.detail = str(problem.get("detail", f"The site has answered with the status {status}."))
-        self.fields = [FieldError.model_validate(one) for one in problem.get("errors", [])]
+        self.fields = [FieldError.model_validate(field) for field in problem.get("errors", [])]
         self.retry_after = retry_after
         self.problem = problem
         super().__init__(self.detail)

@@ -7,8 +7,6 @@ from typing import Any, Literal
 from urllib.parse import quote
 from uuid import uuid4
 
-from pydantic import TypeAdapter
-
 from adk_client.account import AccountOperations
 from adk_client.calls import Call, Id, address_part
 from adk_client.models import (
@@ -25,19 +23,6 @@ from adk_client.models import (
 from adk_client.operation import Operation, StreamOperation
 from adk_client.stream import Stream
 
-APPS = TypeAdapter(list[AppSummary])
-SESSION = TypeAdapter(Session)
-SESSIONS = TypeAdapter(Page[Session])
-EVENTS = TypeAdapter(Page[StoredEvent])
-RUN = TypeAdapter(Run)
-JOB = TypeAdapter(Job)
-JOBS = TypeAdapter(Page[Job])
-APPROVALS = TypeAdapter(Page[Approval])
-FILE = TypeAdapter(StoredFile)
-FILES = TypeAdapter(Page[StoredFile])
-SCHEDULE = TypeAdapter(Schedule)
-SCHEDULES = TypeAdapter(Page[Schedule])
-
 
 class Operations(AccountOperations):
     """Base of both clients. A list takes the `next` of one page as the `cursor` of the one that follows."""
@@ -45,7 +30,7 @@ class Operations(AccountOperations):
     @Operation
     def apps(self) -> Call[list[AppSummary]]:
         """List the apps of the site."""
-        return Call("GET", "/apps", APPS)
+        return Call("GET", "/apps", list[AppSummary])
 
     # Sessions
 
@@ -55,24 +40,24 @@ class Operations(AccountOperations):
     ) -> Call[Session]:
         """Create a session with an app; the same id again returns the same session."""
         body = {"app": app, "session_id": str(session_id or uuid4()), "user_id": user_id}
-        return Call("POST", "/sessions", SESSION, json=body)
+        return Call("POST", "/sessions", Session, json=body)
 
     @Operation
     def sessions(
         self, *, app: str | None = None, cursor: str | None = None, limit: int | None = None
     ) -> Call[Page[Session]]:
         """List sessions, latest use first."""
-        return Call("GET", "/sessions", SESSIONS, query={"app": app, "cursor": cursor, "limit": limit})
+        return Call("GET", "/sessions", Page[Session], query={"app": app, "cursor": cursor, "limit": limit})
 
     @Operation
     def session(self, session_id: Id) -> Call[Session]:
         """Return a session."""
-        return Call("GET", f"/sessions/{address_part(session_id)}", SESSION)
+        return Call("GET", f"/sessions/{address_part(session_id)}", Session)
 
     @Operation
     def rename_session(self, session_id: Id, title: str) -> Call[Session]:
         """Give a session another title."""
-        return Call("PATCH", f"/sessions/{address_part(session_id)}", SESSION, json={"title": title})
+        return Call("PATCH", f"/sessions/{address_part(session_id)}", Session, json={"title": title})
 
     @Operation
     def delete_session(self, session_id: Id) -> Call[None]:
@@ -85,7 +70,7 @@ class Operations(AccountOperations):
     ) -> Call[Page[StoredEvent]]:
         """List events of a session after a `seq`, oldest first; `next` is `after` for the page that follows."""
         query = {"after": after, "limit": limit}
-        return Call("GET", f"/sessions/{address_part(session_id)}/events", EVENTS, query=query)
+        return Call("GET", f"/sessions/{address_part(session_id)}/events", Page[StoredEvent], query=query)
 
     @Operation
     def give_feedback(
@@ -108,29 +93,29 @@ class Operations(AccountOperations):
     ) -> Call[Run]:
         """Send a message, with uploads of the session. The same client id again starts no second run."""
         body = _message(text, files, client_id)
-        return Call("POST", f"/sessions/{address_part(session_id)}/runs", RUN, json=body)
+        return Call("POST", f"/sessions/{address_part(session_id)}/runs", Run, json=body)
 
     @Operation
     def run(self, run_id: str) -> Call[Run]:
         """Return a run with its status."""
-        return Call("GET", f"/runs/{address_part(run_id)}", RUN)
+        return Call("GET", f"/runs/{address_part(run_id)}", Run)
 
     @Operation
     def cancel_run(self, run_id: str) -> Call[Run]:
         """Stop a run that is queued or running."""
-        return Call("POST", f"/runs/{address_part(run_id)}/cancel", RUN)
+        return Call("POST", f"/runs/{address_part(run_id)}/cancel", Run)
 
     @Operation
     def retry_run(self, run_id: str) -> Call[Run]:
         """Try the last run of a session again, which has failed."""
-        return Call("POST", f"/runs/{address_part(run_id)}/retry", RUN)
+        return Call("POST", f"/runs/{address_part(run_id)}/retry", Run)
 
     @Operation
     def edit_run(
         self, run_id: str, text: str, *, files: Sequence[StoredFile] = (), client_id: str | None = None
     ) -> Call[Run]:
         """Replace the message of a run: the run and all after it become an alternative. Return the new run."""
-        return Call("POST", f"/runs/{address_part(run_id)}/edit", RUN, json=_message(text, files, client_id))
+        return Call("POST", f"/runs/{address_part(run_id)}/edit", Run, json=_message(text, files, client_id))
 
     @Operation
     def rewind(self, run_id: str) -> Call[None]:
@@ -141,7 +126,7 @@ class Operations(AccountOperations):
     def respond(self, run_id: str, call_id: str, response: dict[str, Any]) -> Call[Run]:
         """Answer a long-running call that waits, with the response that the agent gets."""
         body = {"call_id": call_id, "response": response}
-        return Call("POST", f"/runs/{address_part(run_id)}/responses", RUN, json=body)
+        return Call("POST", f"/runs/{address_part(run_id)}/responses", Run, json=body)
 
     @StreamOperation
     def follow_run(self, run_id: str, *, after: int | None = None) -> Stream:
@@ -158,7 +143,7 @@ class Operations(AccountOperations):
     @Operation
     def approvals(self, *, cursor: str | None = None) -> Call[Page[Approval]]:
         """List the calls and questions that wait for the person, the oldest first."""
-        return Call("GET", "/approvals", APPROVALS, query={"cursor": cursor})
+        return Call("GET", "/approvals", Page[Approval], query={"cursor": cursor})
 
     @Operation
     def approve(self, approval_id: int, *, changes: dict[str, Any] | None = None) -> Call[None]:
@@ -182,43 +167,45 @@ class Operations(AccountOperations):
     ) -> Call[Page[Job]]:
         """List the jobs of a session, newest first."""
         query = {"status": status, "cursor": cursor}
-        return Call("GET", f"/sessions/{address_part(session_id)}/jobs", JOBS, query=query)
+        return Call("GET", f"/sessions/{address_part(session_id)}/jobs", Page[Job], query=query)
 
     @Operation
     def job(self, job_id: Id) -> Call[Job]:
         """Return a job with its arguments and its result."""
-        return Call("GET", f"/jobs/{address_part(job_id)}", JOB)
+        return Call("GET", f"/jobs/{address_part(job_id)}", Job)
 
     @Operation
     def cancel_job(self, job_id: Id) -> Call[Job]:
         """Stop a job that is queued, running or waiting."""
-        return Call("POST", f"/jobs/{address_part(job_id)}/cancel", JOB)
+        return Call("POST", f"/jobs/{address_part(job_id)}/cancel", Job)
 
     @Operation
     def answer_job(self, job_id: Id, number: int, answer: bool | str) -> Call[Job]:
         """Answer the question of a job by its number."""
         return Call(
-            "POST", f"/jobs/{address_part(job_id)}/answer", JOB, json={"number": number, "answer": answer}
+            "POST", f"/jobs/{address_part(job_id)}/answer", Job, json={"number": number, "answer": answer}
         )
 
     @Operation
     def schedules(self, session_id: Id, *, cursor: str | None = None) -> Call[Page[Schedule]]:
         """List the scheduled tasks of a session, newest first."""
         return Call(
-            "GET", f"/sessions/{address_part(session_id)}/schedules", SCHEDULES, query={"cursor": cursor}
+            "GET", f"/sessions/{address_part(session_id)}/schedules", Page[Schedule], query={"cursor": cursor}
         )
 
     @Operation
     def cancel_schedule(self, schedule_id: int) -> Call[Schedule]:
         """Cancel a scheduled task; one that has ended stays as it is."""
-        return Call("POST", f"/schedules/{schedule_id}/cancel", SCHEDULE)
+        return Call("POST", f"/schedules/{schedule_id}/cancel", Schedule)
 
     # Files
 
     @Operation
     def files(self, session_id: Id, *, cursor: str | None = None) -> Call[Page[StoredFile]]:
         """List the files of a session, newest version first."""
-        return Call("GET", f"/sessions/{address_part(session_id)}/files", FILES, query={"cursor": cursor})
+        return Call(
+            "GET", f"/sessions/{address_part(session_id)}/files", Page[StoredFile], query={"cursor": cursor}
+        )
 
     @Operation
     def upload(
@@ -226,7 +213,7 @@ class Operations(AccountOperations):
     ) -> Call[StoredFile]:
         """Store a file, for the next message to refer to."""
         files = {"file": (name, content, mime_type)}
-        return Call("POST", f"/sessions/{address_part(session_id)}/files", FILE, files=files)
+        return Call("POST", f"/sessions/{address_part(session_id)}/files", StoredFile, files=files)
 
     @Operation
     def download(self, session_id: Id, name: str, version: int | None = None) -> Call[bytes]:

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from adk_client.calls import Call
 from adk_client.news import Ended, JobNews, NewEvent, News, OtherNews, RunNews, Text
 
 
+@dataclass
+class _ServerSentEvent:
+    """Fields of the event whose lines arrive."""
+
+    name: str = ""
+    id: str = ""
+    data: list[str] = field(default_factory=list)
+
+    def set(self, name: str, value: str) -> None:
+        """Take the next line."""
+        if name == "event":
+            self.name = value
+        elif name == "id":
+            self.id = value
+        elif name == "data":
+            self.data.append(value)
+
+
 class Stream:
-    """State of a stream between its connections: the last event, and the text that was passed on.
+    """State of a stream between its connections: the last event, and the text passed on so far.
 
     Args:
         path: address below `/api/v1`.
@@ -26,9 +45,7 @@ class Stream:
         self._last_seq = after
         self._passed_on: dict[tuple[str, bool], bytearray] = {}  # In UTF-16.
         self._unfinished_line: list[bytes] = []  # Its pieces so far.
-        self._name = ""
-        self._id = ""
-        self._data: list[str] = []
+        self._event = _ServerSentEvent()
         self.has_ended = False
 
     def call(self) -> Call[bytes]:
@@ -37,9 +54,7 @@ class Stream:
         if self._last_seq is not None:
             headers["Last-Event-ID"] = str(self._last_seq)
         self._unfinished_line = []
-        self._name = ""
-        self._id = ""
-        self._data = []
+        self._event = _ServerSentEvent()
         return Call("GET", self._path, None, headers=headers)
 
     def read(self, piece: bytes) -> Iterator[News]:
@@ -55,22 +70,12 @@ class Stream:
     def _read_line(self, line: str) -> Iterator[News]:
         if line:
             name, _, value = line.partition(":")
-            value = value.removeprefix(" ")
-            if name == "event":
-                self._name = value
-            elif name == "id":
-                self._id = value
-            elif name == "data":
-                self._data.append(value)
+            self._event.set(name, value.removeprefix(" "))
             return
-        name = self._name
-        number = self._id
-        data = "\n".join(self._data)
-        self._name = ""
-        self._id = ""
-        self._data = []
-        if data:
-            yield from self._news_of(name, number, json.loads(data))
+        event = self._event
+        self._event = _ServerSentEvent()
+        if event.data:
+            yield from self._news_of(event.name, event.id, json.loads("\n".join(event.data)))
 
     def _news_of(self, name: str, number: str, fields: dict[str, Any]) -> Iterator[News]:
         match name:

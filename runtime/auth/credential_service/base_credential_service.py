@@ -34,4 +34,4 @@ class BaseCredentialService(ABC):
 
     @abstractmethod
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
-        """Store the config's `exchanged_auth_credential`; without one, delete the stored credential."""
+        """Store the config's `exchanged_auth_credential`; if it is None, delete the stored credential."""

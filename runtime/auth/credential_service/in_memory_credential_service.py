@@ -23,7 +23,7 @@ class InMemoryCredentialService(BaseCredentialService):
         return stored and stored.model_copy(deep=True)
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
-        """Store the config's `exchanged_auth_credential`; without one, delete the stored credential."""
+        """Store the config's `exchanged_auth_credential`; if it is None, delete the stored credential."""
         key = _key(auth_config, callback_context)
         credential = auth_config.exchanged_auth_credential
         if credential is None:

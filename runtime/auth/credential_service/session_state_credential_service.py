@@ -28,7 +28,7 @@ class SessionStateCredentialService(BaseCredentialService):
         return _with_client_secret(AuthCredential.model_validate(stored), client_secret)
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
-        """Write the config's `exchanged_auth_credential` to the session's state; without one, write None."""
+        """Write the config's `exchanged_auth_credential` to the session's state, also if it is None."""
         credential = auth_config.exchanged_auth_credential
         callback_context.state[auth_config.credential_key] = credential and _as_json(credential)
 

@@ -37,7 +37,7 @@ _ANSWER: TypeAdapter[AuthConfig | AuthCredential] = TypeAdapter(AuthConfig | Aut
 def credential_requests(
     calls: Iterable[types.FunctionCall], actions: EventActions
 ) -> list[types.FunctionCall]:
-    """Return a credential request for each of the calls that needs one."""
+    """Return a credential request for each call that needs a credential."""
     requested = actions.requested_auth_configs
     return [_request(call.id, requested[call.id]) for call in calls if call.id and call.id in requested]
 

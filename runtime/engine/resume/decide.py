@@ -40,7 +40,7 @@ class Done:
 
 @dataclass(frozen=True)
 class TransferTo:
-    """The agent transferred to another one."""
+    """The agent transferred to another agent."""
 
     agent_name: str
 

@@ -43,7 +43,7 @@ class SessionEndedError(McpConnectionError):
 
 
 class McpConnection:
-    """A connection that any task of the event loop may use, and that one task of its own holds open.
+    """A connection for all tasks of the event loop, held open by its own task.
 
     Args:
         server: name of the server in messages.

@@ -33,7 +33,7 @@ _ending: set[asyncio.Task[None]] = set()
 
 
 def connection_of(holder: object, params: ConnectionParams, headers: Mapping[str, str]) -> McpConnection:
-    """Return the connection of the running event loop to a server, a new one when the last is closed or lost.
+    """Return the connection of the running event loop to a server, a new connection when the last is closed or lost.
 
     Args:
         holder: the object that later calls `release`.
