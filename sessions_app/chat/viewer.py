@@ -162,7 +162,7 @@ class Viewer:
         self.has_ended = True
         if is_queued and self._replying is not None:
             await asyncio.wait([self._replying], timeout=FAREWELL_SECONDS)
-        self._stop_sending()
+        self.leave()
         await self._close(code)
 
     async def fail(self, error: Exception) -> None:
@@ -178,16 +178,7 @@ class Viewer:
         await self.end(protocol.CLOSE_TRY_AGAIN, protocol.failure_frame(reference).json())
 
     def leave(self) -> None:
-        """Stop watching after the socket was closed. Running invocations go on."""
-        self._stop_sending()
-
-    def on_signed_out(self) -> None:
-        """Close the socket: its user is no longer signed in."""
-        self._feed.leave()
-        self._replies.clear()
-        self._create_task(partial(self.end, protocol.CLOSE_NOT_SIGNED_IN))
-
-    def _stop_sending(self) -> None:
+        """Stop sending. Running invocations continue."""
         self.has_ended = True
         self._feed.leave()
         self._replies.clear()
@@ -198,6 +189,12 @@ class Viewer:
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()
+
+    def on_signed_out(self) -> None:
+        """Close the socket: its user is no longer signed in."""
+        self._feed.leave()
+        self._replies.clear()
+        self._create_task(partial(self.end, protocol.CLOSE_NOT_SIGNED_IN))
 
     # Sending
 
@@ -228,9 +225,7 @@ class Viewer:
         async with self._turn:
             try:
                 await self._send(frame)
-            except (
-                Exception
-            ):  # Servers raise various errors here. The connection is broken after any of them.
+            except Exception:  # Servers raise various errors. The connection is broken after any of them.
                 logger.warning("A frame could not be sent; the browser is disconnected", exc_info=True)
                 await self.end(protocol.CLOSE_TRY_AGAIN)
 
