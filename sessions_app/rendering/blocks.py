@@ -278,9 +278,9 @@ def blocks_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> l
 
 def readable(value: Any) -> str:
     """Return a text unchanged, and any other value as indented JSON. Keys are sorted: storage loses their order."""
-    return (
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
-    )
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
 
 
 def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] | None:
@@ -320,7 +320,8 @@ def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -
 
 def _answer_block(response: types.FunctionResponse, event: Event) -> Block | None:
     """Return the block of a user's answer to a question; None for all other responses."""
-    given, call_id = response.response or {}, response.id or ""
+    given = response.response or {}
+    call_id = response.id or ""
     if status_of(given) == CallFailure.STOPPED and response.name in QUESTIONS:
         return StoppedBlock(call_id)
     if response.name == REQUEST_CONFIRMATION:
@@ -372,7 +373,8 @@ def _confirmation_request_block(
     if call.id not in (event.long_running_tool_ids or ()):
         return None
     request = call.args or {}
-    original, question = call_to_confirm(request), question_in(request)
+    original = call_to_confirm(request)
+    question = question_in(request)
     args = original.get("args") or {}
     if not original or not isinstance(args, Mapping):
         return None

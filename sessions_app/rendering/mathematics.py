@@ -77,7 +77,8 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
 
 def _is_formula(mark: str, text: str, begin: int, end: int) -> bool:
     """True for a formula; False for a text that only looks like one, such as two prices in a sentence."""
-    content, following = text[begin:end], text[end + len(mark) : end + len(mark) + 1]
+    content = text[begin:end]
+    following = text[end + len(mark) : end + len(mark) + 1]
     if mark == "$" and (content != content.strip() or following.isalnum()):
         return False
     if mark == r"\[" and following == "(":
@@ -129,9 +130,11 @@ def _formula(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
     token = tokens[index]
-    source, is_display = token.content, token.markup in ON_OWN_LINES
+    source = token.content
     env[_LEFT] = env.get(_LEFT, MAX_TOTAL_LENGTH) - len(source)
-    html = _mathml(source, is_display) if env[_LEFT] >= 0 and len(source) <= MAX_FORMULA_LENGTH else None
+    html = None
+    if env[_LEFT] >= 0 and len(source) <= MAX_FORMULA_LENGTH:
+        html = _mathml(source, is_display=token.markup in ON_OWN_LINES)
     if html is None:
         html = f"<code>{escapeHtml(source)}</code>"
     if not token.block:
@@ -140,7 +143,7 @@ def _formula(
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{html}</div>\n'
 
 
-def _mathml(source: str, is_display: bool) -> str | None:
+def _mathml(source: str, *, is_display: bool) -> str | None:
     """Return the formula as MathML; None when it cannot be read."""
     try:
         source = ENVIRONMENTS.sub(r"\\\1{align*}", source)

@@ -36,13 +36,12 @@ def stacked_bars(title: str, labels: Sequence[str], series: Series) -> SafeStrin
 
 def lines(title: str, labels: Sequence[str], series: Series) -> SafeString:
     """Return a line for each series, with a point for each label; None is a gap in the line."""
-    values = [value for one in series.values() for value in one if value is not None]
-    scale = _Scale(max(values, default=0), len(labels))
-    paths = [
-        {"colour": colour, "path": _path(scale, one)}
-        for colour, one in enumerate(series.values())
-        if any(one)
-    ]
+    largest = max((value for values in series.values() for value in values if value is not None), default=0)
+    scale = _Scale(largest, len(labels))
+    paths = []
+    for colour, values in enumerate(series.values()):
+        if any(values):
+            paths.append({"colour": colour, "path": _path(scale, values)})
     return _draw(title, labels, series, scale, paths=paths)
 
 
@@ -63,13 +62,16 @@ class _Scale:
 
 
 def _path(scale: _Scale, values: Sequence[float | None]) -> str:
-    """Return the path of a line: it begins anew after each gap, and a single value is a dot."""
-    points, is_open = [], False
+    """Return the path of a line: each gap ends a piece of the line, and a single value is a dot."""
+    points = []
+    command = "M"
     for n, value in enumerate(values):
-        if value is not None:
+        if value is None:
+            command = "M"
+        else:
             x = scale.x(n) + scale.step / 2
-            points.append(f"{'L' if is_open else 'M'}{x:.1f} {scale.y(value):.1f}h0")
-        is_open = value is not None
+            points.append(f"{command}{x:.1f} {scale.y(value):.1f}h0")
+            command = "L"
     return "".join(points)
 
 

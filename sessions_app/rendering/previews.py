@@ -62,10 +62,12 @@ def _table(text: str, delimiter: str, is_cut: bool) -> Preview:
         lines = list(islice(reader, MAX_ROWS + 2))
     except csv.Error:
         return Preview("text", text[:MAX_CHARACTERS], is_cut=is_cut or len(text) > MAX_CHARACTERS)
-    header, rows = (lines[0], lines[1 : MAX_ROWS + 1]) if lines else ([], [])
-    width = max((len(row) for row in lines), default=0)
+    if not lines:
+        return Preview("table", is_cut=is_cut)
+    header, *rows = [_cells(line) for line in lines[: MAX_ROWS + 1]]
+    width = max(len(line) for line in lines)
     is_cut = is_cut or len(lines) > MAX_ROWS + 1 or width > MAX_COLUMNS
-    return Preview("table", header=_cells(header), rows=[_cells(row) for row in rows], is_cut=is_cut)
+    return Preview("table", header=header, rows=rows, is_cut=is_cut)
 
 
 def _cells(row: list[str]) -> list[str]:

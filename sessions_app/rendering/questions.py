@@ -258,9 +258,9 @@ def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]
         token = Field("http.credentials.token", gettext("Token"), "password")
         user = Field("http.credentials.username", gettext("User name"), "text")
         password = Field("http.credentials.password", gettext("Password"), "password")
-        is_basic = scheme.scheme.lower() == "basic"
-        title = gettext("A user name and a password are needed") if is_basic else gettext("A token is needed")
-        return title, [user, password] if is_basic else [token], constants, ""
+        if scheme.scheme.lower() == "basic":
+            return gettext("A user name and a password are needed"), [user, password], constants, ""
+        return gettext("A token is needed"), [token], constants, ""
     link = (raw and raw.oauth2 and raw.oauth2.auth_uri) or ""
     if not _is_web_address(link):
         return _title_alone(gettext("Your permission is needed"))
