@@ -8,7 +8,7 @@ from anthropic.types import ContentBlock, Message, RawContentBlockDelta, RawMess
 from anthropic.types import Usage as AnthropicUsage
 
 from runtime import types
-from runtime.models.client_answers import PendingCall, Usage, last_response, response_of
+from runtime.models.client_answers import PendingCall, Usage, count_of, last_response, response_of
 from runtime.models.request_contents import REDACTED_BY_CLAUDE, SIGNED_BY_CLAUDE
 
 _FINISH_REASONS = {
@@ -34,7 +34,7 @@ class MessageEvents:
         match event.type:
             case "message_start":
                 self._model = event.message.model
-                self._usage = _usage(event.message.usage)
+                self._usage = _usage(getattr(event.message, "usage", None))
             case "content_block_start":
                 parts = self._start_block(event.content_block)
             case "content_block_delta":
@@ -43,10 +43,12 @@ class MessageEvents:
                 parts = [_thought("", SIGNED_BY_CLAUDE, self._signature)]
                 self._signature = ""
             case "message_delta":
-                self._set_output_tokens(event.usage.output_tokens)
+                self._set_output_tokens(count_of(getattr(event, "usage", None), "output_tokens"))
                 if event.delta.stop_reason is not None:
                     reason = _FINISH_REASONS.get(event.delta.stop_reason, types.FinishReason.STOP)
-                    return last_response(self._model, [], self._calls, self._usage, reason)
+                    calls = self._calls
+                    self._calls = []  # A second stop reason must not run them again.
+                    return last_response(self._model, [], calls, self._usage, reason)
         return response_of(self._model, parts, self._usage) if parts else None
 
     def _start_block(self, block: ContentBlock) -> list[types.Part]:
@@ -55,6 +57,7 @@ class MessageEvents:
         match block.type:
             case "tool_use":
                 self._call = PendingCall(block.id, block.name)
+                self._call.add_arguments(block.input)  # Claude sends `{}` here, others send all arguments.
                 self._calls.append(self._call)
             case "redacted_thinking":
                 return [_thought("", REDACTED_BY_CLAUDE, block.data)]
@@ -71,11 +74,11 @@ class MessageEvents:
             case "signature_delta":
                 self._signature += delta.signature
             case "input_json_delta" if self._call:
-                self._call.arguments += delta.partial_json
+                self._call.add_arguments(delta.partial_json)
         return []
 
     def _set_output_tokens(self, tokens: int) -> None:
-        if self._usage is not None:
+        if self._usage is not None and tokens:
             prompt = self._usage.prompt_token_count or 0
             counts = {"candidates_token_count": tokens, "total_token_count": prompt + tokens}
             self._usage = self._usage.model_copy(update=counts)
@@ -85,12 +88,17 @@ def whole_response(message: Message) -> types.GenerateContentResponse:
     """Convert an answer that was not streamed."""
     reason = _FINISH_REASONS.get(message.stop_reason or "", types.FinishReason.STOP)
     parts = list(_parts(message.content))
-    if reason is not types.FinishReason.STOP:
-        parts = [part for part in parts if not part.function_call]
-    return response_of(message.model, parts, _usage(message.usage), reason)
+    calls = []
+    for block in message.content:
+        if block.type == "tool_use":
+            call = PendingCall(block.id, block.name)
+            call.add_arguments(block.input)
+            calls.append(call)
+    return last_response(message.model, parts, calls, _usage(getattr(message, "usage", None)), reason)
 
 
 def _parts(blocks: Iterable[ContentBlock]) -> Iterable[types.Part]:
+    """Yield the texts and thoughts."""
     for block in blocks:
         match block.type:
             case "text" if block.text:
@@ -99,9 +107,6 @@ def _parts(blocks: Iterable[ContentBlock]) -> Iterable[types.Part]:
                 yield _thought(block.thinking, SIGNED_BY_CLAUDE, block.signature)
             case "redacted_thinking":
                 yield _thought("", REDACTED_BY_CLAUDE, block.data)
-            case "tool_use":
-                call = types.FunctionCall(id=block.id, name=block.name, args=dict(block.input))
-                yield types.Part(function_call=call)
 
 
 def _thought(text: str, mark: bytes, signature: str) -> types.Part:
@@ -110,13 +115,16 @@ def _thought(text: str, mark: bytes, signature: str) -> types.Part:
     return types.Part(text=text, thought=True, thought_signature=signed)
 
 
-def _usage(usage: AnthropicUsage) -> Usage:
+def _usage(usage: AnthropicUsage | None) -> Usage | None:
     """Return the tokens. Google counts cached tokens within the prompt, Anthropic counts them apart."""
-    cached = usage.cache_read_input_tokens or 0
-    prompt = usage.input_tokens + cached + (usage.cache_creation_input_tokens or 0)
+    if usage is None:
+        return None
+    cached = count_of(usage, "cache_read_input_tokens")
+    prompt = count_of(usage, "input_tokens") + cached + count_of(usage, "cache_creation_input_tokens")
+    answer = count_of(usage, "output_tokens")
     return Usage(
         prompt_token_count=prompt,
-        candidates_token_count=usage.output_tokens,
+        candidates_token_count=answer,
         cached_content_token_count=cached or None,
-        total_token_count=prompt + usage.output_tokens,
+        total_token_count=prompt + answer,
     )

@@ -2,7 +2,8 @@
 
 A provider's own module reads its events and names its finish reasons. Here a call gathers its arguments, which arrive
 in pieces, and `last_response` adds the calls when the answer is whole: an answer cut by a limit, a refusal or
-bad JSON must not execute anything.
+bad JSON must not execute anything. Servers that imitate a provider leave fields out, send null, or end an answer
+twice: missing counts are 0, and each call is taken once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from runtime import types
 
@@ -18,16 +20,31 @@ Usage = types.GenerateContentResponseUsageMetadata
 
 @dataclass
 class PendingCall:
-    """A function call with the JSON of its arguments so far."""
+    """A function call with the JSON of its arguments so far, and its signature if the model signs calls."""
 
     id: str | None
     name: str = ""
     arguments: str = ""
+    signature: bytes | None = None
+
+    def add_arguments(self, piece: Any) -> None:
+        """Add a piece of the JSON, or all arguments as an object."""
+        if isinstance(piece, str):
+            self.arguments += piece
+        elif piece:
+            self.arguments = json.dumps(piece)
 
     def as_part(self) -> types.Part:
         """Return the call; raises `ValueError` when its arguments are not a JSON object."""
-        arguments = json.loads(self.arguments or "{}")
-        return types.Part(function_call=types.FunctionCall(id=self.id, name=self.name, args=arguments))
+        arguments = json.loads(self.arguments or "{}") or {}
+        call = types.FunctionCall(id=self.id, name=self.name, args=arguments)
+        return types.Part(function_call=call, thought_signature=self.signature)
+
+
+def count_of(usage: object, name: str) -> int:
+    """Return a token count of a provider's usage; 0 when it is missing or null."""
+    value = getattr(usage, name, None)
+    return value if isinstance(value, int) else 0
 
 
 def response_of(

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from runtime import types
 from runtime.models.llm_request import LlmRequest
-from runtime.models.request_contents import ending_with_user, without_thoughts_of_claude
+from runtime.models.request_contents import ending_with_user, without_foreign_signatures
 
 _CONTENTS = TypeAdapter(list[types.Content])
 
@@ -35,7 +35,7 @@ def with_contents(options: types.HttpOptions | None, contents: list[types.Conten
     options = (options or types.HttpOptions()).model_copy(update={"retry_options": None})
     if not contents:
         return options
-    own = without_thoughts_of_claude(contents)
+    own = without_foreign_signatures(contents)
     as_json = _CONTENTS.dump_python(own, mode="json", by_alias=True, exclude_none=True)
     return options.model_copy(update={"extra_body": {**(options.extra_body or {}), "contents": as_json}})
 

@@ -16,7 +16,14 @@ from runtime.models.declared_functions import (
 )
 from runtime.models.json_schema import Json, closed, output_schema
 from runtime.models.llm_request import LlmRequest
-from runtime.models.request_contents import ending_with_user, part_text, unreadable_file
+from runtime.models.request_contents import (
+    REASONING_CONTENT,
+    SIGNED_IN_CHAT,
+    ending_with_user,
+    is_user_message,
+    part_text,
+    unreadable_file,
+)
 
 _TOOL_CHOICES = {"any": "required", "none": "none"}
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -84,29 +91,47 @@ def _messages(llm_request: LlmRequest) -> list[Json]:
     if instruction:
         messages.append({"role": "system", "content": instruction})
     ids = CallIds()
-    for content in ending_with_user(llm_request.contents):
-        as_messages = _assistant_messages if content.role == "model" else _user_messages
-        messages += as_messages(content.parts or [], ids)
+    turn_begins = -1
+    for index, content in enumerate(llm_request.contents):
+        if is_user_message(content):
+            turn_begins = index
+    for index, content in enumerate(ending_with_user(llm_request.contents)):
+        if content.role == "model":
+            messages += _assistant_messages(content.parts or [], ids, in_turn=index > turn_begins)
+        else:
+            messages += _user_messages(content.parts or [], ids)
     return messages
 
 
-def _assistant_messages(parts: list[types.Part], ids: CallIds) -> list[Json]:
-    """Return the message of a model, without its thoughts, which the protocol has no place for."""
+def _assistant_messages(parts: list[types.Part], ids: CallIds, *, in_turn: bool) -> list[Json]:
+    """Return the message of a model.
+
+    The protocol has no place for thoughts. DeepSeek wants those of the turn's calls back in a field of its own, which
+    is sent only to a server that has used it.
+    """
     text = "".join(part_text(part) for part in parts if not part.thought)
-    calls = [_tool_call(part.function_call, ids) for part in parts if part.function_call]
+    calls = [_tool_call(part, ids) for part in parts if part.function_call]
     message: Json = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = calls
+        if in_turn and any(part.thought_signature == REASONING_CONTENT for part in parts):
+            message["reasoning_content"] = "".join(part.text or "" for part in parts if part.thought)
     return [message] if text or calls else []
 
 
-def _tool_call(call: types.FunctionCall, ids: CallIds) -> Json:
+def _tool_call(part: types.Part, ids: CallIds) -> Json:
+    call = part.function_call or types.FunctionCall()
     arguments = json.dumps(call.args or {}, ensure_ascii=False)
-    return {
+    made: Json = {
         "id": ids.of_call(call),
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     }
+    signature = part.thought_signature or b""
+    if signature.startswith(SIGNED_IN_CHAT):
+        google = {"thought_signature": signature.removeprefix(SIGNED_IN_CHAT).decode()}
+        made["extra_content"] = {"google": google}
+    return made
 
 
 def _user_messages(parts: list[types.Part], ids: CallIds) -> list[Json]:

@@ -7,7 +7,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
 from runtime import types
-from runtime.models.client_answers import PendingCall, Usage, last_response, response_of
+from runtime.models.client_answers import PendingCall, Usage, count_of, last_response, response_of
+from runtime.models.request_contents import REASONING_CONTENT, SIGNED_IN_CHAT
 
 _FINISH_REASONS = {
     "length": types.FinishReason.MAX_TOKENS,
@@ -20,7 +21,10 @@ class ChatChunks:
     """Converts the chunks of one streamed answer; function calls arrive with the finish reason."""
 
     def __init__(self) -> None:
-        self._calls: list[PendingCall] = []
+        self._calls: list[
+            PendingCall
+        ] = []  # Emptied by a finish reason: a second one must not run them again.
+        self._has_reasoning = False
         self._latest_by_index: dict[int, PendingCall] = {}
         self._refusal = ""
 
@@ -32,31 +36,41 @@ class ChatChunks:
         choice = chunk.choices[0]
         parts = self._add_delta(choice.delta) if choice.delta else []
         if choice.finish_reason:
-            return _end(chunk.model, parts, self._calls, choice.finish_reason, self._refusal, usage)
+            if self._has_reasoning:
+                parts.append(_reasoning_mark())
+            calls = self._calls
+            self._calls = []
+            self._latest_by_index = {}
+            self._has_reasoning = False
+            return _end(chunk.model, parts, calls, choice.finish_reason, self._refusal, usage)
         if not parts and usage is None:
             return None
         return response_of(chunk.model, parts, usage)
 
     def _add_delta(self, delta: ChoiceDelta) -> list[types.Part]:
-        self._refusal += delta.refusal or ""
-        for call in delta.tool_calls or []:
+        self._refusal += getattr(delta, "refusal", None) or ""
+        for call in getattr(delta, "tool_calls", None) or []:
             self._add_call(call)
-        return _text_parts(delta.content, delta)
+        self._has_reasoning = self._has_reasoning or bool(getattr(delta, "reasoning_content", None))
+        return _text_parts(getattr(delta, "content", None), delta)
 
     def _add_call(self, delta: ChoiceDeltaToolCall) -> None:
         """Add a piece of a call. Some servers send no index, or the same index for each call, but with a new id."""
-        if delta.index is not None:
-            call = self._latest_by_index.get(delta.index)
+        index = getattr(delta, "index", None)
+        call_id = getattr(delta, "id", None)
+        if index is not None:
+            call = self._latest_by_index.get(index)
         else:
             call = self._calls[-1] if self._calls else None
-        if call is None or (delta.id and call.id and delta.id != call.id):
-            call = PendingCall(delta.id)
+        if call is None or (call_id and call.id and call_id != call.id):
+            call = PendingCall(call_id)
             self._calls.append(call)
-        if delta.index is not None:
-            self._latest_by_index[delta.index] = call
-        if delta.function is not None:
-            call.name += delta.function.name or ""
-            call.arguments += delta.function.arguments or ""
+        if index is not None:
+            self._latest_by_index[index] = call
+        function = getattr(delta, "function", None)
+        call.name += getattr(function, "name", None) or ""
+        call.add_arguments(getattr(function, "arguments", None))
+        call.signature = _google_signature(delta) or call.signature
 
 
 def whole_response(completion: ChatCompletion) -> types.GenerateContentResponse:
@@ -67,23 +81,54 @@ def whole_response(completion: ChatCompletion) -> types.GenerateContentResponse:
     choice = completion.choices[0]
     message = choice.message
     calls = []
-    for call in message.tool_calls or []:
-        if call.type == "function":
-            calls.append(PendingCall(call.id, call.function.name, call.function.arguments))
-    parts = _text_parts(message.content, message)
+    for made in getattr(message, "tool_calls", None) or []:
+        function = getattr(made, "function", None)
+        if function is not None:
+            call = PendingCall(made.id, function.name, signature=_google_signature(made))
+            call.add_arguments(function.arguments)
+            calls.append(call)
+    parts = _text_parts(getattr(message, "content", None), message)
+    if getattr(message, "reasoning_content", None):
+        parts.append(_reasoning_mark())
     finish_reason = choice.finish_reason or "stop"
-    return _end(completion.model, parts, calls, finish_reason, message.refusal or "", usage)
+    refusal = getattr(message, "refusal", None) or ""
+    return _end(completion.model, parts, calls, finish_reason, refusal, usage)
 
 
-def _text_parts(text: str | None, source: object) -> list[types.Part]:
+def _text_parts(content: object, source: object) -> list[types.Part]:
     """Return thoughts and text. vLLM and DeepSeek call thoughts `reasoning_content`, others `reasoning`."""
     parts = []
     thought = getattr(source, "reasoning_content", None) or getattr(source, "reasoning", None)
     if isinstance(thought, str) and thought:
         parts.append(types.Part(text=thought, thought=True))
+    text = _text_of(content)
     if text:
         parts.append(types.Part(text=text))
     return parts
+
+
+def _text_of(content: object) -> str:
+    """Return a content's text; some servers send a list of parts."""
+    if isinstance(content, list):
+        texts = []
+        for part in content:
+            text = part.get("text") if isinstance(part, dict) else getattr(part, "text", None)
+            texts.append(text if isinstance(text, str) else "")
+        return "".join(texts)
+    return content if isinstance(content, str) else ""
+
+
+def _reasoning_mark() -> types.Part:
+    """Return the mark of an answer whose thoughts the server wants back with the results of its calls."""
+    return types.Part(text="", thought=True, thought_signature=REASONING_CONTENT)
+
+
+def _google_signature(call: object) -> bytes | None:
+    """Return the signature that Google's server of this protocol gives a call, marked as such."""
+    extra = getattr(call, "extra_content", None)
+    google = extra.get("google") if isinstance(extra, dict) else None
+    signature = google.get("thought_signature") if isinstance(google, dict) else None
+    return SIGNED_IN_CHAT + signature.encode() if isinstance(signature, str) else None
 
 
 def _end(
@@ -113,13 +158,14 @@ def _usage(usage: CompletionUsage | None) -> Usage | None:
     """Return the tokens. Google counts thoughts apart from the answer, OpenAI within it."""
     if usage is None:
         return None
-    prompt = usage.prompt_tokens_details
-    answer = usage.completion_tokens_details
-    thoughts = (answer and answer.reasoning_tokens) or 0
+    prompt = count_of(usage, "prompt_tokens")
+    answer = count_of(usage, "completion_tokens")
+    thoughts = count_of(getattr(usage, "completion_tokens_details", None), "reasoning_tokens")
+    cached = count_of(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
     return Usage(
-        prompt_token_count=usage.prompt_tokens,
-        candidates_token_count=max(usage.completion_tokens - thoughts, 0),
+        prompt_token_count=prompt,
+        candidates_token_count=max(answer - thoughts, 0),
         thoughts_token_count=thoughts or None,
-        cached_content_token_count=(prompt and prompt.cached_tokens) or None,
-        total_token_count=usage.total_tokens,
+        cached_content_token_count=cached or None,
+        total_token_count=count_of(usage, "total_tokens") or prompt + answer,
     )

@@ -12,13 +12,29 @@ _CONTINUE = "Go on as instructed. If nothing is left to do, sum up what was done
 SIGNED_BY_CLAUDE = b"claude:"
 REDACTED_BY_CLAUDE = b"claude-redacted:"
 
+# Marks of servers of the chat completions protocol: thoughts that are sent back with the results of calls, and Google's
+# signature of a call.
+REASONING_CONTENT = b"chat:reasoning_content"
+SIGNED_IN_CHAT = b"chat:"
 
-def without_thoughts_of_claude(contents: list[types.Content]) -> list[types.Content]:
-    """Return the contents for a model that refuses foreign signatures; the same objects where nothing changes."""
+
+def without_foreign_signatures(contents: list[types.Content]) -> list[types.Content]:
+    """Return the contents for a model that refuses foreign signatures; the same objects where nothing changes.
+
+    A thought with such a signature is left out, a call keeps all but the signature.
+    """
     kept = []
     for content in contents:
-        parts = [part for part in content.parts or [] if not _is_signed_by_claude(part)]
-        if len(parts) == len(content.parts or []):
+        parts = []
+        has_changed = False
+        for part in content.parts or []:
+            if not _has_foreign_signature(part):
+                parts.append(part)
+                continue
+            has_changed = True
+            if part.function_call:
+                parts.append(part.model_copy(update={"thought_signature": None}))
+        if not has_changed:
             kept.append(content)
         elif parts:
             kept.append(content.model_copy(update={"parts": parts}))
@@ -56,9 +72,10 @@ def unreadable_file(kind: str) -> ModelError:
     return ModelError("INVALID_ARGUMENT", message)
 
 
-def _is_signed_by_claude(part: types.Part) -> bool:
+def _has_foreign_signature(part: types.Part) -> bool:
     signature = part.thought_signature
-    return signature is not None and signature.startswith((SIGNED_BY_CLAUDE, REDACTED_BY_CLAUDE))
+    marks = (SIGNED_BY_CLAUDE, REDACTED_BY_CLAUDE, SIGNED_IN_CHAT)
+    return signature is not None and signature.startswith(marks)
 
 
 def ending_with_user(contents: list[types.Content]) -> list[types.Content]:
