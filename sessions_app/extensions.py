@@ -7,7 +7,7 @@ app's commands, admin pages, templates and static files, and Celery its tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.apps import AppConfig, apps
 
@@ -30,8 +30,8 @@ class Extension(AppConfig):
         """Return ASGI applications by route; they are served beside Django's handler."""
         return {}
 
-    def adk_routers(self) -> Sequence[tuple[Router, Mapping[str, Any]]]:
-        """Return routers of operations under `/adk/`, each with the examples for its document."""
+    def adk_routers(self) -> Sequence[Router]:
+        """Return routers of operations under `/adk/`."""
         return ()
 
     def repairs(self) -> Sequence[Repair]:

@@ -1,22 +1,30 @@
-"""Examples of the bodies of requests and responses, in the document of an API (OpenAPI)."""
+"""Examples of the bodies of requests and responses in the document of an API (OpenAPI), made from their schemas.
+
+A field's own `examples` come first, then its default, its values, and a value of its type and format.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-Examples = Mapping[str, Any]
-"""Examples by the name of a schema, or by the id of an operation whose response has no schema of its own."""
+TEXTS = {
+    "date": "2026-05-04",
+    "date-time": "2026-05-04T09:12:07Z",
+    "uri": "https://shop.example/agents",
+    "uuid": "0b9c5f3e-5d0c-4b7e-9a51-3f1f6f1f2a10",
+}
+"""Example of a text by its format."""
 
 
-def add_examples(document: dict[str, Any], examples: Examples) -> None:
-    """Add the examples to the bodies of requests and responses in the document."""
+def add_examples(document: dict[str, Any]) -> None:
+    """Add an example to each body of a request or a response in the document that has none."""
+    schemas = document["components"]["schemas"]
     for operations in document["paths"].values():
         for operation in operations.values():
             for media in bodies(operation):
-                example = _example_of(media["schema"], examples, operation["operationId"])
-                if example is not None and "example" not in media["schema"]:
-                    media.setdefault("example", example)
+                if "example" not in media["schema"]:
+                    media.setdefault("example", _example_of(media["schema"], schemas))
 
 
 def bodies(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -26,14 +34,45 @@ def bodies(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from response.get("content", {}).values()
 
 
-def _example_of(schema: dict[str, Any], examples: Examples, name: str) -> Any:
-    """Return the example for the name of a schema; `name` stands for a schema without a name."""
-    if reference := schema.get("$ref"):
-        name = reference.rsplit("/", 1)[-1]
-        if name.startswith("Page_"):
-            return {"items": [examples[name.removeprefix("Page_").removesuffix("_")]], "next": None}
-    elif "$ref" in schema.get("items", {}):
-        return [_example_of(schema["items"], examples, name)]
-    elif alternatives := [one for one in schema.get("anyOf", []) if "$ref" in one]:
-        return examples.get(name) or _example_of(alternatives[0], examples, name)
-    return examples.get(name)
+def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
+    """Return an example of a schema.
+
+    Args:
+        schemas: schemas of the document by name.
+        within: names of the schemas around this one. A list of one of them is empty, as for the branches of a tree.
+    """
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if name:
+        return _example_of(schemas[name], schemas, (*within, name))
+    for values in ("examples", "enum", "anyOf", "oneOf", "allOf"):
+        if values in schema:
+            first = schema[values][0]
+            return first if values in ("examples", "enum") else _example_of(first, schemas, within)
+    if schema.get("default") is not None:
+        return schema["default"]
+    match schema.get("type"):
+        case "object":
+            return _example_of_object(schema, schemas, within)
+        case "array":
+            items = schema.get("items", {})
+            is_recursive = items.get("$ref", "").rpartition("/")[2] in within
+            return [] if is_recursive else [_example_of(items, schemas, within)]
+        case "string":
+            return TEXTS.get(schema.get("format", ""), "text")
+        case "integer" | "number":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return False
+    return {}
+
+
+def _example_of_object(
+    schema: dict[str, Any], schemas: dict[str, Any], within: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return an object with its required fields, and those with an example."""
+    required = schema.get("required", [])
+    return {
+        name: _example_of(field, schemas, within)
+        for name, field in schema.get("properties", {}).items()
+        if name in required or "examples" in field
+    }

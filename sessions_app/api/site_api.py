@@ -27,7 +27,6 @@ from sessions_app.api.v1 import (
     sessions,
     webhooks,
 )
-from sessions_app.api.v1.examples import EXAMPLES
 
 
 class SiteApi(StreamingApi):
@@ -42,7 +41,6 @@ class SiteApi(StreamingApi):
 
 site_api = SiteApi(
     API_STREAMS,
-    EXAMPLES,
     title="Agents of this site",
     version="1",
     description="Conversations with the site's agents, for programs.",

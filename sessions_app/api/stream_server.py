@@ -139,8 +139,14 @@ class ApiStream:
             {"in": "query", "name": "after", "required": False, **seq},
             {"in": "header", "name": "Last-Event-ID", "required": False, **seq},
         ]
-        media = "application/json" if self.respond else "text/event-stream"
-        content = {media: {"schema": {} if self.respond else {"type": "string"}}}
+        if self.respond:
+            content: dict[str, Any] = {"application/json": {"schema": {}}}
+        else:
+            content = {
+                EVENT_STREAM: {
+                    "schema": {"type": "string", "examples": ['data: {"author": "help_desk"}\n\n']}
+                }
+            }
         operation = {
             "operationId": self.open.__name__.removeprefix("_"),
             "summary": self.summary,

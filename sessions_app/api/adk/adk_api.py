@@ -5,22 +5,17 @@ from __future__ import annotations
 from sessions_app.api.access.problems import add_problem_handlers
 from sessions_app.api.adk import about, artifacts, memory, sessions, traces
 from sessions_app.api.adk.authentication import AUTHENTICATION
-from sessions_app.api.adk.examples import EXAMPLES
 from sessions_app.api.adk.runs import ADK_STREAMS
 from sessions_app.api.json_bodies import AdkParser
 from sessions_app.api.streaming_api import StreamingApi
 from sessions_app.extensions import extensions
 
 routers = [subject.router for subject in (about, sessions, artifacts, memory, traces)]
-examples = {**EXAMPLES}
 for extension in extensions():
-    for router, its_examples in extension.adk_routers():
-        routers.append(router)
-        examples |= its_examples
+    routers += extension.adk_routers()
 
 adk_api = StreamingApi(
     ADK_STREAMS,
-    examples,
     title="Agents of this site, for clients of the Agent Development Kit",
     version=about.ADK_VERSION,
     description="Addresses and JSON of google-adk's api_server.",

@@ -29,7 +29,9 @@ class StoredEvent(Schema):
     """An event with its number in the session. The event has the form of the Agent Development Kit's API."""
 
     seq: int
-    event: dict[str, Any]
+    event: dict[str, Any] = Field(
+        examples=[{"author": "help_desk", "content": {"parts": [{"text": "Your refund is on its way."}]}}]
+    )
 
 
 class EventPage(Schema):

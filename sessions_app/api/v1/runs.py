@@ -40,7 +40,7 @@ class NewRun(Schema):
         client_id: the same id again starts no second run; the header `Idempotency-Key` does the same.
     """
 
-    text: str = ""
+    text: str = Field("", examples=["Where is my refund?"])
     files: list[UploadName] = Field(default_factory=list, max_length=100)
     state_delta: dict[str, Any] | None = None
     client_id: ClientId | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
 
 from sessions_app.api.adk.schemas import AdkSchema
 
@@ -60,44 +59,3 @@ class SetResult(AdkSchema):
     eval_set_id: str
     eval_case_results: list[CaseResult]
     creation_timestamp: float
-
-
-_OPERATION = "sessions_app_contrib_evaluation_adk_api_"
-_SCORE = {
-    "metricName": "response_match_score",
-    "threshold": 0.8,
-    "score": 0.91,
-    "evalStatus": 1,
-    "details": {},
-}
-EXAMPLES: dict[str, Any] = {
-    "SetResult": {
-        "evalSetResultId": "help_desk_refunds_1777885931.5",
-        "evalSetResultName": "help_desk_refunds_1777885931.5",
-        "evalSetId": "refunds",
-        "evalCaseResults": [
-            {
-                "evalSetId": "refunds",
-                "evalId": "late",
-                "finalEvalStatus": 1,
-                "overallEvalMetricResults": [_SCORE],
-                "evalMetricResultPerInvocation": [
-                    {
-                        "actualInvocation": {"invocationId": "", "userContent": {}, "creationTimestamp": 0.0},
-                        "evalMetricResults": [_SCORE],
-                    }
-                ],
-                "sessionId": "8c1f2b9e-5d0a-4f36-9a71-2f4f0c6f7f10-1",
-            }
-        ],
-        "creationTimestamp": 1777885931.5,
-    },
-    f"{_OPERATION}list_eval_sets": ["refunds"],
-    f"{_OPERATION}list_evals": ["late"],
-    f"{_OPERATION}get_eval": {
-        "evalId": "late",
-        "conversation": [{"userContent": {"role": "user", "parts": [{"text": "Where is my refund?"}]}}],
-    },
-    f"{_OPERATION}list_eval_results": ["help_desk_refunds_1777885931.5"],
-}
-"""Examples for the document of the API, by schema or operation."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from sessions_app.extensions import Extension
 
@@ -21,11 +21,10 @@ class EvaluationConfig(Extension):
     label = "adk_evaluation"
     verbose_name = "Evaluations of agents"
 
-    def adk_routers(self) -> Sequence[tuple[Router, Mapping[str, Any]]]:
+    def adk_routers(self) -> Sequence[Router]:
         from sessions_app.contrib.evaluation.adk_api import router
-        from sessions_app.contrib.evaluation.adk_schemas import EXAMPLES
 
-        return [(router, EXAMPLES)]
+        return [router]
 
     def repairs(self) -> Sequence[Repair]:
         from sessions_app.contrib.evaluation.repairs import evaluation_repairs
