@@ -60,7 +60,7 @@ def _follow_setting(setting: str, **kwargs: Any) -> None:
 
 
 def _new_session_service() -> BaseSessionService:
-    service: BaseSessionService = import_module("sessions_app.services").DjangoSessionService()
+    service: BaseSessionService = import_module("sessions_app.store").DjangoSessionService()
     return service
 
 

@@ -94,7 +94,7 @@ class TestEndsThatCannotBeWritten:
         for row in rows:
             assert "Something went wrong" in row.error_message and row.invocation_id in row.error_message
             assert f"The log of invocation {row.invocation_id} could not be closed" in caplog.text
-        notices = [call.args[0] for call in watcher.on_notice.call_args_list]
+        notices = [call.args[0].notice for call in watcher.on_notice.call_args_list]
         ends = [notice.error for notice in notices if notice.status == "failed"]
         assert ends == [row.error_message for row in rows]
         await session.arefresh_from_db()
