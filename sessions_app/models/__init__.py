@@ -1,4 +1,4 @@
-"""Models of the site, with the rules that the database enforces."""
+"""Models of the site, with the rules enforced by the database."""
 
 from sessions_app.base.actors import ActionKind
 from sessions_app.base.statuses import CaseStatus, InvocationStatus, JobStatus

@@ -1,4 +1,4 @@
-"""AccountAct: the record of one act on an API key or a webhook of a user."""
+"""AccountAct: the record of an act on an API key or a webhook of a user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sessions_app.models.actor_columns import ActorColumns
 
 
 class AccountActManager(models.Manager["AccountAct"]):
-    """Manager that records acts."""
+    """Manager with the record of an act."""
 
     def record(self, user_pk: Any, act: Act) -> None:
         """Store the act on an object of the user's account."""
@@ -21,12 +21,12 @@ class AccountActManager(models.Manager["AccountAct"]):
 
 
 class AccountAct(ActorColumns):
-    """One act on an API key or a webhook, by its user, a key or staff.
+    """An act on an API key or a webhook, by its user, a key or staff.
 
     Attributes:
-        user: the user whose account the act is about; the record is deleted with the account.
-        subject_kind: name of the model of the row that the act was about, such as `apikey`.
-        subject_id: primary key of that row, as text.
+        user: owner of the subject; the record is deleted with the account.
+        subject_kind: name of the model of the subject, such as `apikey`.
+        subject_id: primary key of the subject as text.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""Columns for the actor of a row, without a foreign key: they survive the account."""
+"""Columns for the actor of a row, without a foreign key, so they survive the account."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class ActorColumns(models.Model):
     """Base of the models whose rows have an actor.
 
     Attributes:
-        actor_kind: value of `ActorKind`; empty in rows that are older than this column.
-        actor_id: primary key of the actor's row as text, such as that of a user, an API key, a job or a scheduled task.
+        actor_kind: value of `ActorKind`; empty in rows older than this column.
+        actor_id: primary key of the actor as text: of a user, an API key, a job or a scheduled task.
         actor_name: name of the actor at the time of the act.
-        address: IP address that the act came from; None when there is none.
+        address: IP address of the actor; None without an address.
     """
 
     actor_kind = models.CharField(
@@ -25,6 +25,6 @@ class ActorColumns(models.Model):
     address = models.GenericIPAddressField(null=True, blank=True)
 
     class Meta:
-        """No table of its own."""
+        """Base class without a table."""
 
         abstract = True

@@ -13,7 +13,7 @@ MAX_NOTE_LENGTH = 2_000
 
 
 class Annotation(models.Model):
-    """One annotation. The sessions with a label are a set, which can be exported to evaluate agents.
+    """A label or a note. The sessions with a label are a set, which can be exported to evaluate agents.
 
     Attributes:
         seq: number of the annotated event; null for an annotation of the whole session.

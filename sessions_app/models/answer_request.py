@@ -1,4 +1,4 @@
-"""AnswerRequest: a call, or a question of a job, that waits for somebody's answer."""
+"""AnswerRequest: a pending call, or a pending question of a job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EFFECT_LENGTH = 300
 
 
 class RequestKind(models.TextChoices):
-    """Kinds of requests, by the answer that they expect."""
+    """Kinds of requests, by the expected answer."""
 
     CONFIRMATION = "confirmation", "Approval"
     CALL = "call", "Answer to a call"
@@ -28,10 +28,10 @@ class RequestKind(models.TextChoices):
 
 
 def permission_to_answer(answered_by: str) -> str:
-    """Return the permission with which staff may answer a call; empty for a call that staff may not answer.
+    """Return the permission staff need to answer a call; empty if staff may not answer.
 
     Args:
-        answered_by: party that may answer the call: see `AnswerRequest`.
+        answered_by: party with the right to answer: see `AnswerRequest`.
     """
     if answered_by == PERSON:
         return APPROVE
@@ -44,7 +44,8 @@ class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
     """Answer requests, and the open ones among them."""
 
     def open(self) -> AnswerRequestQuerySet:
-        """Return the requests whose call or job still waits, in sessions that are not deleted."""
+        """Return the requests whose call or job still waits, except in deleted sessions."""
+        # A process that dies may leave the row of a request behind, so the status of the invocation or job decides.
         waiting = Invocation.objects.filter(
             invocation_id=OuterRef("invocation_id"), status=InvocationStatus.WAITING
         )
@@ -55,15 +56,15 @@ class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
 
 
 class AnswerRequest(models.Model):
-    """One request, deleted with the answer. It is open while its invocation or its job waits.
+    """A request for an answer, deleted with the answer. A request is open while its invocation or its job waits.
 
     Attributes:
-        invocation_id: the ADK id of the invocation that made the call.
-        job: the job that asks; None for a call that no job answers.
-        agent_name: the agent that made the call.
-        tool_name: the called tool; for a confirmation, the tool that waits for it.
+        invocation_id: ADK id of the calling invocation.
+        job: the asking job; None for a call without a job.
+        agent_name: the calling agent.
+        tool_name: the called tool; for a confirmation, the tool to confirm.
         effect: effect of a yes, as a sentence in English.
-        answered_by: the party that may answer: `person`, `site` or `staff:<permission>` (contract T7, T10).
+        answered_by: party with the right to answer: `person`, `site` or `staff:<permission>` (contract T7, T10).
         escalated_at: time of the mail to staff about the missing answer.
     """
 
@@ -100,7 +101,8 @@ class AnswerRequest(models.Model):
 
     @property
     def permission(self) -> str:
-        """Permission with which staff may answer; empty when staff may not answer."""
+        """Permission staff need to answer; empty when staff may not answer."""
+        # A credential is the person's own: nobody else may give it, whatever the tool says.
         if self.kind == RequestKind.CREDENTIAL:
             return ""
         return permission_to_answer(self.answered_by)

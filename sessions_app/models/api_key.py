@@ -22,7 +22,7 @@ KEY_PREFIX = "adk_"
 KEY_BYTES = 32
 NAME_LENGTH = 100
 PREFIX_LENGTH = 12
-"""Characters of a key that its row keeps, by which users recognise the key."""
+"""Length of the beginning of a key in its row, by which users recognise the key."""
 
 
 class Scope(models.TextChoices):
@@ -35,14 +35,15 @@ class Scope(models.TextChoices):
 
 
 def digest_of(key: str) -> str:
-    """Return the digest by which a key is stored. A key is random, so it needs no salt."""
+    """Return the digest of a key, stored in place of the key."""
+    # A key has 256 random bits, so the digest needs no salt and no slow hash. A header may have lone surrogates.
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def users_of_keys(groups: Collection[int]) -> models.QuerySet[Any]:
     """Return the users of the groups for whom a service's key acts: active, and neither staff nor superusers.
 
-    Adding a member of staff to the group must not give their rights to a program.
+    Otherwise the addition of a member of staff to the group would give a program the rights of staff.
     """
     users = get_user_model()._default_manager.filter(groups__in=groups, is_active=True)
     return users.filter(is_staff=False, is_superuser=False)
@@ -52,7 +53,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """Selections of keys, and the creation of a key."""
 
     def active(self) -> Self:
-        """Return the keys in force: not revoked, not expired, of a user who is active."""
+        """Return the keys in force: not revoked, not expired, of an active user."""
         unexpired = Q(expires_at=None) | Q(expires_at__gt=Now())
         return self.filter(unexpired, revoked_at=None, user__is_active=True)
 
@@ -70,14 +71,14 @@ class ApiKey(models.Model):
     Attributes:
         user: owner of the key, for whom it acts.
         people: group of further users for whom the key acts, see `users_of_keys`; None for a personal key.
-        made_by: the key that created this key and whose revocation revokes it; None for a key that a user created.
+        made_by: key of the creator, whose revocation revokes this key, too; None for a key created by a user.
         prefix: beginning of the key, by which users recognise it.
         digest: SHA-256 of the key.
         scopes: values of `Scope`.
         requests_per_minute: limit in addition to the site's limit for a user; 0 is none.
-        tokens_per_day: limit of the tokens of invocations that the key started; 0 is none.
+        tokens_per_day: limit of the tokens of the key's invocations; 0 is none.
         last_used_at: time of the last request, correct to a minute.
-        revoked_by_name: name of the user, member of staff or key that revoked this key, at that time.
+        revoked_by_name: name of the revoking user, member of staff or key at the time of the revocation.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -118,7 +119,7 @@ class ApiKey(models.Model):
         return key
 
     def acts_for(self, user_pk: Any) -> bool:
-        """True when the key is in force and acts for the user, read from the database."""
+        """Return True if the key is in force and acts for the user, by the current rows of the database."""
         key = ApiKey.objects.active().filter(pk=self.pk)
         if user_pk == self.user_id:
             return key.exists()
@@ -128,7 +129,7 @@ class ApiKey(models.Model):
 
     @property
     def is_of_service(self) -> bool:
-        """True for a key that staff created for the users of a group; its rate replaces the limit of a user."""
+        """True for a key created by staff for the users of a group; its rate replaces the limit of a user."""
         return self.people_id is not None and self.made_by_id is None
 
     @property

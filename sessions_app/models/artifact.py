@@ -16,10 +16,8 @@ FOLDER = "artifacts/"
 
 
 def storage_path(artifact: Artifact, filename: str) -> str:
-    """Return a random path: a file name from a user or a model must not reach the file system.
-
-    The path of an artifact with an upload id begins with `path_of_upload`.
-    """
+    """Return a random path; the path of an artifact with an upload id begins with `path_of_upload`."""
+    # The name of the file is not part of the path: names from users and models must not reach the file system.
     beginning = FOLDER
     if artifact.upload_id:
         beginning = path_of_upload(artifact.upload_id)
@@ -39,9 +37,9 @@ class Artifact(models.Model):
         version: 0, 1, 2 … for each filename.
         mime_type: MIME type of the saved part; `text/plain` for a text part.
         size: number of bytes.
-        part_kind: kind of part that loading returns: `text` or `blob`.
-        is_upload: True for a file that the user uploaded.
-        upload_id: id of the request that uploads the file; not stored.
+        part_kind: kind of the part when loaded: `text` or `blob`.
+        is_upload: True for an upload of the user.
+        upload_id: id of the request with the upload; not stored.
     """
 
     upload_id: uuid.UUID | None = None
@@ -68,6 +66,7 @@ class Artifact(models.Model):
             models.UniqueConstraint(
                 fields=["app_name", "user", "session", "filename", "version"],
                 name="artifact_unique_version",
+                # Files of a user have no session, and their versions are unique, too.
                 nulls_distinct=False,
             )
         ]
@@ -78,5 +77,9 @@ class Artifact(models.Model):
 
 @receiver(post_delete, sender=Artifact)
 def delete_bytes(instance: Artifact, using: str, **kwargs: Any) -> None:
-    """Delete the bytes after the commit, also if the row is deleted by a cascade."""
+    """Delete the bytes after the commit."""
+    # A signal, because a cascade deletes rows without their `delete()`. After the commit, because a rollback brings
+    # back
+    # the row and not the bytes. Robust: an error of the storage must not keep other callbacks from running; the
+    # housekeeping deletes files without a row.
     transaction.on_commit(partial(instance.file.delete, save=False), using=using, robust=True)

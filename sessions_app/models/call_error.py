@@ -9,7 +9,7 @@ ERROR_LENGTH = 200
 
 
 class CallError(models.Model):
-    """One exception, stored in the statement that commits the event with the response of the call.
+    """An exception, stored in the statement of the commit of the event with the response.
 
     Attributes:
         seq: number of the event with the response in its session.

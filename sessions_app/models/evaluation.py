@@ -15,16 +15,16 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     """Evaluations by their end."""
 
     def open(self) -> EvaluationQuerySet:
-        """Return the evaluations with cases that have not ended."""
+        """Return the evaluations with active cases."""
         return self.filter(finished_at__isnull=True)
 
     def completed(self) -> EvaluationQuerySet:
-        """Return the evaluations that have ended without a cancelled case, the last one first."""
+        """Return the ended evaluations without a cancelled case, the latest first."""
         return self.filter(finished_at__isnull=False, cancelled=0).order_by("-finished_at")
 
 
 class Evaluation(models.Model):
-    """One run of an app against an eval set.
+    """A run of an app against an eval set.
 
     Attributes:
         set_id: id of the eval set. Evaluations of the same app and set id are compared.
@@ -66,22 +66,22 @@ class Evaluation(models.Model):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of the cases that have ended, by their status; no zeros."""
+        """Numbers of the ended cases by their status; no zeros."""
         numbers = {status.value: int(getattr(self, status)) for status in CaseStatus.ended()}
         return {status: number for status, number in numbers.items() if number}
 
 
 class EvaluatedCase(models.Model):
-    """One case of an evaluation.
+    """A case of an evaluation.
 
     Attributes:
-        session: the session from which the case was made, if any; the case is erased with the session.
+        session: session of which the case is a copy, if any; the case is erased with the session.
         case: the `EvalCase` in JSON.
         actual: the invocations of this run, in JSON.
         results: a `MetricResult` in JSON for each criterion.
         error: reason why the case is broken, for staff; `error_detail` is for staff with the permission
             `view_error_detail`.
-        sends: number of times that the case was sent to the broker; `sent_at` is the last time.
+        sends: number of messages to the broker; `sent_at` is the time of the last.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="cases")
@@ -111,6 +111,7 @@ class EvaluatedCase(models.Model):
         indexes = [
             models.Index(
                 fields=["evaluation"],
+                # Each end of a case asks whether an open case is left; sets may have many cases.
                 condition=Q(status__in=("queued", "running")),
                 name="evaluated_case_open",
             ),

@@ -12,8 +12,10 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 
 
+# Migrations create these functions, in PL/pgSQL: a connection keeps the plans of such a function. PostgreSQL would
+# inline a function in SQL again for each INSERT, which takes twice the CPU of an insert (docs/performance.md).
 class _OfBody(Func):
-    """Call of an SQL function on an event's JSON. Migrations create these functions."""
+    """Call of an SQL function with the event's JSON."""
 
     def __init__(self, function: str, output_field: models.Field) -> None:  # type: ignore[type-arg]
         super().__init__(F("body"), function=function, output_field=output_field)
@@ -26,11 +28,11 @@ def _text(key: str) -> KeyTextTransform:
 CONFIG = "simple"
 """Text search configuration without stemming and stop words: the language of the texts is unknown."""
 SEARCHED_CHARACTERS = 100_000
-"""Characters of a text that are searched: PostgreSQL refuses to index a text with very many words."""
+"""Characters of a text within reach of a search: PostgreSQL refuses to index a text with very many words."""
 _WORDS = SearchVector(Left("text", SEARCHED_CHARACTERS), config=CONFIG)
 _IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
 _SETS_SHARED_STATE = Q(body__actions__stateDelta__regex='"(app|user):')
-"""Events that may set a key of the app or the user. The admin reads them to show the state at an earlier event."""
+"""Events with a possible change of app or user state. The admin reads them to show the state at an earlier event."""
 
 
 class EventKind(models.TextChoices):
@@ -44,7 +46,7 @@ class EventKind(models.TextChoices):
 
 
 RARE_KINDS = (EventKind.ERROR, EventKind.STATE)
-"""Kinds that are rare among the newest events: a list of them needs an index."""
+"""Kinds with few events among the newest: a list filtered by such a kind needs an index."""
 
 
 class EventQuerySet(models.QuerySet["Event"]):
@@ -59,11 +61,11 @@ class EventQuerySet(models.QuerySet["Event"]):
         return self.filter(_IS_REWIND)
 
     def with_state_delta(self) -> EventQuerySet:
-        """Return the events that set keys of the state."""
+        """Return the events with a state delta."""
         return self.filter(body__actions__has_key="stateDelta").exclude(body__actions__stateDelta={})
 
     def with_words(self, prefixes: Iterable[str]) -> EventQuerySet:
-        """Return the events whose text has, for each prefix, a word that begins with it.
+        """Return the events whose text has a word with each of the prefixes.
 
         Args:
             prefixes: letters and digits only, because they become part of the query.
@@ -86,10 +88,10 @@ class Event(models.Model):
         body: the event's JSON as the ADK API has it (camelCase); PostgreSQL derives the generated columns from it.
         before: values of the state delta's keys, with their prefixes, before the delta was applied; new keys are
             absent.
-        model_call: the parts of model requests that the log does not have, see `docs/traces.md`; null for an event
-            without model calls.
-        hash: hash over the session's chain at this event and `before`; null when something other than the append
-            statement wrote the row.
+        model_call: parts of model requests missing from the log, see `docs/traces.md`; null for an event without model
+            calls.
+        hash: hash over the session's chain at this event and `before`; null for a row not written by the append
+            statement.
     """
 
     session = models.ForeignKey(
@@ -146,6 +148,7 @@ class Event(models.Model):
         ordering = ["session", "seq"]
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="event_unique_seq")]
         indexes = [
+            # Partial: few events are rewinds, and each page of a chat looks for all of them.
             models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND),
             models.Index(fields=["id"], name="event_shared_state", condition=_SETS_SHARED_STATE),
             GinIndex(_WORDS, name="event_words", condition=Q(text__isnull=False)),

@@ -17,7 +17,7 @@ class Rating(models.TextChoices):
 
 
 class Feedback(models.Model):
-    """One user's opinion of one event. The user may change it.
+    """A user's opinion of an event. The user may change the opinion.
 
     Attributes:
         seq: number of the event in its session; no foreign key, because events are deleted only with their session.

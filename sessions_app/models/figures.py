@@ -1,4 +1,4 @@
-"""Figures: sums over logs that a sweep keeps up to date. Lists and the overview never scan events."""
+"""Figures: sums over logs, updated by a sweep. Lists and the overview never scan events."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class SessionFigures(models.Model):
     Attributes:
         errors: failed calls and events with an error.
         seconds: runtime of the invocations.
-        labels: properties that lists filter by, such as `tool:refund`: see `figures.labels`.
-        outcomes: numbers of invocations by day and status, as they are counted in `DayFigure`.
+        labels: properties for the filters of lists, such as `tool:refund`: see `figures.labels`.
+        outcomes: numbers of invocations by day and status, as counted in `DayFigure`.
         invocation_id: the newest invocation.
         began_at: time of the first event of the newest invocation.
         has_word: True from the first text of the newest invocation on.
@@ -57,12 +57,13 @@ class SessionFigures(models.Model):
     outcomes = models.JSONField(default=dict)
     invocation_id = models.TextField(default="")
     began_at = models.DateTimeField(null=True)
+    # True: without an invocation there is no first word to wait for.
     has_word = models.BooleanField(default=True)
     is_settled = models.BooleanField(default=False)
     counted_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Found by labels, tokens, cost and errors, and when they are to be counted again."""
+        """Indexes for the filters of lists, and for the sweep to find unsettled figures."""
 
         default_permissions = ()
         indexes = [
@@ -80,7 +81,7 @@ class SessionFigures(models.Model):
 
 
 class DayFigure(models.Model):
-    """An amount of one day in the site's time zone. The row names no user and outlives erased sessions."""
+    """An amount of a day in the site's time zone. The row names no user and is kept when sessions are erased."""
 
     day = models.DateField()
     app_name = models.CharField(max_length=NAME_LENGTH)
@@ -106,7 +107,7 @@ class DayFigure(models.Model):
 
 
 class ActiveDay(models.Model):
-    """A day on which a user wrote, by which each user is counted once a day."""
+    """A day with a message of a user. Each user is counted once a day."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     day = models.DateField()
@@ -137,7 +138,7 @@ class Failure(models.Model):
     cause = models.CharField(max_length=NAME_LENGTH)
 
     class Meta:
-        """Found by day, tool and cause."""
+        """Indexes for lists by day, and by tool and cause."""
 
         default_permissions = ("view",)
         indexes = [
@@ -153,15 +154,15 @@ class FiguresProgress(models.Model):
     """Progress of the sweep through the sessions, in order of their last use. The table has one row.
 
     Attributes:
-        newest: each sweep reads the sessions used since this time.
-        oldest: sessions last used before this time are not counted yet; null when all are counted.
+        newest: sweeps read the sessions used since this time.
+        oldest: sessions last used before this time are still to be counted; null when all are counted.
     """
 
     newest = models.DateTimeField()
     oldest = models.DateTimeField(null=True)
 
     class Meta:
-        """Written by the sweep only."""
+        """Only the sweep reads and writes the row."""
 
         default_permissions = ()
 

@@ -10,22 +10,22 @@ MAX_KEY_LENGTH = 128
 
 
 def is_usable_key(key: str) -> bool:
-    """True for a key that the table takes."""
+    """Return True if the table can store the key."""
     return 0 < len(key) <= MAX_KEY_LENGTH and key.isascii() and key.isprintable()
 
 
 class IdempotentRequest(models.Model):
-    """One request, deleted with its session and its user, because the response may quote them.
+    """A request, deleted with its session and its user, because the response may quote them.
 
     Attributes:
-        caller: the user or the API key that sent the request. Each caller has idempotency keys of its own.
+        caller: the user or the API key of the request. Two callers may use the same idempotency key.
         key: the header `Idempotency-Key`.
         fingerprint: SHA-256 of method, address and body.
-        attempt: random id of the attempt at the request that may store the response.
-        locked_until: time after which the process that handles the request counts as dead.
-        status: status of the response; null while the request is handled.
+        attempt: random id of the latest attempt at the request, the only attempt allowed to store the response.
+        locked_until: time after which the process of the attempt counts as dead, and another may take over.
+        status: status of the response; null until there is a response.
         location: header of the response.
-        is_repeated: True in the process that handles the request again after another process died; not stored.
+        is_repeated: True in an attempt after another process died; not stored.
     """
 
     is_repeated = False

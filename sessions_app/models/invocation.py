@@ -16,37 +16,37 @@ from sessions_app.models.past_attempts import PastAttemptsField
 
 
 class InvocationQuerySet(models.QuerySet["Invocation"]):
-    """Invocations by the sets of statuses that `sessions_app.base.statuses` defines."""
+    """Invocations by the sets of statuses in `sessions_app.base.statuses`."""
 
     def active(self) -> InvocationQuerySet:
-        """Return the invocations that are queued or running."""
+        """Return queued and running invocations."""
         return self.filter(status__in=InvocationStatus.active())
 
     def without_details(self) -> InvocationQuerySet:
-        """Leave out the columns that only the execution and staff need."""
+        """Defer the columns needed only by the execution and by staff."""
         return self.defer("credentials", "error_detail")
 
     def open(self) -> InvocationQuerySet:
-        """Return the invocations that are queued, running or waiting."""
+        """Return queued, running and waiting invocations."""
         return self.filter(status__in=InvocationStatus.open())
 
 
 class Invocation(ActorColumns):
-    """One invocation of a session, with the actor who asked for it.
+    """An invocation of a session, with the actor who asked for the run.
 
     Attributes:
         invocation_id: the ADK id.
         client_id: name given by the client; a repetition starts nothing, see `client_ids`.
         message: the content to run, as JSON, without credentials.
         state_delta: changes of the state, committed with the message.
-        reason: the reason that staff give with an answer.
+        reason: reason given by staff with an answer.
         credentials: the credentials of the message, encrypted by `secrets.credential_encryption`; emptied when the
             invocation ends.
-        owner: the process that runs the invocation.
+        owner: name of the process with the claim.
         error_code: reason of a failure, for programs; `error_message` is for users, and
             `error_detail` for staff with the permission `view_error_detail`. All stay during a retry.
-        attempts: number of claims since the invocation was queued or retried; `past_attempts` has those that failed
-            before a retry, or whose process handed over or died.
+        attempts: number of claims since the invocation was queued or retried; `past_attempts` has the attempts before a
+            retry, and the attempts of processes that handed over or died.
         cancel_requested_at: time of the first cancel request; `cancelled_by`, `cancelled_by_name` and
             `cancel_reason` belong to it. The name is kept when the account is deleted.
     """
@@ -96,6 +96,7 @@ class Invocation(ActorColumns):
         ]
         constraints = [
             models.UniqueConstraint(fields=["invocation_id"], name="invocation_unique_id"),
+            # A client id sent twice starts nothing: the INSERT of the second request conflicts with this constraint.
             models.UniqueConstraint(fields=["session", "client_id"], name="invocation_unique_client_id"),
             models.UniqueConstraint(
                 fields=["session"], condition=Q(status="running"), name="invocation_one_running"
@@ -104,16 +105,24 @@ class Invocation(ActorColumns):
         indexes = [
             models.Index(fields=["session", "id"], condition=Q(status="queued"), name="invocation_queued"),
             models.Index(
-                fields=["created_at"], condition=~Q(credentials=""), name="invocation_with_credentials"
+                # Few rows have credentials, which an ended invocation loses.
+                fields=["created_at"],
+                condition=~Q(credentials=""),
+                name="invocation_with_credentials",
             ),
             models.Index(fields=["client_id"], name="invocation_by_client_id"),
             models.Index(
                 fields=["cancelled_by"],
+                # Replaces the index of the foreign key: it is used when an account is deleted, and most rows have no
+                # canceller.
                 condition=Q(cancelled_by__isnull=False),
                 name="invocation_by_canceller",
             ),
             models.Index(
-                fields=["status", "-id"], condition=~Q(status="completed"), name="invocation_not_completed"
+                # Most rows are completed, so a list of them needs no index. Lists of any other status do.
+                fields=["status", "-id"],
+                condition=~Q(status="completed"),
+                name="invocation_not_completed",
             ),
             GinIndex(
                 SearchVector("error_message", config="simple"),

@@ -1,4 +1,4 @@
-"""LegalHold: an order of staff that nothing of a session or a user may be erased."""
+"""LegalHold: an order of staff to erase nothing of a session or a user."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from sessions_app.base.actors import NAME_LENGTH
 
 
 class LegalHoldQuerySet(models.QuerySet["LegalHold"]):
-    """Holds in force, and the sessions that they cover."""
+    """Holds in force, by session and by user."""
 
     def active(self) -> LegalHoldQuerySet:
-        """Return the holds that are not lifted."""
+        """Return the holds in force."""
         return self.filter(lifted_at__isnull=True)
 
     def of_session(self, session_pk: object, user_pk: object) -> LegalHoldQuerySet:
         """Return the active holds on the session or on its user."""
+        # The owner comes from the caller's row: a hold on the user covers sessions that begin after it.
         return self.active().filter(Q(session_id=session_pk) | Q(user_id=user_pk))
 
     def of_user(self, user_pk: object) -> LegalHoldQuerySet:

@@ -24,7 +24,8 @@ class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):
         return self.filter(app_name=app_name, user_id=user_pk)
 
     def best_first(self, words: Iterable[str]) -> MemoryEntryQuerySet:
-        """Return the entries with any of the words: the best match first, among equals the newest."""
+        """Return the entries with any of the words, the best match first; of equal matches, the newest first."""
+        # Quoted: a bare "or" or "-" among the words would be an operator of the query language.
         query = SearchQuery(
             " or ".join(f'"{word}"' for word in words), config=CONFIG, search_type="websearch"
         )
@@ -33,10 +34,10 @@ class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):
 
 
 class MemoryEntry(models.Model):
-    """Text of one event, deleted with its session.
+    """Text of an event, deleted with its session.
 
     Attributes:
-        event_id: id of the ADK event; a session has one entry for an event.
+        event_id: id of the ADK event.
         content: ADK content as JSON, text parts only.
         words: the distinct words of the text, as `runtime.memory.recall` splits it; the search looks at these.
     """

@@ -8,14 +8,14 @@ from django.db.models import Case, F, Func, JSONField, Q, Value, When
 from django.db.models.functions import JSONObject
 
 MAX_ATTEMPTS = 50
-"""Number of newest attempts that a row keeps: users may retry without limit."""
+"""Number of newest attempts kept in a row: users may retry without limit."""
 
 
 class PastAttemptsField(JSONField):
     """List of attempts, oldest first.
 
-    Each is an object with `number`, `worker`, `started_at`, `ended_at`, `error`, and `detail` for staff with the
-    permission `view_error_detail`. `retry_id` is the id of the request that retried the attempt, if it had one. The
+    An attempt is an object with `number`, `worker`, `started_at`, `ended_at`, `error`, and `detail` for staff with the
+    permission `view_error_detail`. `retry_id` is the id of the request for the retry, if the request had an id. The
     newest attempt is in the columns of the row.
     """
 
@@ -39,5 +39,6 @@ def with_failed_attempt(ended_at: str) -> Case:
         error="error",
         detail="error_detail",
     )
+    # `||` appends an object to a jsonb array.
     longer = Func(F("past_attempts"), last, template="(%(expressions)s)", arg_joiner=" || ")
     return Case(When(~Q(error=""), then=longer), default=F("past_attempts"), output_field=JSONField())

@@ -1,4 +1,4 @@
-"""Remit: the sessions that the members of a group of staff see in the admin."""
+"""Remit: the sessions visible in the admin to the members of a group of staff."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class RemitQuerySet(models.QuerySet["Remit"]):
-    """Remits by the staff whom they bind."""
+    """Remits by member of staff."""
 
     def of(self, user: Any) -> Self:
         """Return the remits of the user's groups; none for a superuser and for a user model without groups."""
@@ -29,7 +29,7 @@ class Remit(models.Model):
     """Sessions of one app or all apps, and of the users of one group or all users.
 
     Staff see the union of the remits of all their groups. A remit narrows a permission and grants none: staff without
-    a remit see all sessions. The groups of a remit cannot be deleted: the members of the group would see more.
+    a remit see all sessions. The groups of a remit cannot be deleted.
 
     Attributes:
         group: group of the staff whom the remit binds.
@@ -37,6 +37,7 @@ class Remit(models.Model):
         people: group of the users whose sessions are seen; None for all users.
     """
 
+    # PROTECT: without the remit the members of the group would see more, and that silently.
     group = models.ForeignKey("auth.Group", on_delete=models.PROTECT, related_name="+")
     app_name = models.CharField("app", max_length=128, blank=True, help_text="Empty for all apps.")
     people = models.ForeignKey(
@@ -55,7 +56,10 @@ class Remit(models.Model):
 
         constraints = [
             models.UniqueConstraint(
-                fields=["group", "app_name", "people"], name="remit_once", nulls_distinct=False
+                # NULL in `people` stands for all users, and is a value like any other here.
+                fields=["group", "app_name", "people"],
+                name="remit_once",
+                nulls_distinct=False,
             )
         ]
 
@@ -65,12 +69,11 @@ class Remit(models.Model):
     def covers(self, app: str, user: str) -> Q | None:
         """Return a filter for the rows of the remit.
 
-        None when the remit is of one app and the rows belong to no app. Rows that belong to no user are in all remits
-        of their app.
+        Return None for a remit of one app and rows without an app. Rows without a user are in all remits of their app.
 
         Args:
-            app: path of the lookup from a row to the name of its app; empty for rows that belong to no app.
-            user: path of the lookup from a row to its user; empty for rows that belong to no user.
+            app: path of the lookup from a row to the name of its app; empty for rows without an app.
+            user: path of the lookup from a row to its user; empty for rows without a user.
         """
         if self.app_name and not app:
             return None
@@ -79,6 +82,7 @@ class Remit(models.Model):
             found = Q(**{app: self.app_name})
         if not user or self.people_id is None:
             return found
+        # A subquery, not a join: a join over the groups of a user would repeat rows.
         users = get_user_model()._base_manager.filter(groups=self.people_id)
         return found & Q(**{f"{user}__in": users.values("pk")})
 
@@ -86,7 +90,7 @@ class Remit(models.Model):
 def covered_rows(
     rows: models.QuerySet[Row], remits: Sequence[Remit], paths: Iterable[tuple[str, str]]
 ) -> models.QuerySet[Row]:
-    """Return the rows that any of the remits covers; all rows without a remit.
+    """Return the rows covered by any of the remits; all rows without a remit.
 
     Args:
         paths: pairs of paths as `Remit.covers` takes them. A row is covered when one of the pairs leads into a remit.

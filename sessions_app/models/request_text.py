@@ -1,4 +1,4 @@
-"""RequestText: a text that model requests repeat, stored once. SessionText: the sessions that refer to it."""
+"""RequestText: a text repeated by model requests, stored once. SessionText: the sessions with references to it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ class RequestText(models.Model):
 
 
 class SessionText(models.Model):
-    """A reference of a session to a text. An erasure deletes the texts without another reference.
+    """A reference of a session to a text. An erasure deletes the texts whose last reference it removes.
 
     Attributes:
-        text_id: id of the `RequestText`; no foreign key, because an append must not fail if the text is missing.
+        text_id: id of the `RequestText`.
     """
 
     session = models.ForeignKey(
         "sessions_app.Session", on_delete=models.CASCADE, related_name="request_texts"
     )
+    # No foreign key: an append must not fail because an erasure has just deleted the text.
     text_id = models.UUIDField(db_index=True)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""SavedCredential: a credential of a user that tools use again in later invocations."""
+"""SavedCredential: a credential of a user, for the tools of later invocations."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""ScheduledTask: an instruction that is sent to an agent at a time, once or repeatedly."""
+"""ScheduledTask: an instruction sent to an agent at a time, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
     """Scheduled tasks by their next run."""
 
     def active(self) -> ScheduledTaskQuerySet:
-        """Return the tasks that are neither over nor cancelled, the next to run first."""
+        """Return the tasks with a next run, in the order of these runs."""
         return self.filter(next_at__isnull=False).order_by("next_at", "id")
 
     def shown(self) -> ScheduledTaskQuerySet:
-        """Return the active tasks, and the failed tasks that nobody dismissed."""
+        """Return the active tasks, and the failed tasks until somebody dismisses them."""
+        # Dismissing a failed task cancels it.
         has_failed = ~Q(error="") & Q(cancelled_at__isnull=True)
         return self.filter(Q(next_at__isnull=False) | has_failed).order_by("next_at", "id")
 
     def due(self) -> ScheduledTaskQuerySet:
-        """Return the active tasks whose next run is due by the database's clock.
-
-        The tasks of a deactivated user or a deleted session wait.
-        """
+        """Return the active tasks whose next run is due, except tasks of deactivated users and deleted sessions."""
         return self.active().filter(
-            next_at__lte=Now(), session__user__is_active=True, session__deleted_at=None
+            # `Now` is the clock of PostgreSQL: the clocks of machines differ. A deleted session can be restored, and
+            # its tasks
+            # run then.
+            next_at__lte=Now(),
+            session__user__is_active=True,
+            session__deleted_at=None,
         )
 
 
@@ -44,8 +47,8 @@ class ScheduledTask(models.Model):
     """A task of a session; each run sends it to the agent as a new invocation.
 
     Attributes:
-        invocation_id: the invocation that scheduled the task; a rewind of it cancels the task.
-        call_id: the function call that scheduled the task; one call schedules one task.
+        invocation_id: invocation of the call; a rewind of this invocation cancels the task.
+        call_id: function call for the schedule; a call schedules one task.
         task: the text for the agent.
         start_at: time of the first run, from which intervals are counted.
         next_at: time of the next run; None when the task is over, cancelled or failed.
@@ -135,9 +138,9 @@ class ScheduledTask(models.Model):
         return recurrence_in_words(self.every, self.time_zone)
 
     def time_after(self, moment: datetime) -> datetime | None:
-        """Return the time of the run that follows the run at `moment`; None if that was the last run.
+        """Return the time of the run after the run at `moment`; None after the last run. Raise as `recurrence` does.
 
-        Occurrences that were missed before `moment` count as one run. Raises as `recurrence` does.
+        All occurrences missed before `moment` count as one run.
         """
         recurrence = self.recurrence
         if recurrence is None or (self.most_runs is not None and self.runs + 1 >= self.most_runs):

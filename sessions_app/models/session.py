@@ -25,26 +25,26 @@ class TitleSource(models.TextChoices):
 
 
 OF_OWN_KEY = ~models.Q(key=Cast("id", models.TextField()))
-"""Sessions whose key is not their id."""
+"""Sessions whose key is not their id: clients of the ADK API choose keys."""
 WITH_OWN_TITLE = ~models.Q(title_source=TitleSource.MESSAGE)
-"""Sessions whose title is not from a message: words of a message are found in its event."""
+"""Sessions whose title does not quote a message. A search finds the words of messages in their events."""
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
     """Sessions by owner and last use."""
 
     def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-        """Return the user's sessions that are not deleted; none for an anonymous user."""
+        """Return the user's sessions without deleted sessions; none for an anonymous user."""
         return self.of_user(user).filter(deleted_at=None)
 
     def of_user(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-        """Return the user's sessions, including deleted ones that are not erased yet; none for an anonymous user."""
+        """Return the user's sessions, including deleted sessions until their erasure; none for an anonymous user."""
         if not user.is_authenticated:
             return self.none()
         return self.filter(user_id=user.pk)
 
     def begun(self) -> SessionQuerySet:
-        """Return the sessions that have a message, or a title of the user: see `Session.has_begun`."""
+        """Return the sessions with a message, or with a title of the user: see `Session.has_begun`."""
         return self.exclude(title="", last_seq=0)
 
     def newest_first(self) -> SessionQuerySet:
@@ -69,11 +69,10 @@ class Session(models.Model):
             the user moves the session back to the list.
         deleted_at: time at which the user deleted the session. A deleted session is hidden; a sweep erases it when the
             time to undo the deletion is over.
-        updated_at: time of the last use, for lists and retention; up to a minute behind `last_event_at` while events
-            are appended, because an append that changes no indexed column writes to no index.
+        updated_at: time of the last use, for lists and retention; up to a minute behind `last_event_at` during a run.
         last_event_at: time of the last event.
-        seen_seq: sequence number of the last event that a visible page of the user has shown; null for a session
-            that is older than this column.
+        seen_seq: sequence number of the last event shown by a visible page of the user; null for sessions older than
+            this column.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -99,13 +98,15 @@ class Session(models.Model):
     lease_owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
+    # Indexed, so an append leaves this column alone for up to a minute: PostgreSQL updates a row in place only if no
+    # indexed column changes. `last_event_at` has no index and changes with each append.
     updated_at = models.DateTimeField(db_default=Now())
     last_event_at = models.DateTimeField(db_default=Now())
 
     objects = SessionQuerySet.as_manager()
 
     class Meta:
-        """Unique by app name, user and key, the names of the ADK API. The permissions cover all rows of sessions."""
+        """Unique by app name, user and key, the names of the ADK API. The permissions cover all rows of a session."""
 
         permissions = [
             ("correct_state", "Can correct the state of sessions"),
@@ -120,6 +121,7 @@ class Session(models.Model):
         indexes = [
             models.Index(
                 fields=["user", "-updated_at", "-id"],
+                # Partial, because the list never shows archived and deleted sessions together with others.
                 name="session_in_list",
                 condition=models.Q(archived_at=None, deleted_at=None),
             ),
@@ -143,6 +145,8 @@ class Session(models.Model):
             ),
             models.Index(
                 fields=["id"],
+                # The sweep looks for expired leases among held sessions: a rewind has a lease, but no running
+                # invocation.
                 name="session_held",  # without the time at which a lease expires, which each renewal changes
                 condition=~models.Q(lease_owner=""),
             ),
@@ -158,10 +162,10 @@ class Session(models.Model):
 
     @property
     def has_begun(self) -> bool:
-        """True from the first message on, which gives the title. A file may be uploaded before the first message."""
+        """True from the first message on, which sets the title. A file may be uploaded before the first message."""
         return bool(self.title) or self.last_seq > 0
 
     @property
     def is_unread(self) -> bool:
-        """True when the log has events that no visible page of the user has shown."""
+        """True when no visible page of the user has shown the last event."""
         return self.seen_seq is not None and self.last_seq > self.seen_seq

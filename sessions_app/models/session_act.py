@@ -1,4 +1,4 @@
-"""SessionAct: the record of one act on a session or its parts, by a user, staff or an agent."""
+"""SessionAct: the record of an act on a session or its parts, by a user, staff or an agent."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _COLUMNS = tuple(Act(SITE, ActionKind.ADD, ("", "")).columns())
 
 
 def insert_act(source: str, seq: str = "NULL::bigint") -> str:
-    """Return an INSERT that records the parameter `act` for each row of a source.
+    """Return the SQL of an INSERT of the parameter `act` for each row of a source.
 
     Args:
         source: name of a table, or a subquery, with the ids of sessions as `id`.
-        seq: SQL expression of the `seq` of the event that the act has appended.
+        seq: SQL expression for the `seq` of the event appended by the act.
     """
+    # Part of larger statements, so an act is stored with its effect or not at all.
     return f"""
     INSERT INTO sessions_app_sessionact (session_id, seq, {", ".join(_COLUMNS)})
     SELECT source.id, {seq}, {", ".join(f"a.{column}" for column in _COLUMNS)}
@@ -39,7 +40,7 @@ def act_parameter(act: Act) -> str:
 
 
 class SessionActManager(models.Manager["SessionAct"]):
-    """Manager that records acts."""
+    """Manager with the record of an act."""
 
     def record(self, session_id: UUID, act: Act) -> None:
         """Store the act, unless the session is gone. Call this before other rows of the session are locked."""
@@ -48,12 +49,12 @@ class SessionActManager(models.Manager["SessionAct"]):
 
 
 class SessionAct(ActorColumns):
-    """One act. The sending of a message has no row here: the row of its invocation has the actor.
+    """An act. Sending a message leaves no row here: the row of the invocation has the actor.
 
     Attributes:
-        subject_kind: name of the model of the row that the act was about, such as `invocation`.
-        subject_id: key of that row, as text: the ADK id of an invocation, the primary key of any other row.
-        seq: the event that the act appended; None for an act that appended none.
+        subject_kind: name of the model of the subject, such as `invocation`.
+        subject_id: key of the subject as text: the ADK id of an invocation, the primary key of any other row.
+        seq: number of the event appended by the act; None without an event.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="acts")
@@ -67,7 +68,7 @@ class SessionAct(ActorColumns):
     objects = SessionActManager()
 
     class Meta:
-        """Acts are found by their session, and by the event that they appended."""
+        """Acts are found by their session, and by their event."""
 
         default_permissions = ("view",)
         indexes = [

@@ -20,10 +20,10 @@ def new_token() -> str:
 
 
 class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
-    """Links that are in force."""
+    """Selections of links."""
 
     def active(self) -> ShareLinkQuerySet:
-        """Return the links that are not revoked."""
+        """Return the links in force."""
         return self.filter(revoked_at=None)
 
 
@@ -31,12 +31,12 @@ class ShareLink(models.Model):
     """A read-only link to a session, made by the session's owner. A revoked link is kept as a record.
 
     Attributes:
-        token: secret part of the address, stored in plain text so that the owner can copy the address again.
-            A reader of this table can read the events, too.
-        revoked_by_name: name of the owner or member of staff who revoked the link, at that time.
+        token: secret part of the address, in plain text.
+        revoked_by_name: name of the revoking owner or member of staff at the time of the revocation.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="share_links")
+    # Plain text: the owner copies the address again later, and a reader of this table can read the events, too.
     token = models.CharField(max_length=TOKEN_LENGTH, unique=True, default=new_token, editable=False)
     created_at = models.DateTimeField(db_default=Now())
     revoked_at = models.DateTimeField(null=True, blank=True)

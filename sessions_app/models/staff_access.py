@@ -1,4 +1,4 @@
-"""StaffAccess: the record of one access of staff to words of conversations."""
+"""StaffAccess: the record of an access of staff to words of conversations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class AccessKind(models.TextChoices):
 
 
 class StaffAccess(ActorColumns):
-    """One access, without foreign keys: it survives the account of its actor and the row that was read.
+    """An access of staff. The record has no foreign keys, so it survives the actor's account and the row.
 
     Attributes:
-        subject_kind: name of the model of the row or list that was read, such as `session`.
+        subject_kind: name of the model of the row or list, such as `session`.
         subject_id: primary key of the row, as text; empty for a list.
         detail: the searched term, the page, or the form and the hash of an export.
     """

@@ -1,4 +1,4 @@
-"""StaffAct: the record of one act in the admin."""
+"""StaffAct: the record of an act in the admin."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sessions_app.models.actor_columns import ActorColumns
 
 
 class StaffAct(ActorColumns):
-    """One act, without foreign keys: it survives the account of its actor and its subject.
+    """An act in the admin. The record has no foreign keys, so it survives the actor's account and the subject.
 
     Attributes:
-        subject_kind: name of the model of the row that the act was about, such as `invocation`.
-        subject_id: primary key of the row, as text.
+        subject_kind: name of the model of the subject, such as `invocation`.
+        subject_id: primary key of the subject as text.
     """
 
     action = models.CharField(max_length=16, choices=ActionKind.choices)

@@ -1,4 +1,4 @@
-"""Tombstone: the record that something was erased, without any of the erased content."""
+"""Tombstone: the record of an erasure, without any of the erased content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ErasedKind(models.TextChoices):
 
 
 class Tombstone(models.Model):
-    """One erasure. The row is inserted with the first deletion, so an interrupted erasure is known.
+    """An erasure. The row is inserted with the first deletion, so an interrupted erasure leaves a trace.
 
     Attributes:
         subject_id: primary key of the erased session or user, as text.
@@ -25,7 +25,7 @@ class Tombstone(models.Model):
         counts: numbers of deleted rows by kind.
         finished_at: None while the erasure runs or after an interruption; another run completes the erasure.
         by: the user who asked for the erasure; None for the site itself and for a management command.
-        by_name: name of the member of staff, which survives the account; empty for users who erased their own data.
+        by_name: name of the member of staff, kept when the account is deleted; empty if users erased their own data.
     """
 
     kind = models.CharField(max_length=16, choices=ErasedKind.choices)

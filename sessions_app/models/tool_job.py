@@ -1,4 +1,12 @@
-"""ToolJob: the execution of a long-running function call by a Celery worker."""
+"""ToolJob: the execution of a long-running function call by a Celery worker.
+
+    queued --claim--> running --> succeeded | failed
+      ^                 |  |
+      |-- worker lost --'  '--question--> waiting --answer--> queued
+
+An open job (queued, running or waiting) can be cancelled. An ended job is undelivered until its answer is queued as an
+invocation of the session, in a later transaction; the sweep delivers the answer if the worker dies between the two.
+"""
 
 from __future__ import annotations
 
@@ -19,44 +27,44 @@ from sessions_app.models.scheduled_task import END_OF_CALENDAR
 
 
 class ToolJobQuerySet(models.QuerySet["ToolJob"]):
-    """Jobs by the sets of statuses that `sessions_app.base.statuses` defines, and by delivery."""
+    """Jobs by the sets of statuses in `sessions_app.base.statuses`, and by delivery."""
 
     def idle(self) -> ToolJobQuerySet:
-        """Return the jobs that are queued or waiting."""
+        """Return queued and waiting jobs."""
         return self.filter(status__in=JobStatus.idle())
 
     def open(self) -> ToolJobQuerySet:
-        """Return the jobs that are queued, running or waiting."""
+        """Return queued, running and waiting jobs."""
         return self.filter(status__in=JobStatus.open())
 
     def ended(self) -> ToolJobQuerySet:
-        """Return the jobs with a result, an error or a cancellation."""
+        """Return jobs with a result, an error or a cancellation."""
         return self.filter(status__in=JobStatus.ended())
 
     def undelivered(self) -> ToolJobQuerySet:
-        """Return the jobs whose answer is not queued as an invocation yet; open jobs are among them."""
+        """Return jobs whose answer is not queued as an invocation yet, including all open jobs."""
         return self.filter(delivered_at__isnull=True)
 
 
 class ToolJob(models.Model):
-    """One job of a session.
+    """A job of a session.
 
     Attributes:
-        call_id: the function call that the job answers; one job answers one call, once.
+        call_id: function call to answer; a job answers one call, once.
         task_name: name of the Celery task.
         progress_done: progress in the task's own units, out of `progress_total`. The progress is unknown when the total
             is 0 or not finite.
         run_at: earliest start; None for an immediate one.
-        sends: number of times that the job was sent to the broker since its last claim.
+        sends: number of messages to the broker since the last claim.
         sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweep sends
-            jobs without this time, and jobs that have not started long after it.
-        worker: the process that runs the job, or ran it last: see `sessions_app.jobs.run.process_name`.
-        past_attempts: the attempts that left an error before another one began.
+            jobs without this time, and jobs still not started long after it.
+        worker: process of the current or last attempt: see `sessions_app.jobs.run.process_name`.
+        past_attempts: earlier attempts with an error.
         lost_attempts: number of attempts whose worker died.
         heartbeat_at: time of the worker's last heartbeat.
         error: reason of a failure, for users and the model; `error_detail` is for staff with the permission
             `view_error_detail`.
-        artifacts: versions of the files that the job saved, by filename.
+        artifacts: versions of the files saved by the job, by filename.
         question: the open question while the job waits, with the fields of `sessions_app.jobs.questions.JobQuestion`.
         answers: the answered questions in order, each with `answer`, `by` (the user's name) and `at` (the time).
         cancel_requested_at: time of the first cancel request; `cancelled_by`, `cancelled_by_name` and
@@ -113,6 +121,8 @@ class ToolJob(models.Model):
         ]
         indexes = [
             models.Index(fields=["session", "created_at"], name="tool_job_of_session"),
+            # Partial: sweeps look for undelivered and running jobs every few seconds, and nearly all jobs are
+            # delivered.
             models.Index(fields=["created_at"], condition=Q(delivered_at__isnull=True), name="tool_job_open"),
             models.Index(fields=["heartbeat_at"], condition=Q(status="running"), name="tool_job_running"),
             models.Index(fields=["-created_at", "-id"], name="tool_job_by_age"),
@@ -136,6 +146,7 @@ class ToolJob(models.Model):
         """The progress from 0 to 100; None when it is unknown."""
         if self.status == JobStatus.SUCCEEDED:
             return 100
+        # Tools report any float, so the sums may be infinite or NaN, which `round` refuses.
         if not self.progress_total or not isfinite(self.progress_total) or not isfinite(self.progress_done):
             return None
         return round(100 * max(0.0, min(1.0, self.progress_done / self.progress_total)))
@@ -143,6 +154,7 @@ class ToolJob(models.Model):
     @property
     def is_delayed(self) -> bool:
         """True while the job waits for `run_at`."""
+        # A delayed job is sent to the broker only when `run_at` has come.
         is_begun = self.sent_at is not None or self.started_at is not None
         return self.status == JobStatus.QUEUED and self.run_at is not None and not is_begun
 

@@ -10,14 +10,14 @@ class PersonUsage(models.Model):
     """Sums of one user.
 
     Attributes:
-        day: the last day on which the user used tokens, null before the first; `tokens` and `cost`
-            are those of this day.
-        artifact_bytes: size of all artifacts of the user; a trigger of their table keeps the sum.
+        day: last day with model calls of the user, null before the first; `tokens` and `cost` are sums of this day.
+        artifact_bytes: size of all artifacts of the user; a trigger of their table updates the sum.
     """
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="adk_usage"
     )
+    # One row for each user, not for each day: limits ask only about today. A later day resets the sums.
     day = models.DateField(null=True)
     tokens = models.BigIntegerField(default=0, db_default=0)
     cost = models.FloatField(default=0.0, db_default=0.0)
@@ -28,7 +28,7 @@ class PersonUsage(models.Model):
 
 
 class KeyUsage(models.Model):
-    """Tokens of the invocations that an API key started, on the last day on which it started any."""
+    """Tokens of the invocations of an API key on the last day with such invocations."""
 
     key = models.OneToOneField(
         "sessions_app.ApiKey", on_delete=models.CASCADE, primary_key=True, related_name="usage"

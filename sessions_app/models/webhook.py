@@ -1,4 +1,4 @@
-"""Webhook: an address to which events of a user's sessions are posted, and the deliveries to it."""
+"""Webhook: an address for events of a user's sessions, and the deliveries to the address."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ URL_LENGTH = 2000
 class WebhookEvent(models.TextChoices):
     """Events of webhooks.
 
-    Triggers insert the deliveries in the transaction of their cause. Only tests and the first push notification of a
-    configuration are inserted by Python.
+    Database triggers insert the deliveries in the transaction of their cause. Python inserts only tests and the first
+    push notification of a configuration.
     """
 
     RUN_ENDED = "run.ended", "A run has ended"
@@ -29,20 +29,19 @@ class WebhookEvent(models.TextChoices):
 
 
 class Webhook(models.Model):
-    """An address of a program, with the events that are delivered to it.
+    """An address of a program, with the events to deliver.
 
-    A push notification configuration of A2A has a row here, too, about one task.
+    A push notification configuration of A2A is a row, too: it is about one task.
 
     Attributes:
-        user: owner of the sessions that the webhook is about; with `people`, owner of the key that created it.
-        people: group of users whose sessions the webhook is about, see `users_of_keys`; None for `user` alone.
-        made_by: the API key that created the webhook and without which nothing is delivered; None for a webhook that
-            a user created.
-        secret: the secret that signs the deliveries, encrypted. For push notifications, their configuration.
+        user: owner of the sessions; with `people`, owner of the key in `made_by`.
+        people: group of the users whose sessions the webhook covers, see `users_of_keys`; None for `user` alone.
+        made_by: API key of the creator; nothing is delivered when the key has ended. None for a webhook of a user.
+        secret: secret for the signatures, encrypted. For push notifications, their configuration.
         events: values of `WebhookEvent`; empty for push notifications.
         session: for push notifications, the session of the task; None for a webhook.
         task_id: for push notifications, the id of the task.
-        disabled_reason: sentence that says why nothing has been delivered since `disabled_at`.
+        disabled_reason: sentence with the reason why nothing has been delivered since `disabled_at`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -65,7 +64,7 @@ class Webhook(models.Model):
     task_id = models.CharField(max_length=128, blank=True, default="", db_default="")
 
     class Meta:
-        """Staff see webhooks and change none."""
+        """Staff view webhooks and cannot change them."""
 
         default_permissions = ("view",)
 
@@ -74,24 +73,24 @@ class Webhook(models.Model):
 
 
 class WebhookDeliveryQuerySet(models.QuerySet["WebhookDelivery"]):
-    """Deliveries that are due."""
+    """Selections of deliveries."""
 
     def due(self) -> WebhookDeliveryQuerySet:
-        """Return the deliveries whose next attempt is due."""
+        """Return the deliveries whose next attempt is due by the database's clock."""
         return self.filter(next_at__lte=Now())
 
 
 class WebhookDelivery(models.Model):
-    """One event on its way to one webhook, or delivered to it.
+    """An event on its way to a webhook, or delivered. `webhooks.delivery` draws the states.
 
     Attributes:
         message_id: the `webhook-id`, the same in each attempt.
-        subject: id of the run, the job or the call that the event is about.
+        subject: id of the run, the job or the call of the event.
         payload: the body of the request.
         next_at: time of the next attempt; None after the last attempt. During an attempt, the time at which its process
             counts as dead.
-        response_status: HTTP status of the last response; None without one.
-        error: sentence that says why the last attempt failed.
+        response_status: HTTP status of the last response; None without a response.
+        error: sentence with the reason why the last attempt failed.
     """
 
     message_id = models.UUIDField(default=uuid4, unique=True, editable=False)

@@ -1,1 +1,1 @@
-"""Webhooks: addresses to which events of a user's sessions are posted (docs/webhooks.md)."""
+"""Webhooks: addresses to which the site posts events of a user's sessions (docs/webhooks.md)."""

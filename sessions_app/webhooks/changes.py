@@ -1,4 +1,4 @@
-"""Create and delete webhooks, which is recorded as an act, and stage test deliveries."""
+"""Creation and deletion of webhooks, recorded as acts, and test deliveries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sessions_app.webhooks.signing import new_secret
 from sessions_app.webhooks.targets import check_url
 
 MAX_WEBHOOKS = 20
-"""Limit of the webhooks of one user."""
+"""Largest number of webhooks of a user."""
 
 
 def make_webhook(
@@ -32,12 +32,12 @@ def make_webhook(
     is_of_group: bool = False,
     hook_id: UUID | None = None,
 ) -> tuple[Webhook, str]:
-    """Create a webhook for the user's sessions; return it with its secret, which is shown only now.
+    """Create a webhook for the user's sessions. Return the webhook and its secret, which cannot be read later.
 
     Args:
         maker: the API key that creates the webhook; None for a user in the browser.
         is_of_group: True for the sessions of all users for whom the maker acts, instead of the user's own.
-        hook_id: id of the webhook. If it exists, the webhook gets a new secret, because nobody has seen the first.
+        hook_id: id of the webhook. An existing webhook with this id gets a new secret.
 
     Raises:
         InvalidInputError: the URL cannot be used, or the maker acts for no group.
@@ -49,6 +49,8 @@ def make_webhook(
     with transaction.atomic():
         # Serialize the requests of a user: parallel ones could exceed the limit together.
         get_user_model()._base_manager.select_for_update().get(pk=user.pk)
+        # The id comes from the idempotency key of a request, repeated after its process died: nobody has seen the
+        # first secret, and only its encrypted form is stored.
         existing = Webhook.objects.filter(pk=hook_id).first() if hook_id else None
         if existing is not None:
             existing.secret = encrypt_text(secret)
@@ -69,7 +71,7 @@ def make_webhook(
 
 
 def delete_webhook(hooks: QuerySet[Webhook], hook_id: UUID, by: Actor) -> None:
-    """Delete the webhook with its deliveries.
+    """Delete the webhook and its deliveries.
 
     Raises:
         NotFoundError: `hooks` has no webhook with this id.
@@ -81,7 +83,7 @@ def delete_webhook(hooks: QuerySet[Webhook], hook_id: UUID, by: Actor) -> None:
 
 
 def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None = None) -> WebhookDelivery:
-    """Stage a delivery of the event `test` to the webhook. Idempotent with a message id.
+    """Stage a delivery of the event `test` to the webhook; with a message id, only once.
 
     Raises:
         NotFoundError: `hooks` has no webhook with this id.
@@ -118,5 +120,6 @@ def _group_of_service(maker: ApiKey | None) -> int:
 
 
 def _refuse_too_many(user: Any) -> None:
+    # Rows with a session are push notification configurations of A2A.
     if Webhook.objects.filter(user_id=user.pk, session=None).count() >= MAX_WEBHOOKS:
         raise LimitExceededError(f"There are {MAX_WEBHOOKS} webhooks already. Delete one that is not used.")

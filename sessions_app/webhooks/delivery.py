@@ -1,8 +1,17 @@
 """Delivery of events to webhooks: at least once, signed, retried for a day.
 
-Triggers of the database insert the deliveries (`adk_stage_deliveries`), in the transaction of the event. A Celery task
-starts a round on the event loop of its worker process and returns. The round claims due deliveries: a claim moves
-`next_at` into the future, so the delivery of a process that dies becomes due again.
+Database triggers insert the deliveries (`adk_stage_deliveries`) in the transaction of the event, so both are stored or
+neither is. The sweep asks a Celery worker for a round when a delivery is due. The task starts the round on the event
+loop of its process and returns: a slow server holds up no worker. `next_at` is the only state of a delivery:
+
+    due (next_at in the past)
+      | claim: next_at = now + CLAIM_SECONDS, attempts + 1
+    claimed --- the process dies ----------------------> due again after CLAIM_SECONDS
+      |--- status 2xx ---------------------------------> delivered (next_at NULL, delivered_at set)
+      |--- any other result, retries left -------------> due again after the next of PAUSES
+      '--- status 410, last retry, or may not be sent -> ended (next_at NULL, error set)
+
+An attempt whose outcome is lost is repeated, so receivers must ignore a `webhook-id` they have seen.
 """
 
 from __future__ import annotations
@@ -39,16 +48,17 @@ PAUSES = (5, 60, 300, 1800, 7200, 14_400, 28_800, 36_000)
 KEPT = timedelta(days=30)
 GONE = 410
 
+# Reference to the running round: asyncio holds only weak references to tasks. Empty while no round runs.
 _rounds: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True)
 class DeliveryAttempt:
-    """Outcome of one attempt.
+    """Outcome of an attempt.
 
     Attributes:
         status: HTTP status of the response; None without a response.
-        error: reason of a failure, as a sentence; empty if the server accepted the delivery.
+        error: sentence with the reason of a failure; empty if the server accepted the delivery.
     """
 
     status: int | None
@@ -60,7 +70,7 @@ class Push:
     """A push notification of A2A.
 
     Attributes:
-        headers: the id of the delivery, and the authentication that the program configured.
+        headers: id of the delivery, and the authentication configured by the program.
         is_last: True if the task has ended: no other notification follows.
     """
 
@@ -89,12 +99,12 @@ async def deliver_due(push_of: PushOf | None = None) -> int:
 
 
 def delete_old_deliveries() -> None:
-    """Delete ended deliveries that are older than `KEPT`."""
+    """Delete ended deliveries older than `KEPT`."""
     WebhookDelivery.objects.filter(next_at=None, created_at__lt=Now() - KEPT).delete()
 
 
 def offer_due_deliveries(seconds: float) -> bool:
-    """Ask a worker for a round if a delivery is due. Return False: the round takes all due deliveries."""
+    """Ask a worker for a round if a delivery is due. Return False: one round takes all due deliveries."""
     if WebhookDelivery.objects.due().exists():
         send_webhooks()
     return False
@@ -103,6 +113,7 @@ def offer_due_deliveries(seconds: float) -> bool:
 async def _deliver_due(push_of: PushOf) -> None:
     try:
         attempts = BATCH_SIZE
+        # A full batch may have left more due deliveries behind.
         while attempts == BATCH_SIZE:
             attempts = await deliver_due(push_of)
     except Exception:
@@ -111,6 +122,7 @@ async def _deliver_due(push_of: PushOf) -> None:
 
 async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
     try:
+        # Only the configuration of a push notification belongs to a session.
         if delivery.webhook.session_id is None:
             await _deliver_event(delivery)
         else:
@@ -133,17 +145,19 @@ async def _deliver_push(delivery: WebhookDelivery, push: Push | None) -> None:
         return
     attempt = await _post(delivery, push.body, push.headers)
     await in_thread(_record, delivery, attempt)
+    # The row is the configuration of one task. Keep it while the last notification may still be retried.
     if push.is_last and not attempt.error:
         await in_thread(delivery.webhook.delete)
 
 
 async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str, str]) -> DeliveryAttempt:
-    """Send the delivery. The body of the response is not read, and a redirect is a failure."""
+    """Send the delivery and return its outcome. Ignores the body of the response; a redirect is a failure."""
     hook = delivery.webhook
     headers = [("content-type", "application/json"), ("user-agent", "adk-webhooks"), *own_headers.items()]
     try:
         async with (
             asyncio.timeout(ATTEMPT_SECONDS),
+            # A pool for each attempt: each connection resolves the name and checks its addresses again.
             AsyncConnectionPool(network_backend=PublicHosts()) as pool,
             pool.stream("POST", hook.url, headers=headers, content=body) as response,
         ):
@@ -160,8 +174,9 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
 
 
 def _claim_due() -> list[WebhookDelivery]:
-    """Claim due deliveries for this process; end the ones that may not be sent, and return the others."""
+    """Claim due deliveries for this process. End deliveries that may not be sent, and return the others."""
     with transaction.atomic():
+        # Rounds of other processes skip the locked rows and claim the next ones.
         due = WebhookDelivery.objects.due().order_by("next_at").select_for_update(skip_locked=True)
         ids = list(due.values_list("pk", flat=True)[:BATCH_SIZE])
         deadline = Now() + timedelta(seconds=CLAIM_SECONDS)
@@ -195,9 +210,10 @@ def _reason_to_disable(hook: Webhook) -> str:
 
 
 def _reason_to_drop(delivery: WebhookDelivery) -> str:
-    """Return why the delivery is not sent although its webhook stays; empty if it is sent."""
+    """Return why to drop this delivery but keep its webhook enabled; empty to send it."""
     hook = delivery.webhook
     user_pk = delivery.payload["data"].get("user_id")
+    # The group may have changed since the trigger inserted the delivery.
     if hook.people_id and user_pk and not (hook.made_by and hook.made_by.acts_for(user_pk)):
         return "The API key that made the webhook no longer acts for the person."
     if hook.disabled_at is not None:
@@ -216,11 +232,14 @@ def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
     if not attempt.error:
         row.update(**outcome, next_at=None, delivered_at=Now())
         return
+    # `attempts` includes this one, so the first failure takes the first pause. The pauses vary by a tenth: deliveries
+    # that failed together must not come back together.
     if attempt.status != GONE and delivery.attempts <= len(PAUSES):
         pause = PAUSES[delivery.attempts - 1] * random.uniform(0.9, 1.1)  # noqa: S311 - no secret
         row.update(**outcome, next_at=Now() + timedelta(seconds=pause))
         return
     row.update(**outcome, next_at=None)
+    # If anything was delivered since this event, the address works, and only this event is refused: keep the webhook.
     later = WebhookDelivery.objects.filter(webhook=delivery.webhook_id, delivered_at__gt=delivery.created_at)
     if attempt.status == GONE:
         _disable(delivery.webhook, "The server answered that the address is gone (410).")
@@ -229,6 +248,7 @@ def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
 
 
 def _disable(hook: Webhook, reason: str) -> None:
+    # The filter keeps the first reason when several deliveries fail at the same time.
     Webhook.objects.filter(pk=hook.pk, disabled_at=None).update(
         disabled_at=Now(), disabled_reason=reason[:500]
     )

@@ -19,7 +19,7 @@ def new_secret() -> str:
 
 
 def is_secret(text: str) -> bool:
-    """True for a secret with the prefix and a length that the specification allows."""
+    """Return True if the text has the prefix and a length allowed by the specification."""
     try:
         key = b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:
@@ -28,11 +28,12 @@ def is_secret(text: str) -> bool:
 
 
 def sign_delivery(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:
-    """Return the headers that identify and sign a delivery.
+    """Return the headers with id, time and signature of a delivery.
 
     Args:
         seconds: time of the attempt, in seconds since 1970.
     """
+    # Id and time are part of the signed text, so nobody can send an old body again under a new id.
     signed = f"{message_id}.{seconds}.".encode() + body
     digest = hmac.digest(b64decode(secret.removeprefix(SECRET_PREFIX)), signed, "sha256")
     return {

@@ -1,7 +1,8 @@
-"""Addresses of webhooks: a check of their URLs, and connections that reach public hosts only.
+"""Addresses of webhooks: a check of their URLs, and connections to public hosts only.
 
-The connection itself resolves the name, checks the addresses and connects to one of them, so a DNS answer that changes
-after the check cannot lead to a private host.
+Anybody with an API key chooses these addresses, so they must not reach the site's own network. The check of the URL is
+not enough: the owner of a name can change its DNS answer later. So `PublicHosts` resolves the name, checks all of its
+addresses, and connects to one of them.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from sessions_app.models.webhook import URL_LENGTH
 
 LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
 TRANSLATED = IPv6Network("64:ff9b::/96")
-"""IPv6 addresses that a translator (NAT64) maps to IPv4 addresses."""
+"""IPv6 addresses of NAT64, which a translator maps to IPv4 addresses."""
 
 
 class ForbiddenTargetError(OSError):
-    """The name leads to an address that is not public."""
+    """The name leads to a private address."""
 
 
 def check_url(url: str) -> str:
@@ -71,9 +72,10 @@ def _is_private_literal(host: str) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """True for an address of the internet; False for private, local, reserved and translated ones."""
+    """Return True for an address of the internet; False for a private, local, reserved or translated address."""
     parsed = ip_address(address.partition("%")[0])
     if isinstance(parsed, IPv6Address):
+        # These forms contain an IPv4 address, which may be private although the IPv6 address counts as global.
         if parsed.ipv4_mapped is not None:
             return _is_global(parsed.ipv4_mapped)
         if parsed.sixtofour is not None or parsed.teredo is not None or parsed in TRANSLATED:
@@ -106,6 +108,7 @@ class PublicHosts(AsyncNetworkBackend):
         """
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        # One private address is enough to refuse the name: any of them may be the address that answers.
         if not _may_be_local(host) and not all(map(is_public, addresses)):
             raise ForbiddenTargetError(f"“{host}” leads to an address that is not public.")
         for address in addresses[:-1]:
