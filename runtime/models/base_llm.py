@@ -1,4 +1,9 @@
-"""The contract of a model."""
+"""The contract of a model.
+
+Agents hold a `BaseLlm`, or a name that `LLMRegistry` resolves to a subclass. Every subclass takes an `LlmRequest` and
+yields `LlmResponse` objects; errors, retries and streaming are the same for all of them, so the engine does not know
+which provider answers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from runtime.models.llm_response import LlmResponse
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Capabilities of a model that change how the engine builds requests.
+    """Capabilities that change how the engine builds requests for a model.
 
     Attributes:
         schema_with_tools: True when one request may have both an output schema and function declarations.
@@ -43,14 +48,14 @@ class SetupProblem:
 
 
 class BaseLlm(BaseModel, ABC):
-    """A model that agents can call by the name `model` (contract M1)."""
+    """Base class of the models that agents can call, identified by the name `model` (contract M1)."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
 
     model: str
 
     asks_others: ClassVar[bool] = False
-    """True for a model that asks other models and no provider."""
+    """True for a model that delegates to other models and calls no provider."""
 
     @classmethod
     def supported_models(cls) -> list[str]:
@@ -62,7 +67,7 @@ class BaseLlm(BaseModel, ABC):
         return Capabilities()
 
     def setup_problems(self) -> list[SetupProblem]:
-        """Return the reasons why calls will fail, found without a call."""
+        """Return the reasons why calls will fail; no call is made to find them."""
         return []
 
     @abstractmethod

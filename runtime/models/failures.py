@@ -1,4 +1,9 @@
-"""Failed calls, read from the exceptions of a provider's client."""
+"""Failed calls, read from the exceptions of a provider's client.
+
+Each client has its own exceptions. A `FailureReader` turns them into a `CallFailure`: `RetryPolicy` decides by its kind
+and status whether to try again, and its error has a sentence for users and, apart from it, the provider's text for
+staff.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ import httpx2
 from runtime.errors import ModelError
 
 TRANSPORT_FAILURES = (json.JSONDecodeError, httpx2.TransportError, TimeoutError)
-"""Exceptions of the libraries below a provider's client, which pass through it."""
+"""Exceptions raised below a provider's client, which does not wrap them."""
 
 _STATUS_NAMES = {
     400: "INVALID_ARGUMENT",
@@ -32,7 +37,7 @@ _STATUS_NAMES = {
 
 _OVERLOADED = "The model is overloaded. Try again in a moment."
 _UNUSABLE = "The model cannot be used at the moment. Tell the people who run this site."
-# The provider's own text may name projects, hosts and limits, so people read these.
+# Users read these sentences: the provider's own text may name projects, hosts and limits.
 _SENTENCES = {
     "RESOURCE_EXHAUSTED": _OVERLOADED,
     "UNAVAILABLE": _OVERLOADED,
@@ -48,13 +53,13 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class CallFailure:
-    """A failed call.
+    """The failure of one call.
 
     Attributes:
-        kind: `refused` when the server answered with an error, else the reason why no usable answer arrived.
-        error: the failure as a code, a sentence of ours and the provider's words.
+        kind: `refused` if the server answered with an error; otherwise why no usable answer arrived.
+        error: code, our sentence for users, and the provider's text.
         http_status: status of the server's answer; None without an answer.
-        requested_delay: seconds that the server asks to wait before the next attempt.
+        requested_delay: seconds the server asks to wait before the next attempt.
     """
 
     kind: Literal["refused", "timeout", "connection", "unreadable"]
@@ -63,15 +68,15 @@ class CallFailure:
     requested_delay: float | None = None
 
     def in_stream(self) -> ModelError:
-        """Return the error of an answer that breaks off; a broken connection or chunk is a `STREAM_CUT`."""
+        """Return the error for an answer that broke off; a broken connection or chunk is a `STREAM_CUT`."""
         return self.error if self.kind in ("refused", "timeout") else stream_cut(self.error.detail)
 
 
 @dataclass(frozen=True)
 class FailureReader:
-    """The exceptions by which a client reports a failed call, and the function that reads them.
+    """Exceptions by which a client reports a failed call, and the function that reads them.
 
-    Exceptions for wrong arguments are left out.
+    Exceptions for wrong arguments are not included: they are errors in our code, and must not be retried.
     """
 
     exceptions: tuple[type[Exception], ...]
@@ -79,7 +84,7 @@ class FailureReader:
 
 
 def sentence_for(code: str) -> str:
-    """Return the sentence for people about a model error."""
+    """Return the sentence for users about a model error."""
     return _SENTENCES.get(code, "The model could not answer. Try again in a moment.")
 
 
@@ -96,7 +101,7 @@ def stream_cut(detail: str = "") -> ModelError:
 def refused(
     http_status: int, detail: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
 ) -> CallFailure:
-    """Return the failure of a call that the server answered with an error; `code` None is that of the status."""
+    """Return the failure for an error status of the server; `code` defaults to the status's name."""
     error = model_error(code or status_name(http_status), detail)
     return CallFailure("refused", error, http_status, retry_after(headers or {}))
 
@@ -111,7 +116,7 @@ def disconnected(failure: BaseException) -> CallFailure:
 
 
 def not_answered(failure: Exception) -> CallFailure:
-    """Read an exception of the libraries below a client, or of an answer that cannot be read."""
+    """Return the failure for an exception raised below a client, or for an unreadable answer."""
     match failure:
         case TimeoutError() | httpx2.TimeoutException():
             return timed_out(failure)
@@ -127,12 +132,13 @@ def status_name(http_status: int) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in the `Retry-After` header, else None."""
+    """Return the seconds in the `Retry-After` header, or None."""
     return parse_seconds(headers.get("retry-after", ""))
 
 
 def parse_seconds(text: str) -> float | None:
     try:
         return float(text)
+    # `Retry-After` may be a date; the policy's own delay is used then.
     except ValueError:
         return None

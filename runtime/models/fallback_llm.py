@@ -1,4 +1,4 @@
-"""A model that stands for several models: when one of them fails, the next one answers."""
+"""A model that falls back to the next of several models when a call fails."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 class FallbackLlm(LlmGroup):
-    """Asks models in order until one answers: `FallbackLlm(["gemini-2.5-flash", Claude()])`.
+    """Call models in order until one answers: `FallbackLlm(["gemini-2.5-flash", Claude()])`.
 
-    The next model is asked when a model has raised a `ModelError`, after its own retries. A refusal is an answer. Once
-    a part of an answer has arrived, a later failure is reported like that of a single model: no answer mixes
-    the texts of two models.
+    The next model is called after a `ModelError`, raised when the retries of the earlier model are used up. A refusal
+    is an answer. A failure after a part of an answer has arrived is reported as for a single model.
     """
 
     def __init__(self, models: Sequence[BaseLlm | str], **fields: Any) -> None:
@@ -35,7 +34,7 @@ class FallbackLlm(LlmGroup):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """Answer a request as `BaseLlm` describes; raises the last model's error."""
+        """Answer a request as `BaseLlm` describes; raise the error of the last model."""
         *earlier, last = self.models
         for model in earlier:
             has_begun = False
@@ -46,6 +45,7 @@ class FallbackLlm(LlmGroup):
                         yield response
                 return
             except ModelError as error:
+                # No answer mixes the texts of two models.
                 if has_begun:
                     raise
                 note_failed_attempt(error)

@@ -1,4 +1,14 @@
-"""Base of the models that call a provider through its own optional client."""
+"""Base of the models that call a provider through its own optional client.
+
+A subclass converts an `LlmRequest` to a `PreparedCall`; this module sends it. The same `PreparedCall` is sent again for
+each attempt:
+
+    _prepare -> PreparedCall --answer--> response                     (not streamed)
+                             --open----> Chunks --assemble--> partial responses, whole response
+
+Only `answer`, and `open` with the first chunk, are retried: after the first chunk the caller has seen a part of the
+answer, and a second attempt would give a different text.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +51,16 @@ class PreparedCall(Protocol):
 
 
 class HttpLlm(BaseLlm):
-    """A model behind an HTTP API, with the retries, the timeout and the stream of `Gemini` (contract M2).
+    """Model behind an HTTP API; retries, timeout and streaming are the same as in `Gemini` (contract M2).
 
-    The timeout and the retries of a request's `http_options` win over the model's. A subclass converts requests; the
-    module that imports the provider's client is loaded at the first call.
+    The timeout and the retries in a request's `http_options` take precedence over the model's. The module that imports
+    the provider's client is loaded at the first call.
 
     Attributes:
         api_key: None reads the provider's variable in the environment at the first call.
         base_url: None means the provider's own endpoint.
         timeout: seconds to wait for the next part of an answer; None waits without limit.
-        retry_options: attempts and delays; unset fields have the defaults of `RetryPolicy`.
+        retry_options: attempts and delays; unset fields use the defaults of `RetryPolicy`.
     """
 
     api_key: str | None = Field(default=None, repr=False, exclude=True)
@@ -59,7 +69,7 @@ class HttpLlm(BaseLlm):
     retry_options: types.HttpRetryOptions | None = None
 
     _package: ClassVar[str]
-    """The provider's optional client."""
+    """Name of the provider's optional client package."""
 
     def setup_problems(self) -> list[SetupProblem]:
         """Return a problem for a missing package, and for a missing key if the provider needs one."""
@@ -72,14 +82,14 @@ class HttpLlm(BaseLlm):
         return problems
 
     def _missing_key(self, model: str) -> str | None:
-        """Return the environment variable of the key that calls of this model lack; None when they lack none."""
+        """Return the environment variable of the missing API key; None if no key is missing or needed."""
         return None
 
     def _key(self, variable: str | None) -> str | None:
         return self.api_key or (os.environ.get(variable) if variable else None)
 
     async def _client_module(self, model: str, module: str) -> ModuleType:
-        """Import the module that calls the provider's client. The first import takes seconds, so a thread does it.
+        """Import and return the module that calls the provider's client.
 
         Raises:
             ConfigurationError: the key or the package is missing.
@@ -95,11 +105,12 @@ class HttpLlm(BaseLlm):
                 f"{type(self).__name__} needs the package {self._package!r}: "
                 f"pip install -r requirements-{self._package}.txt"
             )
+        # A client's package takes seconds to import, and would block the event loop.
         return await asyncio.to_thread(import_module, f"runtime.models.{module}")
 
     @abstractmethod
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
-        """Convert the request.
+        """Convert the request to the provider's form.
 
         Raises:
             ConfigurationError: the key or the client's package is missing, or a tool is not a function.
@@ -108,7 +119,7 @@ class HttpLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """Answer a request as `BaseLlm` describes; also raises as `_prepare` does."""
+        """Answer a request as `BaseLlm` describes; raise also the errors of `_prepare`."""
         call = await self._prepare(llm_request)
         policy = retry_policy_of(llm_request, self.retry_options)
         if not stream:
@@ -122,9 +133,10 @@ class HttpLlm(BaseLlm):
 
 
 class EventChunks(Generic[E]):
-    """A client's events as chunks; `convert` returns None for an event that adds nothing to the answer.
+    """Adapt a client's event stream to `Chunks`.
 
-    `next` raises `TimeoutError` after `timeout` seconds of silence.
+    `convert` returns None for an event without content for the answer. `next` raises `TimeoutError` after `timeout`
+    seconds without an event.
     """
 
     def __init__(
@@ -141,6 +153,7 @@ class EventChunks(Generic[E]):
 
     async def next(self) -> types.GenerateContentResponse | None:
         while True:
+            # The limit is for each event: a long answer may take longer than `timeout` in total.
             async with asyncio.timeout(self._timeout):
                 event = await anext(self._events, None)
             if event is None:
@@ -161,8 +174,10 @@ async def _answer(call: PreparedCall) -> types.GenerateContentResponse:
 async def _open(call: PreparedCall) -> tuple[Chunks, types.GenerateContentResponse | None]:
     async with asyncio.timeout(call.timeout):
         chunks = await call.open()
+    # Read the first chunk here, within the retries: some servers fail only once the answer begins.
     try:
         return chunks, await chunks.next()
     except BaseException:
+        # The caller has no reference yet, so nobody else can close the connection. Also for a cancelled call.
         await chunks.aclose()
         raise

@@ -1,4 +1,4 @@
-"""Base of the models that stand for several models."""
+"""Base of the models that delegate to several models."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from runtime.models.registry import LLMRegistry
 
 
 class LlmGroup(BaseLlm):
-    """Several models, each of which is asked by its own name.
+    """Several models, each called by its own name.
 
     Attributes:
         models: the models, in order.
-        model: the names of all, for logs.
+        model: the names of all models, for logs.
     """
 
     models: list[BaseLlm]
@@ -26,7 +26,7 @@ class LlmGroup(BaseLlm):
 
     @property
     def capabilities(self) -> Capabilities:
-        """The capabilities that all models have, as a request must suit every model."""
+        """Capabilities that all models have: each request must suit every model."""
         return Capabilities(
             schema_with_tools=all(model.capabilities.schema_with_tools for model in self.models)
         )
@@ -36,10 +36,11 @@ class LlmGroup(BaseLlm):
 
 
 def as_models(models: Iterable[BaseLlm | str]) -> list[BaseLlm]:
-    """Return the models, with new objects for names; raises as `LLMRegistry.resolve` does."""
+    """Return model objects, created for names; raise the errors of `LLMRegistry.resolve`."""
     return [LLMRegistry.new_llm(model) if isinstance(model, str) else model for model in models]
 
 
 def ask_one(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
-    """Return a model's responses to a request that was made for the group."""
+    """Return a member's responses to a request for the group."""
+    # The request names the group, which no provider knows.
     return ask(model, llm_request.model_copy(update={"model": model.model}), stream)

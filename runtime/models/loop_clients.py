@@ -1,4 +1,9 @@
-"""Clients of a provider, one for each event loop: a connection works only in the loop that opened it."""
+"""Clients of a provider, one for each event loop: a connection works only in the loop that opened it.
+
+Agents are shared by all event loops of a process, and programs may run `asyncio.run` several times. So no model keeps a
+client; it asks `LoopClients` for the client of the running loop. The client's connections are closed when the loop
+shuts down its asynchronous generators, as `asyncio.run` does at its end: each entry has a generator for this purpose.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ ResponseHook = Callable[[httpx2.Response], Awaitable[None]]
 
 
 class Access(NamedTuple):
-    """Key and URL of a provider; None is read from the environment when the client is created."""
+    """API key and URL of a provider; None is read from the environment when the client is created."""
 
     api_key: str | None
     base_url: str | None
@@ -34,10 +39,7 @@ class _Entry(Generic[C]):
 
 
 class LoopClients(Generic[C]):
-    """The clients that `create` made from an access and an HTTP client.
-
-    The connections are closed when the loop shuts down its asynchronous generators, as `asyncio.run` does at its end.
-    """
+    """Clients created by `create` from an access and an HTTP client, one for each event loop and access."""
 
     def __init__(
         self, create: Callable[[Access, httpx2.AsyncClient], C], on_response: ResponseHook | None = None
@@ -47,12 +49,13 @@ class LoopClients(Generic[C]):
         self._entries: dict[tuple[asyncio.AbstractEventLoop, Access], _Entry[C]] = {}
 
     async def for_running_loop(self, access: Access) -> C:
-        """Return the client of the running event loop, created at the first call; raises what `create` raises."""
+        """Return the client of the running event loop, creating it at the first call; raise the errors of `create`."""
         key = (asyncio.get_running_loop(), access)
         if key not in self._entries:
             self._forget_closed_loops()
             http_client = self._new_http_client()
             entry = _Entry(self._create(access, http_client), self._close_at_loop_end(key, http_client))
+            # A loop closes only generators that have been started.
             await anext(entry.lifetime)
             self._entries[key] = entry
         return self._entries[key].client
@@ -67,6 +70,7 @@ class LoopClients(Generic[C]):
             await http_client.aclose()
 
     def _forget_closed_loops(self) -> None:
+        # A loop may be closed without shutting down its generators.
         for key in list(self._entries):
             if key[0].is_closed():
                 del self._entries[key]
@@ -85,4 +89,5 @@ class LoopClients(Generic[C]):
 
 @cache
 def ssl_context() -> ssl.SSLContext:
+    # Cached: loading the certificates is slow and blocks the event loop.
     return httpx2.create_ssl_context()

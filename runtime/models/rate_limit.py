@@ -1,4 +1,7 @@
-"""Rates at which models may be asked, and the function through which the runtime asks every model."""
+"""Rates at which models may be called, and the function through which the runtime calls every model.
+
+The runtime counts nothing itself: the site sets a function that finds the rate of a model, shared by all processes.
+"""
 
 from __future__ import annotations
 
@@ -12,33 +15,34 @@ from runtime.models.llm_response import LlmResponse
 
 
 class ModelRate(Protocol):
-    """Requests and tokens of a model in the last minute, and how many there may be."""
+    """Requests and tokens of a model in the last minute, with their limits."""
 
     async def wait(self) -> None:
-        """Count a request, as soon as the model may be asked.
+        """Wait until the model may be called, and count the request.
 
         Raises:
             ModelError: the wait would be too long.
         """
 
     def add_tokens(self, tokens: int) -> None:
-        """Count the tokens of an answer. Waits for nothing."""
+        """Count the tokens of an answer, without waiting."""
 
 
 FindRate = Callable[[str], ModelRate | None]
-"""Return the rate of the model of this name; None when it has no limit."""
+"""Return the rate of the model with this name; None if it has no limit."""
 
 _find_rate: FindRate | None = None
 
 
 def set_model_rates(find: FindRate | None) -> None:
-    """Set the rates at which this process may ask models; None removes all limits."""
+    """Set the function that finds the rates for this process; None removes all limits."""
     global _find_rate
     _find_rate = find
 
 
 def ask(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
-    """Return the responses of a model to a request, which is sent as soon as the model's rate allows."""
+    """Return the responses of a model to a request, sent as soon as the model's rate allows."""
+    # A group of models calls `ask` again for the chosen model, whose rate counts.
     if _find_rate and not model.asks_others:
         rate = _find_rate(llm_request.model or model.model)
         if rate is not None:
@@ -55,8 +59,10 @@ async def _ask_at_rate(
         async with aclosing(model.generate_content_async(llm_request, stream=stream)) as responses:
             async for response in responses:
                 used = response.usage_metadata
+                # Partial responses report the usage so far, so the latest value is the total.
                 tokens = (used and used.total_token_count) or tokens
                 yield response
     finally:
+        # Also for an answer that was stopped: the provider has counted its tokens.
         if tokens:
             rate.add_tokens(tokens)

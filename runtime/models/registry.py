@@ -18,8 +18,9 @@ class LLMRegistry:
 
     @classmethod
     def register(cls, llm_class: type[BaseLlm]) -> None:
-        """Register the class for the names it supports. A class registered later wins over an earlier class."""
+        """Register the class for the names it supports. The latest registered class wins."""
         for pattern in llm_class.supported_models():
+            # Remove the pattern first: an update would keep its old position, and `_find` begins with the newest.
             cls._classes.pop(pattern, None)
             cls._classes[pattern] = llm_class
 
@@ -42,7 +43,7 @@ class LLMRegistry:
 
     @classmethod
     def supports(cls, model: str) -> bool:
-        """True when a class is registered for the model name."""
+        """Return True if a class is registered for the model name."""
         return cls._find(model) is not None
 
     @classmethod
@@ -54,12 +55,12 @@ class LLMRegistry:
 
     @classmethod
     def new_llm(cls, model: str) -> BaseLlm:
-        """Create a model object for a name; raises as `resolve` does."""
+        """Create a model object for a name; raise the errors of `resolve`."""
         return cls.resolve(model)(model=model)
 
 
 class UnknownModel(BaseLlm):
-    """Model of a name that no class supports: its agent can be made and listed, and its calls fail (contract Q17)."""
+    """Model with an unsupported name: its agent can be created and listed, but calls fail (contract Q17)."""
 
     def setup_problems(self) -> list[SetupProblem]:
         remedy = "Correct the name, or register a class for it with LLMRegistry.register()."
@@ -68,7 +69,7 @@ class UnknownModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """Fail with the names that can be called.
+        """Raise an error that lists the supported names.
 
         Raises:
             ConfigurationError: always.

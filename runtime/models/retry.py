@@ -1,7 +1,7 @@
-"""Retries of failed calls, and the limits of a call: those of the request's `http_options`, else the model's own.
+"""Retries of failed calls, and the limits of a call.
 
-The clients' own retries are turned off, because they differ: google-genai ignores the delay that the server asks for,
-and no client gives up when that delay is too long.
+Both come from the request's `http_options`, otherwise from the model. The clients' own retries are turned off because
+they differ: google-genai ignores the delay that the server asks for, and no client gives up when it is too long.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ class RetryPolicy:
         return cls(**options.model_dump(exclude_none=True)) if options else cls()
 
     def delay(self, attempts_made: int, failure: CallFailure) -> float | None:
-        """Return the seconds to wait before the next attempt; None when the call is not tried again."""
+        """Return the seconds to wait before the next attempt; None if the call must not be repeated."""
         if attempts_made >= self.attempts or not self._is_transient(failure):
             return None
         requested = failure.requested_delay
+        # The user would wait longer than the policy allows; an earlier attempt would be refused again.
         if requested is not None and requested > self.max_delay:
             return None
         backoff = min(self.initial_delay * self.exp_base ** (attempts_made - 1), self.max_delay)
+        # Jitter spreads the calls that one overload has made fail together.
         return max(backoff, requested or 0.0) + random.uniform(0, self.jitter)  # noqa: S311  # no secret
 
     def _is_transient(self, failure: CallFailure) -> bool:
@@ -60,10 +62,10 @@ class RetryPolicy:
 async def with_retries(
     attempt: Callable[[], Awaitable[T]], policy: RetryPolicy, failures: FailureReader
 ) -> T:
-    """Repeat the attempt until it succeeds or the policy gives up.
+    """Await `attempt` until it succeeds or the policy gives up.
 
     Raises:
-        ModelError: the last attempt's failure.
+        ModelError: the last attempt failed.
     """
     attempts_made = 0
     while True:
@@ -81,26 +83,27 @@ async def with_retries(
 
 
 def timeout_of(llm_request: LlmRequest, own: float | None) -> float | None:
-    """Return the seconds that the model may be silent; None means no limit."""
+    """Return the seconds for which the model may be silent; None means no limit."""
     options = llm_request.config.http_options
+    # google-genai counts in milliseconds.
     return options.timeout / 1000 if options and options.timeout else own
 
 
 def retry_policy_of(llm_request: LlmRequest, own: types.HttpRetryOptions | None) -> RetryPolicy:
-    """Return the policy by which a failed call is repeated."""
+    """Return the retry policy of the request, otherwise the model's own."""
     options = llm_request.config.http_options
     return RetryPolicy.of((options and options.retry_options) or own)
 
 
 def collect_failed_attempts() -> list[str]:
-    """Return a list that `note_failed_attempt` fills in this context, until the next call of this function."""
+    """Return a list to which `note_failed_attempt` adds in this context, until the next call of this function."""
     attempts: list[str] = []
     _failed_attempts.set(attempts)
     return attempts
 
 
 def note_failed_attempt(error: Exception) -> None:
-    """Record an error after which the model, or another model, is asked again. Does nothing when nobody collects."""
+    """Record the error of an attempt that is followed by another. Do nothing if no list collects them."""
     attempts = _failed_attempts.get()
     if attempts is not None:
         attempts.append(str(error))

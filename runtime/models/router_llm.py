@@ -1,4 +1,4 @@
-"""A model that stands for several models: a function of the request chooses the model that answers."""
+"""A model that lets a function of the request choose the model to call."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 
 Choose = Callable[[LlmRequest], str]
-"""Return the key of the model that answers a request. The function must not change the request."""
+"""Return the key of the model to call for a request. The function must not change the request."""
 
 
 class RouterLlm(LlmGroup):
-    """Asks the model that a function chooses: `RouterLlm(choose, {"short": "gemini-2.5-flash", "long": Claude()})`.
+    """Call the model that a function chooses: `RouterLlm(choose, {"short": "gemini-2.5-flash", "long": Claude()})`.
 
-    A turn may have several requests, and each is routed by itself.
+    Each request of a turn is routed separately.
 
     Attributes:
-        choose: the function; an exception of it fails the call.
+        choose: the function; if it raises an exception, the call fails.
         routes: the models by their keys.
 
     Raises:

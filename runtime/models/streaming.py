@@ -1,4 +1,9 @@
-"""Assemble the chunks of a streamed answer."""
+"""Assemble the chunks of a streamed answer.
+
+Readers get each chunk's text immediately as a partial response, and the log stores one response with the whole answer.
+`StreamedAnswer` collects the chunks for the latter. A stream without a finish reason was cut, even if the connection
+closed normally.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,12 @@ from runtime.models.llm_response import LlmResponse
 
 M = TypeVar("M", bound=BaseModel)
 
+# A part with any other field, such as a thought signature, must be sent back unchanged and is never joined.
 _TEXT_FIELDS = {"text", "thought"}
 
 
 class Chunks(Protocol):
-    """The chunks of one streamed answer. `next` returns None at the end; `aclose` closes the connection."""
+    """Chunks of one streamed answer. `next` returns None at the end; `aclose` closes the connection."""
 
     async def next(self) -> types.GenerateContentResponse | None: ...
 
@@ -29,10 +35,10 @@ class Chunks(Protocol):
 async def assemble(
     chunks: Chunks, first: types.GenerateContentResponse | None, failures: FailureReader
 ) -> AsyncGenerator[LlmResponse, None]:
-    """Yield a partial response for each chunk, beginning with `first`, then the whole answer; close the chunks.
+    """Yield a partial response for each chunk, beginning with `first`, then the whole answer. Close the chunks.
 
     Raises:
-        ModelError: the answer broke off before any part of it arrived.
+        ModelError: the stream broke off before any part of the answer arrived.
     """
     answer = StreamedAnswer()
     failure = None
@@ -45,6 +51,7 @@ async def assemble(
             try:
                 chunk = await chunks.next()
             except failures.exceptions as exception:
+                # Keep what has arrived: readers have seen it, so the call is not retried.
                 failure = failures.read(exception).in_stream()
                 break
     if failure is None and not answer.is_complete:
@@ -53,7 +60,7 @@ async def assemble(
 
 
 class StreamedAnswer:
-    """Collects the chunks of one answer (contract M2).
+    """The answer so far, collected from its chunks (contract M2).
 
     Adjacent texts of one kind (answer or thought) are joined into one part. All other parts, and texts with a
     thought signature, are kept unchanged and in order. Usage and finish reason are taken from the last chunk that
@@ -74,9 +81,9 @@ class StreamedAnswer:
         return self._candidate.finish_reason is not None or self._response.prompt_feedback is not None
 
     def add(self, chunk: types.GenerateContentResponse) -> LlmResponse | None:
-        """Add the next chunk; return its texts and thoughts as a partial response, None when it has neither.
+        """Add the next chunk. Return its texts and thoughts as a partial response, or None if it has neither.
 
-        The partial response has the usage so far, for an answer that is stopped before its end.
+        A partial response carries the usage so far: if the user stops the answer, no later response reports it.
         """
         self._response = _updated(self._response, chunk)
         if not chunk.candidates:
@@ -101,8 +108,8 @@ class StreamedAnswer:
     def final(self, failure: ModelError | None) -> LlmResponse:
         """Return the whole answer as one response.
 
-        After a failure the response holds the parts received so far and the failure's code and message. Function
-        calls are left out, because an incomplete answer must not execute anything.
+        After a failure, the response holds the parts received so far, without function calls, and the failure's code
+        and message.
 
         Raises:
             ModelError: the failure itself, when no part was received.
@@ -110,6 +117,7 @@ class StreamedAnswer:
         self._join_texts()
         parts = self._parts
         if failure is not None:
+            # An incomplete answer must not execute anything.
             parts = [part for part in parts if not part.function_call]
             if not parts:
                 raise failure
@@ -117,6 +125,7 @@ class StreamedAnswer:
         if self._citations:
             self._candidate.citation_metadata = types.CitationMetadata(citations=self._citations)
         has_answer = bool(parts) or self._candidate.finish_reason is not None
+        # Without a candidate, `LlmResponse.create` reports a refusal or an empty response.
         self._response.candidates = [self._candidate] if has_answer else None
         response = LlmResponse.create(self._response)
         if failure is not None:
@@ -145,5 +154,5 @@ class StreamedAnswer:
 
 
 def _updated(current: M, newer: M) -> M:
-    """Return the current value with all fields that are set in the newer value."""
+    """Return a copy of `current`, updated with all fields set in `newer`."""
     return current.model_copy(update={name: value for name, value in newer if value is not None})
