@@ -23,7 +23,7 @@ from runtime.models.http_llm import EventChunks
 from runtime.models.json_schema import Json
 from runtime.models.loop_clients import Access, LoopClients
 
-# HTTP statuses of the errors that arrive as events, in an answer that began with the status 200.
+# HTTP statuses of errors that arrive as events, in an answer whose own status is 200.
 _STATUSES = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -37,6 +37,7 @@ _STATUSES = {
 
 
 def _new_client(access: Access, http_client: httpx2.AsyncClient) -> anthropic.AsyncAnthropic:
+    # `with_retries` repeats failed calls, and `EventChunks` limits the silence.
     return anthropic.AsyncAnthropic(
         api_key=access.api_key, base_url=access.base_url, http_client=http_client, max_retries=0, timeout=None
     )
@@ -72,7 +73,7 @@ def _kind_and_words(failure: anthropic.APIStatusError) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class MessageCall:
-    """A call of the messages API."""
+    """Call of the messages API."""
 
     client: anthropic.AsyncAnthropic
     model: str

@@ -17,11 +17,11 @@ _KEY_VARIABLE = "ANTHROPIC_API_KEY"
 class Claude(HttpLlm):
     """Claude through the official `anthropic` client.
 
-    Thoughts keep the signature that Claude gives them and are sent back with it; thoughts of other models are not.
+    Thoughts are sent back with the signature that Claude gave them; thoughts of other models are left out.
     `api_key` None reads `ANTHROPIC_API_KEY`, `base_url` None reads `ANTHROPIC_BASE_URL`.
 
     Attributes:
-        max_tokens: the limit of an answer, thoughts excluded, for requests without `max_output_tokens`.
+        max_tokens: limit of an answer without its thoughts, for requests without `max_output_tokens`.
     """
 
     model: str = "claude-sonnet-5-5"

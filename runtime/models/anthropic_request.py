@@ -23,23 +23,25 @@ from runtime.models.request_contents import (
     unreadable_file,
 )
 
+# The API refuses smaller budgets.
 _MIN_BUDGET = 1024
 
 
 def as_message(llm_request: LlmRequest, model: str, max_tokens: int) -> Json:
-    """Return the arguments without the model; the request is not changed.
+    """Return the arguments except the model; the request is not changed.
 
     Temperature, `top_p` and `top_k` are left out: the client has no such arguments.
 
     Args:
         llm_request: the request.
         model: the model's name, for errors.
-        max_tokens: the limit of an answer, thoughts excluded, when the request has none.
+        max_tokens: limit of an answer without its thoughts, for requests without a limit.
     """
     config = llm_request.config
     thinking = _thinking(config)
     is_thinking = thinking is not None and thinking["type"] != "disabled"
     options = {
+        # The API's limit includes thoughts.
         "max_tokens": config.max_output_tokens or max_tokens + (thinking or {}).get("budget_tokens", 0),
         "messages": _messages(llm_request.contents),
         "system": system_text(config) or None,
@@ -86,12 +88,13 @@ def _output_config(config: types.GenerateContentConfig) -> Json | None:
 
 
 def _messages(contents: list[types.Content]) -> list[Json]:
-    """Return a message for each run of contents with the same role: results must follow their calls immediately."""
+    """Return a message for each run of contents with the same role."""
     ids = CallIds()
     messages: list[Json] = []
     for content in ending_with_user(contents):
         role = "assistant" if content.role == "model" else "user"
         blocks = _blocks(content.parts or [], ids)
+        # Results must follow their calls immediately, in one message.
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += blocks
         elif blocks:
@@ -115,7 +118,7 @@ def _blocks(parts: list[types.Part], ids: CallIds) -> list[Json]:
 
 
 def _signed_thought(thought: str, signature: bytes) -> list[Json]:
-    """Return the block that Claude sent; nothing for the thought of another model."""
+    """Return the thought as Claude sent it; nothing for a thought of another model."""
     if signature.startswith(REDACTED_BY_CLAUDE):
         return [{"type": "redacted_thinking", "data": signature.removeprefix(REDACTED_BY_CLAUDE).decode()}]
     if signature.startswith(SIGNED_BY_CLAUDE):
@@ -135,12 +138,14 @@ def _block(part: types.Part, ids: CallIds) -> list[Json]:
     if part.file_data is not None:
         return [_linked_file_block(part.file_data)]
     text = part_text(part)
+    # The API refuses blank texts.
     return [{"type": "text", "text": text}] if text.strip() else []
 
 
 def _result_block(response: types.FunctionResponse, ids: CallIds) -> Json:
     text = response_text(response)
     call_id = ids.of_response(response)
+    # The API refuses a result whose call is not in the contents.
     if call_id is None:
         return {"type": "text", "text": f"Result of {response.name}: {text}"}
     return {"type": "tool_result", "tool_use_id": call_id, "content": text}

@@ -19,7 +19,7 @@ _FINISH_REASONS = {
 
 
 class MessageEvents:
-    """Converts the events of one streamed answer; function calls arrive with the stop reason."""
+    """Convert the events of one streamed answer; function calls are returned with the stop reason."""
 
     def __init__(self) -> None:
         self._model = ""
@@ -29,7 +29,7 @@ class MessageEvents:
         self._signature = ""
 
     def convert(self, event: RawMessageStreamEvent) -> types.GenerateContentResponse | None:
-        """Return the event's text, thought, calls, usage and finish reason; None when it has none of them."""
+        """Return the event's text, thought, calls, usage and finish reason; None if it has none of them."""
         parts: list[types.Part] = []
         match event.type:
             case "message_start":
@@ -98,7 +98,7 @@ def whole_response(message: Message) -> types.GenerateContentResponse:
 
 
 def _parts(blocks: Iterable[ContentBlock]) -> Iterable[types.Part]:
-    """Yield the texts and thoughts."""
+    """Yield texts and thoughts."""
     for block in blocks:
         match block.type:
             case "text" if block.text:
@@ -110,15 +110,16 @@ def _parts(blocks: Iterable[ContentBlock]) -> Iterable[types.Part]:
 
 
 def _thought(text: str, mark: bytes, signature: str) -> types.Part:
-    """Return a thought; the mark says that Claude has signed it."""
+    """Return a thought; `mark` identifies Claude's signature."""
     signed = mark + signature.encode() if signature else None
     return types.Part(text=text, thought=True, thought_signature=signed)
 
 
 def _usage(usage: AnthropicUsage | None) -> Usage | None:
-    """Return the tokens. Google counts cached tokens within the prompt, Anthropic counts them apart."""
+    """Return the token counts."""
     if usage is None:
         return None
+    # Google counts cached tokens within the prompt, Anthropic separately.
     cached = count_of(usage, "cache_read_input_tokens")
     prompt = count_of(usage, "input_tokens") + cached + count_of(usage, "cache_creation_input_tokens")
     answer = count_of(usage, "output_tokens")

@@ -1,9 +1,9 @@
-"""Answers of providers other than Google as google-genai's responses: the parts that all of them share.
+"""Answers of providers other than Google, as google-genai's responses.
 
 A provider's own module reads its events and names its finish reasons. Here a call gathers its arguments, which arrive
-in pieces, and `last_response` adds the calls when the answer is whole: an answer cut by a limit, a refusal or
-bad JSON must not execute anything. Servers that imitate a provider leave fields out, send null, or end an answer
-twice: missing counts are 0, and each call is taken once.
+in pieces, and `last_response` adds the calls once the answer is whole: an answer cut by a limit, a refusal or bad JSON
+must not execute anything. Servers that imitate a provider leave fields out, send null, or end an answer twice: missing
+counts are 0, and each call is added once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Usage = types.GenerateContentResponseUsageMetadata
 
 @dataclass
 class PendingCall:
-    """A function call with the JSON of its arguments so far, and its signature if the model signs calls."""
+    """Function call with the JSON of its arguments so far, and its signature if the model signs calls."""
 
     id: str | None
     name: str = ""
@@ -28,21 +28,22 @@ class PendingCall:
     signature: bytes | None = None
 
     def add_arguments(self, piece: Any) -> None:
-        """Add a piece of the JSON, or all arguments as an object."""
+        """Add a piece of the JSON, or an object with all arguments."""
         if isinstance(piece, str):
             self.arguments += piece
         elif piece:
             self.arguments = json.dumps(piece)
 
     def as_part(self) -> types.Part:
-        """Return the call; raises `ValueError` when its arguments are not a JSON object."""
+        """Return the call as a part; raise `ValueError` if its arguments are not a JSON object."""
+        # Some servers send nothing, or null, for a call without arguments.
         arguments = json.loads(self.arguments or "{}") or {}
         call = types.FunctionCall(id=self.id, name=self.name, args=arguments)
         return types.Part(function_call=call, thought_signature=self.signature)
 
 
 def count_of(usage: object, name: str) -> int:
-    """Return a token count of a provider's usage; 0 when it is missing or null."""
+    """Return a token count of a provider's usage; 0 if it is missing or null."""
     value = getattr(usage, name, None)
     return value if isinstance(value, int) else 0
 
@@ -53,7 +54,7 @@ def response_of(
     usage: Usage | None,
     finish_reason: types.FinishReason | None = None,
 ) -> types.GenerateContentResponse:
-    """Return a piece of an answer, or all of it."""
+    """Return a piece of an answer, or the whole answer."""
     content = types.Content(role="model", parts=parts) if parts else None
     candidate = types.Candidate(content=content, finish_reason=finish_reason)
     return types.GenerateContentResponse(candidates=[candidate], usage_metadata=usage, model_version=model)
@@ -66,7 +67,7 @@ def last_response(
     usage: Usage | None,
     finish_reason: types.FinishReason,
 ) -> types.GenerateContentResponse:
-    """Return the end of an answer, with its calls if it is whole and their arguments can be read."""
+    """Return the end of an answer, with its calls if the answer is whole and their arguments are valid JSON."""
     if finish_reason is types.FinishReason.STOP:
         try:
             parts = parts + [call.as_part() for call in calls]

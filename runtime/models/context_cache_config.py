@@ -1,4 +1,4 @@
-"""ContextCacheConfig: settings by which a model's provider caches the contents that an app's agents send."""
+"""ContextCacheConfig: settings for caching an app's contents at the model's provider."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ContextCacheConfig(BaseModel):
-    """Settings of an app for providers with a cache of their own.
+    """Settings of an app for providers that cache contents.
 
     Attributes:
-        cache_intervals: requests that may use a cached context before it is replaced.
+        cache_intervals: number of requests that may use a cached context before it is replaced.
         ttl_seconds: time for which the provider keeps a cached context.
-        min_tokens: a context shorter than this, by estimate, is not cached.
+        min_tokens: minimum size of a cached context, estimated from its bytes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,4 +1,8 @@
-"""Function declarations, call ids and instructions of a request, for providers other than Google."""
+"""Function declarations, call ids and instructions of a request, for providers other than Google.
+
+These providers agree on functions with a JSON schema, on a result that names the id of its call, and on an instruction
+of plain text.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from runtime.models.json_schema import Json, json_schema_of
 
 Choice = Literal["auto", "any", "none"]
 
+# Characters and length accepted by all providers.
 _VALID_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -24,10 +29,9 @@ class DeclaredFunction:
 
 
 class CallIds:
-    """Gives each call of a request its own id, and each response the id of its call.
+    """Assign each call of a request a valid, unique id, and find the id for each response.
 
-    An id that is missing, used before or not valid for all providers is replaced: another model may have made the
-    call. A response belongs to the earliest open call of the same function with the same id, or with no id either.
+    A response belongs to the earliest open call of the same function with the same id, or with no id either.
     """
 
     def __init__(self) -> None:
@@ -36,6 +40,7 @@ class CallIds:
 
     def of_call(self, call: types.FunctionCall) -> str:
         call_id = call.id or ""
+        # Another model may have made the call: Gemini's calls may have no id, and other servers repeat ids.
         if not _VALID_ID.fullmatch(call_id) or call_id in self._used:
             call_id = f"call_{len(self._used) + 1}"
             while call_id in self._used:
@@ -45,7 +50,7 @@ class CallIds:
         return call_id
 
     def of_response(self, response: types.FunctionResponse) -> str | None:
-        """Return the id of the response's call; None when the contents have no such call."""
+        """Return the id of the response's call; None if the contents have no such call."""
         for index, (call, call_id) in enumerate(self._open):
             if call.id == response.id and call.name == response.name:
                 del self._open[index]
@@ -57,7 +62,7 @@ def functions_of(config: types.GenerateContentConfig, model: str) -> list[Declar
     """Return the functions that the model may call.
 
     Raises:
-        ConfigurationError: a tool is not a function, but one that only Gemini runs.
+        ConfigurationError: a tool is not a function, but built into Gemini.
     """
     allowed = _allowed_names(config)
     functions = []
@@ -74,7 +79,7 @@ def functions_of(config: types.GenerateContentConfig, model: str) -> list[Declar
 
 
 def choice_of(config: types.GenerateContentConfig) -> Choice:
-    """Return `any` when the model must call a function, and `none` when it must not."""
+    """Return `any` if the model must call a function, `none` if it must not, otherwise `auto`."""
     mode = _calling_config(config).mode
     if mode is types.FunctionCallingConfigMode.ANY:
         return "any"
@@ -84,12 +89,12 @@ def choice_of(config: types.GenerateContentConfig) -> Choice:
 
 
 def response_text(response: types.FunctionResponse) -> str:
-    """Return a function's result as the JSON that a model reads."""
+    """Return a function's result as JSON for the model."""
     return json.dumps(response.response or {}, ensure_ascii=False, default=str)
 
 
 def given_options(config: types.GenerateContentConfig, options: Json) -> Json:
-    """Return the options that have a value, with the headers and the extra body of the config's `http_options`."""
+    """Return the options with a value, and the headers and extra body of the config's `http_options`."""
     given = {name: value for name, value in options.items() if value is not None}
     http = config.http_options
     if http and http.headers is not None:
@@ -103,7 +108,7 @@ def system_text(config: types.GenerateContentConfig) -> str:
     """Return the system instruction as one text.
 
     Raises:
-        ConfigurationError: it has a part that is no text.
+        ConfigurationError: a part of the instruction is not text.
     """
     given = config.system_instruction
     if given is None:

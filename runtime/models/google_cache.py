@@ -1,4 +1,10 @@
-"""Gemini's context cache: store the beginning of a request at the provider (`App.context_cache_config`)."""
+"""Gemini's context cache: store the beginning of a request at the provider (`App.context_cache_config`).
+
+The instruction, the tools and the contents before the last turn are the same in many requests. `PrefixCache` stores
+them at Gemini as a *cached content*, which costs less than sending them, and remembers its name under a fingerprint of
+these data. A later request looks for the longest prefix with a known fingerprint, and sends only the rest with the
+name. The names are kept in this process only; another process creates its own.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +25,11 @@ logger = logging.getLogger(__name__)
 
 Create = Callable[[types.CreateCachedContentConfigDict], Awaitable[types.CachedContent]]
 
+# Fields of a config that Gemini stores with the contents, and refuses in a request with a cached content.
 _SETTINGS = {"system_instruction", "tools", "tool_config"}
+# An estimate: counting tokens would need another call.
 _BYTES_PER_TOKEN = 4
+# google-genai raises ValueError for a config that it cannot send.
 _FAILURES: tuple[type[Exception], ...] = (*FAILURES.exceptions, ValueError)
 
 
@@ -28,8 +37,7 @@ _FAILURES: tuple[type[Exception], ...] = (*FAILURES.exceptions, ValueError)
 class CachedPrefix:
     """A cached content that replaces the instruction, the tools and the first `length` contents of a request.
 
-    `name` is None when Gemini refused to cache them. The refusal counts for as long as a cached content would be
-    used, so that the same prefix is not offered with every request.
+    `name` is None if Gemini refused to cache these data.
     """
 
     name: str | None
@@ -38,14 +46,14 @@ class CachedPrefix:
     uses: int = 0
 
     def remaining_request(self, request: LlmRequest) -> LlmRequest:
-        """Return a new request without the cached part, which it references by name."""
+        """Return a new request that refers to the cached part by name."""
         settings = {**dict.fromkeys(_SETTINGS), "cached_content": self.name}
         config = request.config.model_copy(update=settings)
         return request.model_copy(update={"contents": request.contents[self.length :], "config": config})
 
 
 class PrefixCache:
-    """The cached contents that this process created, at most `max_entries`; the oldest is dropped first."""
+    """Cached contents created by this process, at most `max_entries`; the oldest is dropped first."""
 
     def __init__(self, max_entries: int = 1000) -> None:
         self._max_entries = max_entries
@@ -54,10 +62,10 @@ class PrefixCache:
     async def find_or_create(self, request: LlmRequest, origin: str, create: Create) -> CachedPrefix | None:
         """Return the longest usable prefix of the request; if there is none, cache everything before the last turn.
 
-        The result is None when the whole request must be sent: it is not cacheable, or Gemini refused to cache it.
+        Return None if the whole request must be sent: it is not cacheable, or Gemini refused to cache it.
 
         Args:
-            origin: the model, the server and the account, as one text. A cached content exists for these only.
+            origin: model, server and account, as one text. A cached content exists only for this combination.
             create: function that stores a content at Gemini.
         """
         settings = request.cache_config
@@ -70,12 +78,13 @@ class PrefixCache:
         prefix = self._longest_usable(keys, settings)
         if prefix is None:
             prefix = await _create_prefix(create, request.config, stable, settings)
+            # A refusal is remembered, too: otherwise the same prefix would be offered with every request.
             self._remember(keys[-1], prefix)
         prefix.uses += 1
         return prefix if prefix.name is not None else None
 
     def forget(self, prefix: CachedPrefix) -> None:
-        """Remove a prefix that Gemini no longer has."""
+        """Remove a prefix that has expired at Gemini."""
         self._prefixes = {key: kept for key, kept in list(self._prefixes.items()) if kept is not prefix}
 
     def _longest_usable(self, keys: Sequence[str], settings: ContextCacheConfig) -> CachedPrefix | None:
@@ -83,10 +92,13 @@ class PrefixCache:
             prefix = self._prefixes.get(key)
             if prefix is not None:
                 is_usable = prefix.uses < settings.cache_intervals and _platform.now() < prefix.expires
+                # Replace a prefix that has expired or is used up, rather than use a shorter prefix: more contents are
+                # stable now.
                 return prefix if is_usable else None
         return None
 
     def _remember(self, key: str, prefix: CachedPrefix) -> None:
+        # Insert as the newest entry: an update would keep the position of the old one.
         self._prefixes.pop(key, None)
         self._prefixes[key] = prefix
         if len(self._prefixes) > self._max_entries:
@@ -94,12 +106,12 @@ class PrefixCache:
 
 
 def _is_cacheable(config: types.GenerateContentConfig) -> bool:
-    """False when the config names a cached content of its own or has tools that google-genai must convert."""
+    """Return False if the config names a cached content itself, or has tools that google-genai must convert."""
     return config.cached_content is None and all(isinstance(tool, types.Tool) for tool in config.tools or [])
 
 
 def _start_of_last_turn(contents: Sequence[types.Content]) -> int:
-    """Return the index of the first of the person's latest messages."""
+    """Return the index of the first of the user's latest messages."""
     end = len(contents)
     while end > 0 and not is_user_message(contents[end - 1]):
         end -= 1
@@ -111,13 +123,14 @@ def _start_of_last_turn(contents: Sequence[types.Content]) -> int:
 def _fingerprints(
     origin: str, config: types.GenerateContentConfig, contents: Sequence[types.Content]
 ) -> tuple[list[str], int]:
-    """Return the fingerprint of every prefix, shortest first (the first has no contents), and the longest's size."""
+    """Return the fingerprint of every prefix, shortest first (without contents), and the size of the longest prefix."""
     settings = config.model_dump_json(include=_SETTINGS, exclude_none=True)
     digest = hashlib.sha256(f"{origin}\n{settings}".encode())
     fingerprints = [digest.hexdigest()]
     size = len(settings) - len("{}")
     for content in contents:
         serialized = content.model_dump_json(exclude_none=True).encode()
+        # One running digest, so the cost is linear in the length of the contents.
         digest.update(b"\n" + serialized)
         fingerprints.append(digest.hexdigest())
         size += len(serialized)
@@ -137,6 +150,7 @@ async def _create_prefix(
         "ttl": f"{settings.ttl_seconds}s",
         "http_options": with_contents(options, contents),
     }
+    # Taken before the call: our copy must not outlive Gemini's.
     expires = _platform.now() + settings.ttl_seconds
     try:
         cached = await create(cast("types.CreateCachedContentConfigDict", payload))

@@ -1,4 +1,9 @@
-"""google-genai clients, and response streams that close immediately."""
+"""google-genai clients, and response streams that close immediately.
+
+google-genai does not expose the HTTP response of a stream. Closing its generator leaves the response to garbage
+collection, so the provider would continue an answer that the user has stopped. A hook of the HTTP client records each
+response in a context variable while a chunk is awaited, and `ChunkStream.aclose` closes the responses itself.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +19,14 @@ from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.models.loop_clients import Access, LoopClients, ssl_context
 
-# Collects the HTTP responses of the running call, because google-genai does not expose them.
+# Responses of the running call; None outside of `ChunkStream.next`.
 _open_responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_open_responses", default=None)
 
 
 class ChunkStream:
-    """One streamed answer. `aclose` closes the HTTP response immediately instead of leaving it to garbage collection.
+    """Chunks of one streamed answer. `aclose` closes the HTTP response immediately.
 
-    `next` raises `TimeoutError` after `timeout` seconds of silence.
+    `next` raises `TimeoutError` after `timeout` seconds without a chunk.
     """
 
     def __init__(self, chunks: AsyncIterator[types.GenerateContentResponse], timeout: float | None) -> None:
@@ -32,6 +37,7 @@ class ChunkStream:
 
     async def next(self) -> types.GenerateContentResponse | None:
         """Return the next chunk, or None at the end."""
+        # Set for this call only: streams of parallel agents must not collect each other's responses.
         token = _open_responses.set(self._responses)
         try:
             async with asyncio.timeout(self._timeout):
@@ -49,6 +55,8 @@ def _new_client(access: Access, http_client: httpx2.AsyncClient) -> genai.Client
     options = types.HttpOptions(
         base_url=access.base_url,
         httpx_async_client=http_client,
+        # For the synchronous client, which google-genai creates as well: otherwise it would load the certificates
+        # again.
         client_args={"verify": ssl_context()},
     )
     try:

@@ -48,7 +48,7 @@ def _status_name(failure: errors.APIError) -> str:
 
 
 def _requested_delay(failure: errors.APIError) -> float | None:
-    """Return the seconds in `RetryInfo` of the error's details, else in the `Retry-After` header, else None."""
+    """Return the seconds in `RetryInfo` of the error's details, otherwise in the `Retry-After` header, or None."""
     for detail in _details(failure.details):
         if str(detail.get("@type", "")).endswith("google.rpc.RetryInfo"):
             return parse_seconds(str(detail.get("retryDelay", "")).removesuffix("s"))
@@ -58,6 +58,7 @@ def _requested_delay(failure: errors.APIError) -> float | None:
 
 
 def _details(body: object) -> list[dict[str, object]]:
+    # A proxy may answer with a body of any shape.
     error = body.get("error", body) if isinstance(body, dict) else {}
     details = error.get("details") if isinstance(error, dict) else None
     if not isinstance(details, list):

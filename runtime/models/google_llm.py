@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 # Shared by all instances, because an agent may create a new instance for every request.
 _prefixes = PrefixCache()
 
-# Error codes for a cached content that has expired.
+# Gemini answers with one of these codes when a cached content has expired.
 _CACHE_EXPIRED = ("NOT_FOUND", "PERMISSION_DENIED")
 
 # The first generation that accepts an output schema and function declarations in one request.
@@ -50,14 +50,14 @@ class Gemini(BaseLlm):
     received so far, without function calls, and its `error_code` is `STREAM_CUT` or the code of the failure.
 
     When the request has a `cache_config`, the instruction, the tools and the contents before the last turn are stored
-    in Gemini's context cache, and later requests reference them by name. A request that cannot be cached is sent whole.
+    in Gemini's context cache, and later requests refer to them by name. A request that cannot be cached is sent whole.
 
     Attributes:
-        model: the model name for requests that have none.
+        model: the model name for requests without a name.
         api_key: None reads `GOOGLE_API_KEY` or `GEMINI_API_KEY` from the environment at the first call.
         base_url: None reads `GOOGLE_GEMINI_BASE_URL` and falls back to Google's endpoint.
         timeout: seconds to wait for the next part of an answer; None waits without limit.
-        retry_options: attempts and delays; unset fields have the defaults of `RetryPolicy`.
+        retry_options: attempts and delays; unset fields use the defaults of `RetryPolicy`.
     """
 
     model: str = "gemini-flash-latest"
@@ -73,6 +73,7 @@ class Gemini(BaseLlm):
     @property
     def capabilities(self) -> Capabilities:
         generation = re.search(r"gemini-(\d+)", self.model)
+        # A name without a generation, such as `gemini-flash-latest`, is an alias of a recent model.
         is_recent = generation is None or int(generation[1]) >= _SCHEMA_WITH_TOOLS_SINCE
         return Capabilities(schema_with_tools=is_recent)
 
@@ -120,6 +121,7 @@ class Gemini(BaseLlm):
                 model=model, contents=PLACEHOLDER, config=config
             )
             stream = ChunkStream(chunks, timeout_of(llm_request, self.timeout))
+            # Read the first chunk here, within the retries: the request is sent when it is awaited.
             return stream, await stream.next()
 
         stream, first = await self._ask(client, llm_request, open_stream)
@@ -155,6 +157,7 @@ class Gemini(BaseLlm):
             async with asyncio.timeout(timeout_of(llm_request, self.timeout)):
                 return await client.caches.create(model=model, config=config)
 
+        # `base_url` and `api_key` identify the account; their defaults are the same for the whole process.
         return await _prefixes.find_or_create(
             llm_request, f"{model}\n{self.base_url}\n{self.api_key}", create
         )

@@ -1,4 +1,9 @@
-"""Convert an `LlmRequest` to the arguments of google-genai."""
+"""Convert an `LlmRequest` to the arguments of google-genai.
+
+google-genai validates and converts contents one by one, which blocks the event loop for 1.6 s with 5,000 contents.
+Therefore the contents are sent in `extra_body`, as JSON that pydantic produces in 5 ms, and `PLACEHOLDER` is passed as
+the `contents` argument.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +19,9 @@ _CONTENTS = TypeAdapter(list[types.Content])
 
 
 def as_google_config(llm_request: LlmRequest) -> types.GenerateContentConfigDict:
-    """Return the config of the call, with the contents inside it, without changing the request.
-
-    google-genai validates and converts contents one by one, which blocks the event loop for 1.6 s with 5,000
-    contents. Therefore they are sent in `extra_body`, as JSON that pydantic produces in 5 ms, and `PLACEHOLDER` is
-    passed as `contents`. The config is a dict because google-genai would copy a pydantic model deeply.
-    """
+    """Return the config of the call, including the contents; the request is not changed."""
     config = llm_request.config
+    # A dict, because google-genai would copy a pydantic model deeply.
     merged = {
         **dict(config),
         "http_options": with_contents(config.http_options, ending_with_user(llm_request.contents)),
@@ -31,10 +32,12 @@ def as_google_config(llm_request: LlmRequest) -> types.GenerateContentConfigDict
 
 
 def with_contents(options: types.HttpOptions | None, contents: list[types.Content]) -> types.HttpOptions:
-    """Return the options with the contents in their `extra_body`, and without retries, which the model makes itself."""
+    """Return the options with the contents in their `extra_body`."""
+    # `with_retries` repeats failed calls; google-genai's own retries would multiply the attempts.
     options = (options or types.HttpOptions()).model_copy(update={"retry_options": None})
     if not contents:
         return options
+    # Gemini refuses requests with signatures of other models.
     own = without_foreign_signatures(contents)
     as_json = _CONTENTS.dump_python(own, mode="json", by_alias=True, exclude_none=True)
     return options.model_copy(update={"extra_body": {**(options.extra_body or {}), "contents": as_json}})

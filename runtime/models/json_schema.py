@@ -1,4 +1,7 @@
-"""JSON schema for providers other than Google."""
+"""JSON schemas for providers other than Google.
+
+Google's schemas are a dialect of OpenAPI: type names in capitals, `nullable`, and the order of properties.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,20 @@ def json_schema_of(schema: types.SchemaUnion) -> Json:
 
 
 def closed(schema: Any) -> Any:
-    """Return the schema with objects that allow no further properties, as strict output requires."""
+    """Return the schema with all objects closed to further properties, as strict output requires."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     converted = {name: closed(value) for name, value in schema.items()}
+    # An object without declared properties is a free map; closing it would allow only `{}`.
     if schema.get("type") == "object" and "properties" in schema:
         converted.setdefault("additionalProperties", False)
     return converted
 
 
 def output_schema(config: types.GenerateContentConfig) -> Json | None:
-    """Return the JSON schema that the answer must follow; None when it need not follow any."""
+    """Return the JSON schema for the answer; None if no schema is set."""
     if config.response_json_schema is not None:
         return dict(config.response_json_schema)
     if config.response_schema is not None:

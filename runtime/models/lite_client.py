@@ -1,4 +1,9 @@
-"""Calls through the `litellm` package. `LiteLlm` imports this module at its first call."""
+"""Calls through the `litellm` package. `LiteLlm` imports this module at its first call.
+
+LiteLLM speaks OpenAI's protocol to its callers, whatever the provider speaks, so its answers are read by the
+converters of `openai_response`. LiteLLM drops or invents some fields on the way; `WatchedStream` sees a stream of
+OpenAI's protocol before LiteLLM does, and restores them.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +48,16 @@ logging.getLogger("LiteLLM").setLevel(logging.WARNING)
 # LiteLLM would print advice for each failed call.
 litellm.suppress_debug_info = True
 
+# `with_retries` repeats failed calls.
 _DEFAULTS = {"max_retries": 0, "num_retries": 0}
-# `LiteCall` ends a silent call itself.
+# Practically none: `LiteCall` ends a silent call itself.
 _NO_TIMEOUT = 86_400.0
+# LiteLLM puts the names of its own exceptions before the provider's message.
 _WRAPPERS = re.compile(r"^(litellm\.\w+: |\w+Error: |\w+Exception - )+")
 
 
 def _read(failure: Exception) -> CallFailure:
-    """Read the provider's own exception if the `openai` package or the HTTP client raised it, else LiteLLM's."""
+    """Read the exception of the `openai` package or the HTTP client if there is one below LiteLLM's."""
     for cause in _causes(failure):
         if type(cause).__module__.startswith("openai"):
             return openai_client.FAILURES.read(cause)
@@ -73,7 +80,7 @@ FAILURES = FailureReader(exceptions=(openai.APIError, httpx.TransportError, *TRA
 
 
 def _causes(failure: BaseException) -> Iterator[Exception]:
-    """Yield the failure and the exceptions that it wraps."""
+    """Yield the failure and the exceptions below it."""
     cause: BaseException | None = failure
     while isinstance(cause, Exception):
         yield cause
@@ -82,15 +89,17 @@ def _causes(failure: BaseException) -> Iterator[Exception]:
 
 @dataclass(frozen=True)
 class LiteCall:
-    """A call of `litellm.acompletion`. Its arguments hold the key, and are left out of `repr`."""
+    """A call of `litellm.acompletion`. The arguments hold the API key, so `repr` does not show them."""
 
     arguments: Json = field(repr=False)
     timeout: float | None
     failures: ClassVar[FailureReader] = FAILURES
 
     async def answer(self) -> types.GenerateContentResponse:
+        # `construct` does not validate: servers leave out fields that the class requires.
         completion = ChatCompletion.construct(**(await self._create(stream=False)).model_dump())
         for choice in completion.choices:
+            # LiteLLM moves a refusal here.
             fields = getattr(choice.message, "provider_specific_fields", None) or {}
             choice.message.refusal = fields.get("refusal")
         return whole_response(completion)
@@ -104,7 +113,7 @@ class LiteCall:
 
 
 class LiteChunks:
-    """Converts the chunks of one streamed answer."""
+    """Convert the chunks of one streamed answer."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -114,7 +123,7 @@ class LiteChunks:
             self._source = stream.completion_stream = WatchedStream(stream.completion_stream)
 
     def convert(self, chunk: Any) -> types.GenerateContentResponse | None:
-        """Return what the chunk adds to the answer, as `ChatChunks.convert` does.
+        """Return the part of the answer in the chunk, as `ChatChunks.convert` does.
 
         Raises:
             httpx.ReadError: the stream was cut, and LiteLLM has invented the finish reason.
@@ -128,14 +137,14 @@ class LiteChunks:
 
     @property
     def _has_finish_reason(self) -> bool:
-        """True when the provider has sent a finish reason."""
+        """Return True if the provider itself has sent a finish reason."""
         if self._source is not None:
             return self._source.has_finish_reason
         return self._stream.received_finish_reason is not None
 
 
 class WatchedStream:
-    """A stream of OpenAI's protocol on its way to LiteLLM, which drops the model's version and a refusal."""
+    """Stream of OpenAI's protocol on its way to LiteLLM, which drops the model's version and a refusal."""
 
     def __init__(self, stream: openai.AsyncStream[ChatCompletionChunk]) -> None:
         self._stream = stream
@@ -155,7 +164,7 @@ class WatchedStream:
         return chunk
 
     def restore(self, chunk: ChatCompletionChunk) -> None:
-        """Set the dropped fields in a chunk that LiteLLM made of this stream."""
+        """Set the dropped fields in a chunk that LiteLLM created from this stream."""
         chunk.model = self._model
         for choice in chunk.choices:
             choice.delta.refusal = self._refusal if choice.finish_reason else None

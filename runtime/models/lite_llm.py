@@ -1,4 +1,4 @@
-"""Models of the providers that the `litellm` package knows."""
+"""Models of the providers supported by the `litellm` package."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from runtime.models.retry import timeout_of
 class LiteLlm(HttpLlm):
     """A model by its name in LiteLLM: `LiteLlm(model="bedrock/anthropic.claude-…", aws_region_name="eu-central-1")`.
 
-    Keys and endpoints come from the provider's variables in the environment, as LiteLLM documents them, or are given
-    as `api_key` and `base_url` (or `api_base`); LiteLLM checks keys at the first call. Retries and the timeout are
-    those of all models.
+    Keys and endpoints come from the provider's environment variables, as LiteLLM documents them, or from `api_key` and
+    `base_url` (or `api_base`). LiteLLM checks keys at the first call. Retries and the timeout work as in all models.
 
     Attributes:
-        arguments: all further keyword arguments; each call passes them to `litellm.acompletion`.
+        arguments: all further keyword arguments, passed to `litellm.acompletion` with each call.
     """
 
     arguments: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)

@@ -13,7 +13,7 @@ from runtime.models.context_cache_config import ContextCacheConfig
 
 
 class DeclaredTool(Protocol):
-    """A tool as a request declares it to the model. Implemented by `BaseTool`."""
+    """Tool as a request declares it to the model. Implemented by `BaseTool`."""
 
     @property
     def name(self) -> str: ...
@@ -25,13 +25,13 @@ class DeclaredTool(Protocol):
 
 
 class LlmRequest(BaseModel):
-    """The input of one model call; callbacks and tools may change it before it is sent (contract M1, Q13).
+    """Input of one model call; callbacks and tools may change it before it is sent (contract M1, Q13).
 
     Attributes:
         model: the model's name; None leaves it to the `BaseLlm`.
         contents: the events as sent to the model.
-        config: all other parameters of the call. The object belongs to this request alone.
-        tools_dict: the tools the model may call, by name; not sent.
+        config: all other parameters of the call. The request owns the object, so it may be changed in place.
+        tools_dict: tools that the model may call, by name; not sent.
         cache_config: settings for the provider's context cache; None leaves caching to the provider.
     """
 
@@ -55,6 +55,7 @@ class LlmRequest(BaseModel):
             self.config.system_instruction = f"{current}\n\n{text}"
         elif isinstance(current, types.Content):
             parts = [*(current.parts or []), types.Part(text=text)]
+            # Do not change the content in place: the agent's own configuration may hold the same object.
             self.config.system_instruction = current.model_copy(update={"parts": parts})
         elif isinstance(current, list):
             self.config.system_instruction = [*current, text]
@@ -62,9 +63,9 @@ class LlmRequest(BaseModel):
             self.config.system_instruction = [current, text]
 
     def append_tools(self, tools: Sequence[DeclaredTool]) -> None:
-        """Declare tools: all function declarations share one `types.Tool`, other tools stay apart (contract Q13).
+        """Declare tools: all function declarations share one `types.Tool`, other tools stay separate (contract Q13).
 
-        A tool without a declaration cannot be called by name; it changes the request in its own way.
+        A tool without a declaration cannot be called by name; it changes the request itself.
         """
         declarations: list[types.FunctionDeclaration] = []
         for tool in tools:
@@ -76,7 +77,7 @@ class LlmRequest(BaseModel):
             self._declare(declarations)
 
     def latest_responses(self, tool_name: str) -> list[dict[str, Any]]:
-        """Return the tool's responses since the model's last turn. Other tools may have added contents after them."""
+        """Return a tool's responses since the model's last content. Contents of other tools may follow them."""
         found: list[dict[str, Any]] = []
         for content in self.contents:
             if content.role == "model":

@@ -1,4 +1,4 @@
-"""LlmResponse: the output of a model call."""
+"""LlmResponse: output of a model call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class LlmResponse(BaseModel):
     """One response of a model, or a piece of a response when `partial` (contract E1, E7).
 
     `error_code` and `error_message` say why the answer is missing or incomplete; `content` then holds the parts
-    received so far. `error_detail` has the provider's words, for the people who run the site; JSON leaves it out. Names
-    are camelCase in JSON; unknown fields are ignored on load.
+    received so far. `error_detail` holds the provider's text for staff, and is left out of JSON. Names are camelCase in
+    JSON; unknown fields are ignored on load.
     """
 
     model_config = ConfigDict(

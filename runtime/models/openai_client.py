@@ -25,6 +25,7 @@ from runtime.models.openai_response import ChatChunks, whole_response
 
 
 def _new_client(access: Access, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
+    # `with_retries` repeats failed calls, and `EventChunks` limits the silence.
     return openai.AsyncOpenAI(
         api_key=access.api_key, base_url=access.base_url, http_client=http_client, max_retries=0, timeout=None
     )
@@ -42,6 +43,7 @@ def _read(failure: Exception) -> CallFailure:
             return timed_out(failure)
         case openai.APIConnectionError():
             return disconnected(failure.__cause__ or failure)
+        # A validation error means an unreadable answer, not a refused call.
         case openai.APIError() if not isinstance(failure, openai.APIResponseValidationError):
             # An error inside a stream. Some servers give it a code, which is an HTTP status.
             code = failure.body.get("code") if isinstance(failure.body, dict) else None
@@ -59,7 +61,7 @@ def _words(failure: openai.APIError) -> str:
 
 @dataclass(frozen=True)
 class ChatCall:
-    """A chat completion; without a model's name, the first model that the server lists answers."""
+    """Chat completion; if `model` is empty, the first model that the server lists answers."""
 
     client: openai.AsyncOpenAI
     model: str
@@ -71,6 +73,7 @@ class ChatCall:
         return whole_response(await self._create(stream=False))
 
     async def open(self) -> EventChunks[Any]:
+        # Without `include_usage`, a streamed answer has no usage.
         events = await self._create(stream=True, stream_options={"include_usage": True})
         return EventChunks(aiter(events), events.close, ChatChunks().convert, self.timeout)
 

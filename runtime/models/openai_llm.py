@@ -15,7 +15,7 @@ from runtime.models.retry import timeout_of
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server and the variable of its key. OpenAI's URL is None, so that `OPENAI_BASE_URL` can replace it."""
+    """A server and the environment variable of its key. OpenAI's URL is None, so `OPENAI_BASE_URL` can replace it."""
 
     base_url: str | None
     key_variable: str | None = None
@@ -39,17 +39,17 @@ _NO_KEY = "none"
 
 
 class OpenAICompatible(HttpLlm):
-    """A model of a server that speaks the chat completions protocol, through the official `openai` client.
+    """Model of a server with the chat completions protocol, through the official `openai` client.
 
-    The model is named in one of these ways:
+    Name the model in one of these ways:
 
     - `openai/…`, `openrouter/…`, `ollama/…`, `lm_studio/…` or `vllm/…`: a model of this provider, or of this program
-      on this computer;
-    - `http://host:8000/v1#name`, a URL: the model `name` of the server, or the first that the server lists;
+      on the local machine;
+    - `http://host:8000/v1#name`, a URL: the model `name` of the server, or the first model that the server lists;
     - any name, which is sent unchanged, together with `base_url`.
 
-    `api_key` None reads `OPENAI_API_KEY` (for OpenRouter `OPENROUTER_API_KEY`) at each call; the programs on this
-    computer get none.
+    `api_key` None reads `OPENAI_API_KEY` (for OpenRouter `OPENROUTER_API_KEY`) at each call; programs on the local
+    machine get no key.
     """
 
     _package: ClassVar[str] = "openai"
@@ -60,7 +60,7 @@ class OpenAICompatible(HttpLlm):
 
     @property
     def capabilities(self) -> Capabilities:
-        """The capability to combine an output schema with tools is assumed for OpenAI's own server only."""
+        """Assume only of OpenAI's own server that a request may have both an output schema and tools."""
         return Capabilities(schema_with_tools=self._locate(self.model)[0].is_openai)
 
     def _missing_key(self, model: str) -> str | None:
@@ -72,6 +72,7 @@ class OpenAICompatible(HttpLlm):
         name = llm_request.model or self.model
         endpoint, model = self._locate(name)
         module = await self._client_module(name, "openai_client")
+        # OpenAI has deprecated `max_tokens`; other servers may know no other name.
         limit = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
         arguments = as_chat_completion(llm_request, name, limit)
         key = self._key(endpoint.key_variable) or _NO_KEY
@@ -80,7 +81,7 @@ class OpenAICompatible(HttpLlm):
         return call
 
     def _locate(self, name: str) -> tuple[Endpoint, str]:
-        """Return the server, and the model's name there; the name is empty for a URL that names no model."""
+        """Return the server and the model's name there; the name is empty for a URL without a model."""
         if self.base_url is not None:
             return Endpoint(self.base_url, "OPENAI_API_KEY"), name
         if name.startswith(("http://", "https://")):

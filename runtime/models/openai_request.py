@@ -30,12 +30,12 @@ _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3",
 
 
 def as_chat_completion(llm_request: LlmRequest, model: str, max_tokens_name: str) -> Json:
-    """Return the arguments without the model; the request is not changed.
+    """Return the arguments except the model; the request is not changed.
 
     Args:
         llm_request: the request.
         model: the model's name, for errors.
-        max_tokens_name: the name of the argument that limits the tokens; OpenAI's differs from that of other servers.
+        max_tokens_name: name of the argument that limits the tokens; OpenAI and other servers use different names.
     """
     config = llm_request.config
     options = {
@@ -79,6 +79,7 @@ def _reasoning_effort(config: types.GenerateContentConfig) -> str | None:
 def _response_format(config: types.GenerateContentConfig) -> Json | None:
     schema = output_schema(config)
     if schema is not None:
+        # `closed`, because OpenAI refuses schemas of objects that allow further properties.
         return {"type": "json_schema", "json_schema": {"name": "answer", "schema": closed(schema)}}
     if config.response_mime_type == "application/json":
         return {"type": "json_object"}
@@ -104,16 +105,17 @@ def _messages(llm_request: LlmRequest) -> list[Json]:
 
 
 def _assistant_messages(parts: list[types.Part], ids: CallIds, *, in_turn: bool) -> list[Json]:
-    """Return the message of a model.
+    """Return the message of a model, if it has text or calls.
 
-    The protocol has no place for thoughts. DeepSeek wants those of the turn's calls back in a field of its own, which
-    is sent only to a server that has used it.
+    The protocol has no field for thoughts, so they are left out.
     """
     text = "".join(part_text(part) for part in parts if not part.thought)
     calls = [_tool_call(part, ids) for part in parts if part.function_call]
     message: Json = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = calls
+        # DeepSeek requires the thoughts of the current turn in this field. The mark shows that the server has sent
+        # the field; other servers get none.
         if in_turn and any(part.thought_signature == REASONING_CONTENT for part in parts):
             message["reasoning_content"] = "".join(part.text or "" for part in parts if part.thought)
     return [message] if text or calls else []
@@ -135,7 +137,7 @@ def _tool_call(part: types.Part, ids: CallIds) -> Json:
 
 
 def _user_messages(parts: list[types.Part], ids: CallIds) -> list[Json]:
-    """Return a message for each result, then a message with the other parts."""
+    """Return a message for each function response, then a message with the other parts."""
     results: list[Json] = []
     others: list[Json] = []
     for part in parts:
@@ -145,6 +147,7 @@ def _user_messages(parts: list[types.Part], ids: CallIds) -> list[Json]:
         text = response_text(part.function_response)
         call_id = ids.of_response(part.function_response)
         if call_id is None:
+            # The protocol refuses a result whose call is not in the contents.
             others.append(_text_part(f"Result of {part.function_response.name}: {text}"))
         else:
             results.append({"role": "tool", "tool_call_id": call_id, "content": text})

@@ -18,7 +18,7 @@ _FINISH_REASONS = {
 
 
 class ChatChunks:
-    """Converts the chunks of one streamed answer; function calls arrive with the finish reason."""
+    """Convert the chunks of one streamed answer; function calls are returned with the finish reason."""
 
     def __init__(self) -> None:
         self._calls: list[
@@ -29,8 +29,9 @@ class ChatChunks:
         self._refusal = ""
 
     def convert(self, chunk: ChatCompletionChunk) -> types.GenerateContentResponse | None:
-        """Return the chunk's texts, calls, usage and finish reason; None when it has none of them."""
+        """Return the chunk's texts, calls, usage and finish reason; None if it has none of them."""
         usage = _usage(chunk.usage)
+        # The usage arrives in a chunk of its own, after the finish reason.
         if not chunk.choices:
             return _usage_response(chunk.model, usage) if usage else None
         choice = chunk.choices[0]
@@ -55,13 +56,14 @@ class ChatChunks:
         return _text_parts(getattr(delta, "content", None), delta)
 
     def _add_call(self, delta: ChoiceDeltaToolCall) -> None:
-        """Add a piece of a call. Some servers send no index, or the same index for each call, but with a new id."""
+        """Add a piece of a call to the call it belongs to."""
         index = getattr(delta, "index", None)
         call_id = getattr(delta, "id", None)
         if index is not None:
             call = self._latest_by_index.get(index)
         else:
             call = self._calls[-1] if self._calls else None
+        # Some servers send no index, or the same index for each call, but a new id.
         if call is None or (call_id and call.id and call_id != call.id):
             call = PendingCall(call_id)
             self._calls.append(call)
@@ -96,8 +98,9 @@ def whole_response(completion: ChatCompletion) -> types.GenerateContentResponse:
 
 
 def _text_parts(content: object, source: object) -> list[types.Part]:
-    """Return thoughts and text. vLLM and DeepSeek call thoughts `reasoning_content`, others `reasoning`."""
+    """Return thoughts and text."""
     parts = []
+    # vLLM and DeepSeek call thoughts `reasoning_content`, others `reasoning`.
     thought = getattr(source, "reasoning_content", None) or getattr(source, "reasoning", None)
     if isinstance(thought, str) and thought:
         parts.append(types.Part(text=thought, thought=True))
@@ -108,7 +111,7 @@ def _text_parts(content: object, source: object) -> list[types.Part]:
 
 
 def _text_of(content: object) -> str:
-    """Return a content's text; some servers send a list of parts."""
+    """Return the text of a content, which is a list of parts on some servers."""
     if isinstance(content, list):
         texts = []
         for part in content:
@@ -119,12 +122,12 @@ def _text_of(content: object) -> str:
 
 
 def _reasoning_mark() -> types.Part:
-    """Return the mark of an answer whose thoughts the server wants back with the results of its calls."""
+    """Return the mark of an answer whose thoughts must be sent back with the results of its calls."""
     return types.Part(text="", thought=True, thought_signature=REASONING_CONTENT)
 
 
 def _google_signature(call: object) -> bytes | None:
-    """Return the signature that Google's server of this protocol gives a call, marked as such."""
+    """Return the signature that Google's server of this protocol adds to a call, with our mark before it."""
     extra = getattr(call, "extra_content", None)
     google = extra.get("google") if isinstance(extra, dict) else None
     signature = google.get("thought_signature") if isinstance(google, dict) else None
@@ -139,7 +142,7 @@ def _end(
     refusal: str,
     usage: Usage | None,
 ) -> types.GenerateContentResponse:
-    """Return the end of an answer: its last parts with the calls, or the refusal."""
+    """Return the end of an answer: its last parts and calls, or the refusal."""
     if refusal:
         feedback = types.GenerateContentResponsePromptFeedback(
             block_reason=types.BlockedReason.SAFETY, block_reason_message=refusal
@@ -155,7 +158,7 @@ def _usage_response(model: str, usage: Usage | None) -> types.GenerateContentRes
 
 
 def _usage(usage: CompletionUsage | None) -> Usage | None:
-    """Return the tokens. Google counts thoughts apart from the answer, OpenAI within it."""
+    """Return the token counts."""
     if usage is None:
         return None
     prompt = count_of(usage, "prompt_tokens")
@@ -164,8 +167,10 @@ def _usage(usage: CompletionUsage | None) -> Usage | None:
     cached = count_of(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
     return Usage(
         prompt_token_count=prompt,
+        # Google counts thoughts separately; OpenAI includes them in the answer.
         candidates_token_count=max(answer - thoughts, 0),
         thoughts_token_count=thoughts or None,
         cached_content_token_count=cached or None,
+        # Some servers count only the parts.
         total_token_count=count_of(usage, "total_tokens") or prompt + answer,
     )

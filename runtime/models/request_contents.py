@@ -1,4 +1,9 @@
-"""Contents as providers require them."""
+"""Contents as providers require them.
+
+A session may be continued by another model than the one that wrote its earlier contents. Some parts are valid for their
+author only: signed thoughts, for example. The signatures that we convert begin with a mark of their origin, so each
+model's converter can tell which parts it may send back.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +13,20 @@ from runtime.errors import ModelError
 _START = "Do what the system instruction says."
 _CONTINUE = "Go on as instructed. If nothing is left to do, sum up what was done."
 
-# Claude's signatures begin with these, so that thoughts are sent back to the model that signed them only.
+# Claude's signatures begin with these marks, so thoughts are sent back only to the model that signed them.
 SIGNED_BY_CLAUDE = b"claude:"
 REDACTED_BY_CLAUDE = b"claude-redacted:"
 
-# Marks of servers of the chat completions protocol: thoughts that are sent back with the results of calls, and Google's
-# signature of a call.
+# Marks of servers with the chat completions protocol: thoughts that must be sent back with the results of calls, and
+# Google's signature of a call.
 REASONING_CONTENT = b"chat:reasoning_content"
 SIGNED_IN_CHAT = b"chat:"
 
 
 def without_foreign_signatures(contents: list[types.Content]) -> list[types.Content]:
-    """Return the contents for a model that refuses foreign signatures; the same objects where nothing changes.
+    """Return the contents for a model that refuses foreign signatures; unchanged contents are the same objects.
 
-    A thought with such a signature is left out, a call keeps all but the signature.
+    Leave out thoughts with such a signature; keep calls without it.
     """
     kept = []
     for content in contents:
@@ -44,7 +49,7 @@ def without_foreign_signatures(contents: list[types.Content]) -> list[types.Cont
 def insert_before_message(contents: list[types.Content], added: types.Content) -> list[types.Content]:
     """Return the contents with an added content before the latest user message or after the latest responses.
 
-    Contents that change with each request stand there: the provider can cache all contents before them.
+    Use it for contents that change with each request: the provider can still cache all contents before them.
     """
     index = len(contents)
     while index > 0 and is_user_message(contents[index - 1]):
@@ -53,12 +58,15 @@ def insert_before_message(contents: list[types.Content], added: types.Content) -
 
 
 def is_user_message(content: types.Content) -> bool:
-    """True for a content of the person. Function responses have the role `user`, too, but belong to their calls."""
+    """Return True for a message of the user.
+
+    Function responses have the role `user`, too, but belong to their calls.
+    """
     return content.role == "user" and not any(part.function_response for part in content.parts or [])
 
 
 def part_text(part: types.Part) -> str:
-    """Return the text of a part; code and its result become blocks of text."""
+    """Return the text of a part; code and its output become code blocks."""
     if part.executable_code is not None:
         return f"```\n{part.executable_code.code}\n```\n"
     if part.code_execution_result is not None:
@@ -67,7 +75,7 @@ def part_text(part: types.Part) -> str:
 
 
 def unreadable_file(kind: str) -> ModelError:
-    """Return the error for a file that the model's protocol has no place for."""
+    """Return the error for a file type that the model's protocol does not support."""
     message = f"The model cannot read files of the type {kind!r}. Begin a new conversation without this file."
     return ModelError("INVALID_ARGUMENT", message)
 
@@ -79,7 +87,7 @@ def _has_foreign_signature(part: types.Part) -> bool:
 
 
 def ending_with_user(contents: list[types.Content]) -> list[types.Content]:
-    """Return the contents, followed by a generic user message if they do not end with one, as providers require."""
+    """Return the contents; append a generic user message if they do not end with one, as providers require."""
     if contents and contents[-1].role == "user":
         return contents
     text = _CONTINUE if contents else _START
