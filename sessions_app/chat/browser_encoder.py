@@ -1,4 +1,12 @@
-"""BrowserEncoder: frames for the page of one tab. The frames of readers who read alike are made once."""
+"""Frames for the page of one tab.
+
+Rendering an event is expensive, and all readers with the same language, time zone and details get the same HTML. Their
+frames are therefore made once and shared, in one of two places:
+
+- An event, text or notice of this process reaches all tabs as one update, which holds the frames made of it.
+- An event read from PostgreSQL comes as another update to each tab. Its frame is shared by view and `seq` instead,
+  while a tab still has to send it.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +21,20 @@ from sessions_app.rendering.event_html import event_html, html_now
 from sessions_app.rendering.session_view import Reader, SessionView
 
 
-class _SharedFrame(str):
-    """Text that can be referenced weakly."""
+class _SharedFrame(str):  # A plain `str` cannot be referenced weakly.
+    pass
 
 
+# Weak, so a frame is freed when the last tab has sent it.
 _stored: WeakValueDictionary[tuple[SessionView, int], _SharedFrame] = WeakValueDictionary()
-"""Frames of stored events that tabs wait to send."""
+"""Frames of stored events, while a tab has to send them."""
 
 
 class BrowserEncoder:
     """Makes frames with the HTML of events, texts and cards.
 
     Attributes:
-        view: the session as the reader sees it.
+        view: session and reader, by which frames are shared.
     """
 
     def __init__(self, session_id: UUID, app_name: str, reader: Reader) -> None:
@@ -37,6 +46,7 @@ class BrowserEncoder:
             return await self._stored_event_frame(update)
         frame = update.frames.get(self.view)
         if frame is None:
+            # No await before the frame is stored: tabs that are served next find it. A long event needs a thread.
             html = html_now(self.view, update.seq, update.event, update.body)
             if html is None:
                 html = await event_html(self.view, update.seq, update.event, update.body)
@@ -48,10 +58,11 @@ class BrowserEncoder:
         key = (self.view, update.seq)
         frame = _stored.get(key)
         if frame is None:
+            # The commit knows what it undid; a stored rewind does not, and the page must remove these events.
             is_rewind = update.event.actions.rewind_before_invocation_id is not None
             rewound = await rewound_from(self.view.session_id, update.seq) if is_rewind else None
             html = await event_html(self.view, update.seq, update.event, update.body)
-            # Another tab may have made the frame in the meantime.
+            # Another tab may have made the frame during the awaits: use its copy, so only one is kept.
             frame = _stored.get(key) or _SharedFrame(
                 EventFrame(update.seq, update.body, html, rewound).json()
             )
@@ -59,11 +70,12 @@ class BrowserEncoder:
         return frame
 
     def text_frame(self, update: TextUpdate) -> str:
-        """Return the frame of a piece of a growing text, with the blocks that have ended.
+        """Return the frame of a piece of a growing text, with the HTML of the blocks that the piece completes.
 
-        The HTML of the blocks that other readers have had comes with the last piece of a text so far.
+        A reader who joins late gets the text so far as repeated pieces. The last of them has the HTML of all blocks.
         """
         if update.is_repeated:
+            # Not shared: late readers begin at different offsets.
             is_last = update.end == update.text.published
             return PartialFrame.of_chunk(update.chunk, blocks_so_far(update.text) if is_last else None).json()
         frame = update.frames.get(TextUpdate)  # All readers read text alike.

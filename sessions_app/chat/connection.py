@@ -1,4 +1,14 @@
-"""Connection: one browser tab on one session, by websocket or by event stream."""
+"""Connection of one browser tab to one session, by websocket or by event stream.
+
+    open() --+-- not signed in -------------------------> close 4401
+             +-- too many connections --- error frame --> close 4429
+             +-- session of someone else, or none ------> close 4404
+             `-- owner --> viewer sends --> leave()
+
+Websocket and event stream share these checks. They differ in how frames travel, which the callers pass as `send` and
+`close`. Later ends come from the viewer: 4401 after a sign-out, 4408 for a browser that does not read, 4503 on a
+failure.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +36,13 @@ from sessions_app.use_cases.sessions import may_create_session
 
 
 class Connection:
-    """Lets the owner of a session in, within the limits, until the sign-in ends. The viewer sends the frames.
+    """Admit the owner of a session, within the limits, until the sign-in ends. The viewer sends the frames.
 
-    The constructor runs in the task of the socket or stream, and sets the language and time zone of that task.
+    Create the object in the task of the socket or stream: the constructor activates the browser's language and time
+    zone in the current task.
 
     Args:
-        scope: ASGI scope with the person, and with the session's id from the address.
+        scope: ASGI scope with `user`, and the session's id in `url_route`.
         send: sends a frame; see `Viewer`.
         close: closes the socket or the stream with a code.
     """
@@ -53,17 +64,14 @@ class Connection:
         self._socket_id = ""
 
     async def open(self) -> None:
-        """Let the session's owner in.
-
-        Anyone else gets a close code and nothing more. With too many open connections an `error` frame precedes the
-        code.
-        """
+        """Admit the session's owner, or close the connection with one of the codes of the module's docstring."""
         if not self.user.is_authenticated:
             await self.viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
             return
         add_connections(1)
         self._sign_in = SignIn.of_scope(self._scope)
         self._sign_ins = live().sign_ins
+        # Before the first await: a sign-out during the checks must end this connection, too.
         self._sign_ins.watch(self._sign_in, self.viewer.on_signed_out)
         if not await self._count_open_socket():
             return
@@ -71,6 +79,7 @@ class Connection:
             self.viewer.expect_session(self.new_app)
             await self._remember_time_zone(self.new_app)
             return
+        # On the asynchronous pool: `own_session` would take a thread for each tab that connects.
         session_status = await event_log.session_status(self.session_id, self.user.pk)
         if session_status is None:
             await self.viewer.end(protocol.CLOSE_NOT_FOUND)
@@ -78,8 +87,8 @@ class Connection:
             await self._remember_time_zone(session_status.app_name)
 
     def leave(self) -> None:
-        """Stop watching, and count the connection as closed. Running invocations go on."""
-        if self.user.is_authenticated:
+        """Stop the viewer, and count the connection as closed. Running invocations continue."""
+        if self.user.is_authenticated:  # `open` did nothing for anonymous users.
             self._sign_ins.unwatch(self._sign_in, self.viewer.on_signed_out)
             open_sockets().close(self._socket_id)
             add_connections(-1)
@@ -87,27 +96,27 @@ class Connection:
 
     @property
     def new_app(self) -> str:
-        """App with which the first message creates the session: `?new=` in the address."""
+        """Name of the app with which the first message creates the session (`?new=`); empty for an existing session."""
         return self.query("new")
 
     def query(self, name: str) -> str:
-        """Return the first value of a parameter of the query; empty without one."""
+        """Return the first value of a query parameter; empty if it is missing."""
         values = parse_qs(self._scope.get("query_string", b"").decode("ascii", "replace"))
         return str(values.get(name, [""])[0])
 
     async def is_signed_in(self) -> bool:
-        """True when the sign-in was valid at the last tick or is valid now."""
+        """True if the sign-in was valid at the last tick, or is valid now."""
         return await self._sign_ins.is_valid(self._sign_in)
 
     async def _remember_time_zone(self, app_name: str) -> None:
-        """Store the browser's time zone, in which scheduled tasks are computed."""
+        """Store the browser's time zone for scheduled tasks, which run while no browser is open."""
         if zone := browser_time_zone(self._scope.get("cookies", {})):
             await in_thread(remember_time_zone, app_name, self.user.pk, zone)
 
     async def _count_open_socket(self) -> bool:
-        """Count this connection among the open ones. Close it and return False when too many are open."""
+        """Count this connection as open; if too many are, close it and return False."""
         opened = await open_sockets().open(quotas.open_sockets(self.user.pk, self.network))
-        if isinstance(opened, str):
+        if isinstance(opened, str):  # The id under which it is counted; otherwise the exceeded quota.
             self._socket_id = opened
             return True
         too_many = LimitExceededError(

@@ -1,4 +1,9 @@
-"""ChatConsumer: the websocket of one browser tab on one session."""
+"""Websocket of one browser tab on one session.
+
+Sites have many sockets and few of them are active, so an idle socket has to be small: about 20 KB with the person and
+the session. Each part of Channels that this module replaces costs a task, a copy of the scope or a database
+connection for every socket.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +28,11 @@ from sessions_app.process.pool import UNAVAILABLE
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no type hints
-    """Handles the frames from the browser. The connection's viewer sends the frames to the browser."""
+    """Handle the frames from the browser. The connection's viewer sends the frames to the browser."""
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Handle the socket's messages, one after the other.
-
-        The method of Channels also waits for messages of a channel layer, in tasks that take 3 KB for each socket.
-        This consumer needs none of them, because the hub brings the news.
-        """
+        """Handle the socket's messages one after the other."""
+        # Channels also waits for messages of a channel layer, in tasks of 3 KB for each socket. The hub replaces them.
         self.scope, self.base_send = scope, send
         try:
             while True:
@@ -40,21 +42,20 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             return
 
     async def connect(self) -> None:
-        """Accept the socket, then let the session's owner in. For anyone else the socket is closed."""
+        """Accept the socket, then admit the session's owner; close the socket for anyone else."""
         self._connection = Connection(self.scope, send=self._send_frame, close=self.close)
         self._viewer = self._connection.viewer
+        # Accept before the checks: browsers hide the code of a close that precedes the acceptance.
         await self.accept()
         await self._connection.open()
 
     async def disconnect(self, code: int) -> None:
-        """Stop watching. Running invocations go on."""
+        """Stop sending. Running invocations continue."""
         self._connection.leave()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Call the handler of a message, as Channels does.
-
-        Unlike Channels it does not close old connections in Django's thread: handlers hold none.
-        """
+        """Call the handler of a message."""
+        # Channels would also close old database connections in Django's thread; the handlers here hold none.
         try:
             await getattr(self, get_handler_name(message))(message)
         except StopConsumer:
@@ -63,11 +64,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             await self._viewer.fail(error)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Handle a frame. A frame that is refused or fails is answered with an `error` frame; the socket stays open.
+        """Handle a frame. If the frame is refused or fails, send an `error` frame and keep the socket open.
 
-        The socket is closed after a frame that exceeds a limit, and after a `hello` that fails, because the browser
-        waits for `ready`. It is also closed when the sign-in has ended or PostgreSQL is away.
+        Close the socket if the frame exceeds a limit, if the sign-in has ended, if PostgreSQL is away, or if a `hello`
+        fails.
         """
+        # Errors of a `hello` are left to `dispatch`, which closes: the browser would wait for `ready` forever.
         if self._viewer.has_ended or not await self._count_frame(text_data or ""):
             return
         reply_to = None
@@ -90,9 +92,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 await self._write(frame)
 
     async def _write(self, frame: AnyClientFrame) -> None:
-        """Handle a frame that changes something, if its person is still signed in."""
+        """Handle a frame that changes something, if the user is still signed in."""
         connection = self._connection
         try:
+            # A sign-out in another process may not have reached this one yet.
             if not await connection.is_signed_in():
                 await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
                 return
@@ -102,7 +105,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 self._viewer.begin()
             await handle_frame(frame, connection.actor, connection.session_id)
         except (AdkError, *UNAVAILABLE):
-            raise
+            raise  # `receive` answers an AdkError; `dispatch` closes the socket while PostgreSQL is away.
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser
             reference = log_failure(connection.session_id, error)
             self._viewer.post(protocol.failure_frame(reference, protocol.reply_id(frame)).json())
@@ -111,7 +114,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         await self.base_send({"type": "websocket.send", "text": frame})
 
     async def _count_frame(self, text: str) -> bool:
-        """Count a frame. Closes the socket and returns False when the frame exceeds the limit on size or rate."""
+        """Count a frame; if it exceeds the limit on size or rate, close the socket and return False."""
         try:
             count_frame(text, self._connection.user, self._connection.network)
         except LimitExceededError as error:

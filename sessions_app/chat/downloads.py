@@ -15,7 +15,7 @@ from sessions_app.sessions.ownership import own_session_or_404
 @require_GET
 @login_required
 async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponseBase:
-    """Return a version of an artifact, the newest without `?version=`."""
+    """Return the version `?version=` of an artifact, by default the newest."""
     session = await own_session_or_404(await request.auser(), session_id)
     return await artifact_response(
         request, await find_artifact(session, filename, request.GET.get("version", ""))

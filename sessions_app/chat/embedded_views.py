@@ -1,4 +1,4 @@
-"""Pages of a chat that the template tag `adk_chat` shows in a frame of another page of the site."""
+"""Pages for the template tag `adk_chat`, which embeds a chat in an `<iframe>` of another page of the site."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from sessions_app.use_cases.sessions import may_create_session
 
 @require_GET
 async def new_session(request: HttpRequest, app_name: str) -> HttpResponseBase:
-    """Redirect to the page of a session that its first message will create."""
+    """Redirect to the page of a new session, which is created by its first message."""
     return await _page_without_chat(request, app_name) or redirect("chat:embedded", app_name, uuid4())
 
 
 @require_GET
 async def session_page(request: HttpRequest, app_name: str, session_id: UUID) -> HttpResponseBase:
-    """Return the page of a session that the user has with the app, or that does not exist yet.
+    """Return the page of the user's session with the app, or of a session that does not exist yet.
 
-    For any other session, redirect to a new one. The first message creates a session that does not exist.
+    For any other session, redirect to a new one.
     """
     if page := await _page_without_chat(request, app_name):
         return page
@@ -56,7 +56,8 @@ async def _own_session_with(app_name: str, user: User, session_id: UUID) -> Sess
 
 
 async def _page_without_chat(request: HttpRequest, app_name: str) -> HttpResponseBase | None:
-    """Return the page that takes the place of a chat; None for a user who is signed in and an app that exists."""
+    """Return a page to show in place of the chat, or None if the user is signed in and the app exists."""
+    # Not `login_required`: it would redirect to the sign-in page, which may not be shown in a frame.
     if not (await request.auser()).is_authenticated:
         return _render_framed(request, "chat/embedded_sign_in.html", {"address": _sign_in_address(request)})
     if app_name not in registry.apps():
@@ -66,8 +67,9 @@ async def _page_without_chat(request: HttpRequest, app_name: str) -> HttpRespons
 
 
 def _sign_in_address(request: HttpRequest) -> str:
-    """Return the address of the sign-in page, which leads back to the page around the frame."""
+    """Return the address of the sign-in page; after the sign-in the browser returns to the page around the iframe."""
     around = request.headers.get("Referer", "")
+    # Only to pages of this site: the header may name any address.
     is_own = url_has_allowed_host_and_scheme(around, {request.get_host()}, request.is_secure())
     return redirect_to_login(around if is_own else resolve_url("chat:start")).url
 
@@ -75,8 +77,9 @@ def _sign_in_address(request: HttpRequest) -> str:
 def _render_framed(
     request: HttpRequest, template: str, context: dict[str, Any], status: int = HTTPStatus.OK
 ) -> HttpResponseBase:
-    """Return a page that pages of this site may show in a frame."""
+    """Return a page that pages of this site may embed."""
     response = render(request, template, context, status=status)
+    # Both headers: Django's middleware would add `DENY`, and the site's policy refuses frames as well.
     response["X-Frame-Options"] = "SAMEORIGIN"
     allow_own_pages = csp_replace({"frame-ancestors": [SELF]})
     return allow_own_pages(lambda request: response)(request)

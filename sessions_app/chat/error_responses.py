@@ -10,5 +10,5 @@ from sessions_app.rendering.sentences import in_language
 
 
 def error_response(error: AdkError) -> JsonResponse:
-    """Return the response with the sentence of an error in the person's language under `error`."""
+    """Return a JSON response with the error's message under `error`, in the active language."""
     return JsonResponse({"error": in_language(str(error))}, status=http_status(error))

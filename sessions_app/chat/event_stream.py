@@ -1,7 +1,13 @@
-"""Event stream: the frames to one browser tab as server-sent events, where a proxy blocks websockets.
+"""Event stream: the frames to one browser tab as server-sent events, for networks that block websockets.
 
-The browser sends its frames by HTTP, to `chat/frames.py`. The `data:` of each event is a frame. The last event is named
-`close`, and its `data:` is the close code that a websocket would have.
+The stream carries the same frames as a websocket, so the page's scripts and the viewer need not know which is in use:
+
+    data: {"v":1,"type":"ready",...}     a frame, as in a websocket message
+    data: {"v":1,"type":"pong"}          every five seconds
+    event: close                         the last event, with the close code of a websocket
+    data: 4401
+
+In the other direction the browser posts each frame to `chat/frames.py`.
 """
 
 from __future__ import annotations
@@ -15,13 +21,14 @@ from sessions_app.chat.server_frames import PongFrame
 from sessions_app.process.event_wait import wait_until_set
 
 PIECE_CHARACTERS = 65_536
-"""Characters of a frame that are sent without waiting for room in between."""
+"""Characters to send before waiting for room again."""
+# The browser cannot ping on a stream, so the server sends `pong` frames unasked.
 HEARTBEAT_SECONDS = 5.0
-"""Interval of `pong` frames, by which the browser knows that the stream is alive: it cannot ask on the stream."""
+"""Interval of `pong` frames, by which the browser detects a dead stream."""
 
 
 async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
-    """Serve the stream of a session until the browser leaves or the viewer closes the stream. An ASGI application.
+    """ASGI application: serve the stream of a session until the browser leaves or the viewer closes the stream.
 
     The query has the fields of a `hello` frame: `?after=<seq>`, and `list=1` for a page with the list of sessions.
     """
@@ -43,7 +50,7 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
         is_within_frame = False
 
     async def close(code: int) -> None:
-        # Browsers drop an event of another name: a frame of which the end was not sent is no JSON.
+        # A frame cut half-way is no JSON. Name its event `cut`: the page has no listener for that name.
         cut = b"\nevent: cut\n\n" if is_within_frame else b""
         try:
             await send({"type": "http.response.body", "body": b"%sevent: close\ndata: %d\n\n" % (cut, code)})
@@ -67,7 +74,7 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
 
 
 async def _open(connection: Connection) -> None:
-    """Let the session's owner in and greet the browser."""
+    """Admit the session's owner and greet the browser."""
     viewer, after = connection.viewer, connection.query("after")
     try:
         await connection.open()

@@ -52,19 +52,23 @@ async def printable(request: HttpRequest, session_id: UUID) -> StreamingHttpResp
 
 
 def file_name(title: str, ending: str) -> str:
-    """Return a file name for a title: control characters become spaces, reserved ones `_`, and the end is cut off."""
+    """Return a file name for a title, of at most `MAX_NAME_BYTES` bytes and the ending.
+
+    Control characters become spaces, reserved characters `_`.
+    """
     visible = "".join(
         " " if unicodedata.category(character) in _INVISIBLE else character for character in title
     )
     words = " ".join(_RESERVED.sub("_", visible).split())
-    short = words.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+    short = words.encode()[:MAX_NAME_BYTES].decode(errors="ignore")  # the cut may split a character
     return f"{short.strip('. ') or 'Chat'}.{ending}"
 
 
 async def _own_session(request: HttpRequest, session_id: UUID) -> tuple[Session, SessionView]:
-    """Return the session with the user as its `user`, and the view that the user has of it."""
+    """Return the session with its `user` loaded, and the user's view of it."""
     user = await request.auser()
     session = await own_session_or_404(user, session_id)
+    # The stream reads `session.user` on the event loop, where Django may not query for it.
     session.user = user  # type: ignore[assignment]  # a signed-in user
     return session, SessionView.of(session, user)
 

@@ -29,15 +29,15 @@ from sessions_app.sessions.ownership import own_session_or_404
 from sessions_app.store.file_types import INLINE_IMAGES
 
 MAX_LISTED_FILES = 200
-"""Number of versions of files in the list, which has the newest."""
+"""Maximum number of file versions in the list; the newest are kept."""
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 async def files(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-    """Return the list of a session's files as a part of the page (GET), or store the upload `file` (POST).
+    """Return the list of a session's files as an HTML fragment (GET), or store the upload `file` (POST).
 
-    With `?new=<app>` the file creates the session if it does not exist yet.
+    With `?new=<app>` the upload creates the session if it does not exist yet.
     """
     if request.method == "GET":
         return await _list(request, session_id)
@@ -47,7 +47,7 @@ async def files(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
 @require_POST
 @login_required
 async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Delete the upload with `name` and `version`, unless a message refers to it."""
+    """Delete the upload `name`, `version`; refused if a message refers to it."""
     version = request.POST.get("version", "")
     if not version.isdecimal() or len(version) >= 10:
         version = "-1"  # no file has this version
@@ -62,7 +62,7 @@ async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @require_GET
 @login_required
 async def preview(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponse:
-    """Return the preview of a version of a file, the newest without `?version=`, as a part of the page."""
+    """Return the preview of a file as an HTML fragment; of the version `?version=`, by default the newest."""
     session = await own_session_or_404(await request.auser(), session_id)
     row = await find_artifact(session, filename, request.GET.get("version", ""))
     return HttpResponse(await download_threads.run(_render_preview, session.pk, row))
@@ -78,7 +78,7 @@ async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 async def _makers(session: Session) -> Mapping[tuple[str, int], str]:
-    """Return the tools whose jobs have made files of the session, by filename and version."""
+    """Return the names of the tools whose jobs made files, by filename and version."""
     jobs = ToolJob.objects.filter(session=session).exclude(artifacts={}).only("tool_name", "artifacts")
     newest = await fetch_rows(jobs.order_by("-pk")[:MAX_LISTED_FILES])
     return {file: job.tool_name for job in newest for file in job.artifacts.items()}
@@ -90,6 +90,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
     try:
         upload = request.FILES.get("file")
         if upload is None:
+            # A session of somebody else is answered with 404, whatever is wrong with the request.
             if not new_app:
                 await own_session_or_404(user, session_id)
             raise InvalidInputError("The request has no file, or a file without a name. Choose a file.")
@@ -109,7 +110,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 def _facts(row: Artifact, link: FileLink) -> str:
-    """Return kind, size and version of a file in words."""
+    """Return kind, size and version of a file as text; the version is left out for the first."""
     version = gettext("version %(number)s") % {"number": row.version + 1} if row.version else ""
     return " · ".join(filter(None, (link.kind, filesizeformat(row.size), version)))
 

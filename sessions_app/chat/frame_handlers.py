@@ -1,4 +1,7 @@
-"""Handlers of client frames: each calls one use case."""
+"""Handlers of client frames. Each calls one use case; websocket and HTTP share them.
+
+A new frame needs a model in `protocol.py` and a handler here.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ async def begin_session(first: Message, user: User, session_id: UUID, app_name: 
     """Create the session of a new chat, before its first message is handled. Idempotent.
 
     Raises:
-        AdkError: the message cannot be sent, or begins no session.
+        AdkError: the message is refused; no session is created.
     """
     files = [(file.name, file.version) for file in first.files]
     await use_cases.begin_session(user, session_id, app_name, first.id, first.text, files, network)
@@ -42,10 +45,10 @@ async def begin_session(first: Message, user: User, session_id: UUID, app_name: 
 
 @singledispatch
 async def handle_frame(frame: ClientFrame, by: UserActor, session_id: UUID) -> InvocationNotice | None:
-    """Call the use case of a frame; return the reply if there is one.
+    """Call the use case of a frame. Return a reply for the tab; None for most frames.
 
-    A reply repeats what the hub of this process tells the viewers here. A tab whose viewer is in another process needs
-    it, because that process may not get the news.
+    Websockets ignore the reply: their viewer is in this process and gets the same notice from the hub. A tab with an
+    event stream may have its viewer in another process, which may miss the notice.
 
     Raises:
         AdkError: the use case refuses the frame.

@@ -10,12 +10,13 @@ from sessions_app.sessions.ownership import User
 
 
 def count_frame(text: str, user: User, network: str) -> None:
-    """Count a frame.
+    """Count a frame and check its size.
 
     Raises:
-        LimitExceededError: the user, or the network, has sent too many frames.
-        TooLargeError: the frame is too large to be read.
+        LimitExceededError: the user or the client's network has sent too many frames in this minute.
+        TooLargeError: the frame has more than `frame_limit` characters.
     """
+    # The rate first: frames that are too large count as well.
     if exceeded := rates().count(quotas.frames(user.pk, network)):
         raise LimitExceededError(f"More than {exceeded.quota.most} frames in a minute. Wait a minute.")
     if len(text) > conf().frame_limit:

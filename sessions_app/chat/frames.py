@@ -25,7 +25,7 @@ from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.sessions.ownership import User, own_session_or_404
 
 BYTES_PER_CHARACTER = 4
-"""Most bytes of a character in UTF-8."""
+"""Maximum number of bytes of a character in UTF-8."""
 
 
 @require_POST
@@ -33,8 +33,8 @@ BYTES_PER_CHARACTER = 4
 async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Handle the frame in the body of the request.
 
-    The response is the frame in reply (200), nothing (204), an `error` frame with the status of the error, or 503
-    while PostgreSQL is away. With `?new=<app>` a message creates the session if it does not exist yet.
+    The response is a frame in reply (200), nothing (204), an `error` frame with the status of the error, or 503 while
+    PostgreSQL is away. With `?new=<app>` a message creates the session if it does not exist yet.
     """
     user = await request.auser()
     if not request.GET.get("new", ""):
@@ -68,6 +68,7 @@ async def _handle(frame: AnyClientFrame, request: HttpRequest, user: User, sessi
     reply = await handle_frame(frame, actors.person(user, client_address(request)), session_id)
     if reply is None:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    # The reply to a message has neither text nor times, so no reader's language or time zone is needed.
     return _reply(notice_frame(reply, SITE_READER), HTTPStatus.OK)
 
 

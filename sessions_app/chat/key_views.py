@@ -1,4 +1,4 @@
-"""Page of a user's API keys, where the user makes and revokes keys. A new key is shown once."""
+"""Page on which users make and revoke their API keys. A new key is shown once: the site stores only its digest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIFETIMES = {
     "365": gettext_lazy("1 year"),
     "": gettext_lazy("No end"),
 }
-"""Lifetimes that the page offers, by the number of days; the empty text is for a key that never expires."""
+"""Lifetimes that the page offers, by number of days; the empty string is for keys without an end."""
 RIGHTS = {
     Scope.READ.value: gettext_lazy("Read chats, files and jobs"),
     Scope.RUN.value: gettext_lazy("Send messages and files, stop and retry"),
@@ -43,18 +43,18 @@ RIGHTS = {
 }
 """Scopes of a key, as the page describes them."""
 PROPOSED = {"scopes": ["read", "run"], "days": "90"}
-"""Choices that the page proposes for a new key."""
+"""Initial values of the form."""
 
 
 class KeyForm(forms.Form):
-    """Choices of a user for a key. The markup of the page shows them."""
+    """Validates a user's choices for a new key. The template has its own markup and does not render the form."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
     scopes = forms.MultipleChoiceField(choices=tuple(RIGHTS.items()))
     days = forms.ChoiceField(choices=tuple(LIFETIMES.items()), required=False)
 
     def properties(self) -> KeyProperties:
-        """Return the properties of the key that the valid form describes."""
+        """Return the properties for `make_key`. The form must be valid."""
         expires_at = None
         if self.cleaned_data["days"]:
             expires_at = timezone.now() + timedelta(days=int(self.cleaned_data["days"]))
@@ -68,7 +68,7 @@ class KeyForm(forms.Form):
 @require_http_methods(["GET", "POST"])
 @login_required
 async def keys(request: HttpRequest) -> HttpResponse:
-    """Return the page with the user's keys (GET); make a key and show it once (POST)."""
+    """Show the user's keys (GET), or make a key and show it once (POST)."""
     user = await request.auser()
     if request.method == "GET":
         return await in_thread(_page, request, user, KeyForm(initial=PROPOSED))
@@ -81,13 +81,14 @@ async def keys(request: HttpRequest) -> HttpResponse:
     except InvalidInputError as error:
         form.add_error(None, in_language(str(error)))
         return await in_thread(_page, request, user, form)
+    # No redirect after this POST: the key would have to be kept somewhere until the next request.
     return await in_thread(_page, request, user, KeyForm(initial=PROPOSED), made=row, key=key)
 
 
 @require_POST
 @login_required
 async def revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
-    """Revoke one of the user's keys; streams that are open with it end."""
+    """Revoke one of the user's keys. Streams that are open with the key end."""
     user = await request.auser()
     try:
         keys_of_user = ApiKey.objects.filter(user=user.pk)

@@ -1,4 +1,4 @@
-"""Views of a user's sessions: the list, a search and the activity as parts of a page, and changes by the user."""
+"""Views of a user's sessions: list, search and activity as HTML fragments, and the changes that the list offers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sessions_app.sessions.ownership import User
 @require_GET
 @login_required
 async def session_list(request: HttpRequest) -> HttpResponse:
-    """Return the part of the user's list that the query asks for, see `list_page_of`; 400 for a bad query."""
+    """Return a page of the user's list (see `list_page_of`); 400 for a bad query."""
     user = await request.auser()
     try:
         page = await list_page_of(user, request)
@@ -37,10 +37,10 @@ async def session_list(request: HttpRequest) -> HttpResponse:
 
 
 async def list_page_of(user: User, request: HttpRequest) -> SessionListPage:
-    """Return the part of the user's list that the query asks for.
+    """Return a page of the user's list, as the query string asks for it.
 
-    `?q=<words>` asks for the sessions that a search finds. Otherwise `?archived` chooses the archive,
-    `?before=<cursor>` a further page, and `?rows=<number>` a longer one.
+    `?q=<words>` searches. Without it `?archived` lists archived sessions, `?before=<cursor>` continues a page, and
+    `?rows=<number>` asks for a longer page.
 
     Raises:
         InvalidInputError: the cursor or the number of rows cannot be read.

@@ -1,6 +1,11 @@
 """Log page: a part of a session's log for the chat page, with the status of its invocations.
 
-Rewound events are left out, and so are the rewinds themselves (contract R3).
+The chat page loads the newest events, and older pages as the reader scrolls up. A page has `PAGE_EVENTS` effective
+events, however many rewound events lie between: rewound events are left out by the query, and so are the rewinds
+themselves (contract R3).
+
+Invocations come with the events because some have none yet: a queued message, or a message whose invocation failed
+before its event was committed. The newest page has the text of such messages, or a reload would lose sight of them.
 """
 
 from __future__ import annotations
@@ -28,7 +33,9 @@ from sessions_app.sessions.feedback import feedback_of
 from sessions_app.sessions.ownership import User
 
 PAGE_EVENTS = 50
+"""Events of a page."""
 CHUNK_EVENTS = 8
+"""Events that `chat/chunks.js` removes from the document together when they are far out of view."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +43,12 @@ class LogPage:
     """Consecutive events, oldest first.
 
     Attributes:
-        has_more: True when there are older events.
-        invocations: fields of the websocket's `invocation` frames. An invocation of a person's message that has no
-            event on the page also has the message's `text` and its time `at` (seconds since the epoch).
+        has_more: True if there are older events.
+        invocations: fields of `invocation` frames. If the message has no event on the page, also its `text` and its
+            time `at` (seconds since the epoch).
         feedback: the owner's opinions of these events, by `seq`.
         forks: forks of the whole log. Only the newest page has them.
-        was_rewound: True when the whole log has a rewind. Only the newest page knows.
+        was_rewound: True if the log has any rewind. Always False on older pages.
     """
 
     articles: list[SafeString]
@@ -59,7 +66,7 @@ class LogPage:
 
     @property
     def chunks(self) -> list[list[SafeString]]:
-        """The articles in groups, which `chat/chunks.js` takes out of the document and puts back."""
+        """The articles in groups of `CHUNK_EVENTS`."""
         return [
             self.articles[start : start + CHUNK_EVENTS]
             for start in range(0, len(self.articles), CHUNK_EVENTS)
@@ -70,7 +77,8 @@ EMPTY_PAGE = LogPage([], 0, False, [], {})
 
 
 async def newest_page(session: Session, reader: User) -> LogPage:
-    """Return the newest events up to `session.last_seq`, and also the open and recent invocations without events."""
+    """Return the newest events up to `session.last_seq`, and the open and recent invocations without events."""
+    # Up to `last_seq`, so events, rewinds and invocations agree: the feed sends whatever is committed from now on.
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     events = await _last_events(session, session.last_seq, rewinds)
     oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None
@@ -89,7 +97,7 @@ async def older_page(session: Session, reader: User, before: int) -> LogPage:
 
 
 async def _last_events(session: Session, until: int, rewinds: Rewinds) -> list[Event]:
-    """Return the events of a page, newest first, and one more if the log has older ones."""
+    """Return the events of a page, newest first, and one more event if the log has older ones."""
     events = without_rewound(session.events.filter(seq__lte=until), rewinds).order_by("-seq")
     wanted = events.only("seq", "body", "invocation_id", "happened_at", "session_id")
     return await fetch_rows(wanted[: PAGE_EVENTS + 1])
@@ -97,6 +105,8 @@ async def _last_events(session: Session, until: int, rewinds: Rewinds) -> list[E
 
 def _is_rewound(session: Session, rewinds: Rewinds) -> Q:
     """Return a filter for rewound invocations, with and without events."""
+    # An invocation without events has no `seq`: it is rewound if it was made after the first rewound one, or after the
+    # rewind that begins the range, and before the rewind that ends the range.
     rewound: list[Q] = []
     for part in rewinds.ranges:
         if part.at is None:
@@ -109,10 +119,10 @@ def _is_rewound(session: Session, rewinds: Rewinds) -> Q:
 
 
 async def _log_page(session: Session, reader: User, newest_first: list[Event], others: Q) -> LogPage:
-    """Return the page of the events, with their invocations and those that the filter `others` finds.
+    """Return the page of the events, with their invocations and the invocations that match `others`.
 
     Args:
-        newest_first: the events of the page, and possibly an older one, which only shows that the log goes on.
+        newest_first: the events of the page, and one older event if there are more.
     """
     view = SessionView.of(session, reader)
     events = newest_first[:PAGE_EVENTS][::-1]
@@ -136,7 +146,7 @@ async def _log_page(session: Session, reader: User, newest_first: list[Event], o
 async def _article(
     view: SessionView, row: Event, event: runtime.events.Event, jobs: Mapping[str, ToolJob]
 ) -> SafeString:
-    body = json.dumps(row.body, ensure_ascii=False)
+    body = json.dumps(row.body, ensure_ascii=False)  # `event_html` estimates from it how long rendering takes
     html = await event_html(view, row.seq, event, body, jobs)
     return mark_safe(html)  # noqa: S308 - made by a template
 

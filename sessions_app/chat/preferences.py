@@ -1,4 +1,4 @@
-"""Language and theme that a person has chosen, kept in cookies: the sign-in page needs them, too."""
+"""Language and theme of a user, kept in cookies and not with the account: the sign-in page needs them, too."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ A_YEAR = 365 * 86_400
 
 @require_POST
 def save_preferences(request: HttpRequest) -> HttpResponseBase:
-    """Set the cookies of `language` and `theme`, and redirect to the page `next` of this site.
+    """Set the cookies for `language` and `theme`, and redirect to the page `next` of this site.
 
-    A language or theme that the site does not offer is ignored.
+    Unknown languages and themes are ignored.
     """
-    response = set_language(request)
+    response = set_language(request)  # Checks that `next` is on this site.
     theme = request.POST.get("theme", "")
     if theme in THEMES:
         response.set_cookie(

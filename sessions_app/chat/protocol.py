@@ -1,4 +1,8 @@
-"""Client frames, close codes, and the frames of errors."""
+"""Frames that the browser sends, close codes, and `error` frames. `server_frames.py` has the frames to the browser.
+
+Each client frame is a pydantic model and has its handler in `frame_handlers.py`. Unknown fields are refused. The limits
+on ids and numbers are the limits of the columns, so a bad frame is refused here and not by the database.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from sessions_app.rendering.sentences import in_language
 PRINTABLE = r"^[\x20-\x7e]*$"
 
 CLOSE_NOT_SIGNED_IN = 4401
-"""Nobody is signed in, or the sign-in has ended by a sign-out, a deactivation or a new password."""
+"""Nobody is signed in, or the sign-in ended: sign-out, deactivation, or a new password."""
 CLOSE_NOT_FOUND = 4404
 CLOSE_TOO_SLOW = 4408
 CLOSE_TOO_LARGE = 4413
@@ -34,11 +38,11 @@ class ClientFrame(BaseModel):
 
 
 class Hello(ClientFrame):
-    """The first frame of a socket.
+    """The first frame of a socket; sent again to ask for the session's status.
 
     Attributes:
         after: `seq` of the last event that the browser has.
-        list: True for a page with the list of the person's sessions: `sessions` frames say when to read it again.
+        list: True to get `sessions` frames when the user's list of sessions changes.
     """
 
     type: Literal["hello"]
@@ -56,16 +60,17 @@ class UploadedFileName(BaseModel):
 
 
 class Message(ClientFrame):
-    """A message of the person. The browser makes the id, so that sending it twice starts one invocation.
+    """A message of the user.
 
     Attributes:
-        text: may be empty when there are files.
+        text: may be empty if there are files.
         files: uploads of the session. Their bytes came by HTTP.
-        replaces: id of the invocation whose message this one replaces. The session is rewound to before this invocation
-            (contract R3). The frame is refused with `conflict` while an invocation runs or is queued.
+        replaces: id of the invocation whose message this message replaces. The session is rewound to before this
+            invocation (contract R3). Refused with `conflict` while an invocation runs or is queued.
     """
 
     type: Literal["message"]
+    # Made by the browser: a message that is sent again after a lost connection starts no second invocation.
     id: str = Field(min_length=1, max_length=128, pattern=PRINTABLE)
     text: str
     files: list[UploadedFileName] = Field(default_factory=list, max_length=100)
@@ -90,7 +95,7 @@ class Cancel(ClientFrame):
 
 
 class Seen(ClientFrame):
-    """The person has the session in view up to the event `seq`."""
+    """The user has seen the session up to the event `seq`."""
 
     type: Literal["seen"]
     seq: int = Field(ge=0, le=MAX_ID)
@@ -131,9 +136,9 @@ class Confirm(ClientFrame):
 
     Attributes:
         payload: the whole payload of the answer.
-        changes: with a yes, in place of `payload`: the values of the question's payload that the person has changed,
-            by name. The other values stay as in the question. A payload that is no object has the name "".
-        for_session: True to allow the later calls of the tool in the session, too, if the question offers that.
+        changes: with a yes, in place of `payload`: the changed values of the question's payload, by name. Other values
+            stay as in the question. The name of a payload that is no object is "".
+        for_session: True to allow later calls of the tool in this session as well, if the question offers it.
     """
 
     type: Literal["confirm"]
@@ -153,7 +158,7 @@ class Choose(ClientFrame):
 
 
 class WithdrawAllowance(ClientFrame):
-    """Withdraw what a confirmation has allowed for the session: the agent asks again before it calls the tool."""
+    """Withdraw an allowance for the session: the agent asks again before it calls the tool."""
 
     type: Literal["withdraw_allowance"]
     agent: str = Field(max_length=256)
@@ -161,7 +166,7 @@ class WithdrawAllowance(ClientFrame):
 
 
 class Respond(ClientFrame):
-    """The answer to a long-running call that waits for the person (contract T5)."""
+    """The answer to a pending long-running call (contract T5)."""
 
     type: Literal["respond"]
     call_id: str = Field(max_length=128, pattern=PRINTABLE)
@@ -197,32 +202,36 @@ client_frame: TypeAdapter[AnyClientFrame] = TypeAdapter(
 
 
 def parse(text: str | bytes | None) -> AnyClientFrame:
-    """Return the client frame of a text, as characters or UTF-8; None stands for a binary message of a websocket.
+    """Parse a client frame.
+
+    Args:
+        text: the JSON, as characters or UTF-8; None stands for a binary websocket message.
 
     Raises:
-        InvalidInputError: the text is no frame, or the message is binary.
+        InvalidInputError: the text is no valid frame, or the message is binary.
     """
     if text is None:
         raise InvalidInputError("Send frames as text with JSON, not as binary data.")
     try:
         return client_frame.validate_json(text)
     except ValidationError as error:
+        # The first error only: the others often follow from it.
         first = error.errors(include_url=False)[0]
         field = ".".join(str(step) for step in first["loc"]) or "frame"
         raise InvalidInputError(f"The frame cannot be used: {field}: {first['msg']}.") from error
 
 
 def reply_id(frame: AnyClientFrame) -> str | None:
-    """Return the id by which an `error` frame refers to this frame; None for a frame that is no message."""
+    """Return the id by which an `error` frame refers to this frame; None except for messages."""
     return frame.id if isinstance(frame, Message) else None
 
 
 def error_frame(error: AdkError, in_reply_to: str | None = None) -> ErrorFrame:
-    """Return the frame of an error, with its sentence in the active language."""
+    """Return the frame of an error, with its message in the active language."""
     return ErrorFrame(error_code(error), in_language(str(error)), in_reply_to)
 
 
 def failure_frame(reference: str, in_reply_to: str | None = None) -> ErrorFrame:
-    """Return the frame of a failure that the log explains under the reference."""
+    """Return the frame of an unexpected error. The log has its traceback under the reference."""
     message = gettext("Something went wrong (reference {reference}). Try again.").format(reference=reference)
     return ErrorFrame("internal", message, in_reply_to)

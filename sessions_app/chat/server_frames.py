@@ -1,4 +1,4 @@
-"""Server frames: the frames to the browser. A notice becomes a frame by `notice_frame`."""
+"""Frames to the browser. `protocol.py` has the frames that the browser sends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION = 1
 
 
 class ServerFrame:
-    """Base of the server frames. Subclasses are dataclasses whose fields are the fields of the JSON."""
+    """Base of the frames: the fields of a subclass, a dataclass, are the fields of the JSON."""
 
     type: ClassVar[str]
 
@@ -51,7 +51,8 @@ class EventFrame(ServerFrame):
     rewound_from: int | None = None
 
     def json(self) -> str:
-        """Return the frame as JSON, with the event in the form that its person may have."""
+        """Return the frame as JSON, with the parts of the event that its user may see."""
+        # Assembled as text: parsing and dumping the stored JSON again would take long for a large event.
         body = public_body(self.body)
         rewound = "" if self.rewound_from is None else f',"rewound_from":{self.rewound_from}'
         return (
@@ -62,11 +63,11 @@ class EventFrame(ServerFrame):
 
 @dataclass(frozen=True)
 class PartialFrame(ServerFrame):
-    """A piece of streamed text, which an event will have.
+    """A piece of text of an event that is not committed yet.
 
     Attributes:
-        lease: fencing token of the lease that the text was streamed under.
-        offset: start of the piece, in UTF-16 code units from the start of the event's text (or thoughts).
+        lease: fencing token of the lease under which the text is streamed. Text under a higher token replaces it.
+        offset: start of the piece in the event's text or thoughts, in UTF-16 code units (as JavaScript counts).
         thought: True for thoughts, None for text.
         blocks: HTML of the Markdown blocks that have ended since the last frame; None without any.
     """
@@ -124,7 +125,7 @@ def notice_frame(notice: Notice, reader: Reader) -> str:
 
 @dataclass(frozen=True)
 class ReadyFrame(ServerFrame):
-    """The answer to `hello`: the session's status. The events after the browser's last one follow.
+    """The answer to `hello`: the session's status. The events that the browser lacks follow.
 
     Attributes:
         reader: the reader for whom the jobs and scheduled tasks are rendered.
@@ -141,7 +142,7 @@ class ReadyFrame(ServerFrame):
     reader: Reader = SITE_READER
 
     def json(self) -> str:
-        """Return the frame as JSON. Unlike those of other frames, fields that are None become null."""
+        """Return the frame as JSON. Unlike in other frames, fields that are None become null."""
         invocation = self.invocation and {"id": self.invocation[0], "status": self.invocation[1]}
         fields = {
             "session": str(self.session),

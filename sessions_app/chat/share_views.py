@@ -28,7 +28,7 @@ from sessions_app.sessions.ownership import User, own_session_or_404
 @require_http_methods(["GET", "POST"])
 @login_required
 async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Return the dialog about the session's link (GET); make the link first (POST)."""
+    """Return the dialog about the session's link (GET), or make the link and return the dialog (POST)."""
     user = await request.auser()
     session = await _shareable_session(user, session_id)
     if request.method == "GET":
@@ -53,11 +53,12 @@ async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @require_GET
 @login_required
 async def shared_session(request: HttpRequest, token: str) -> StreamingHttpResponse:
-    """Return the present state of a shared session as a page without details, for every person of the site."""
+    """Show a shared session as it is now, to every signed-in user."""
     try:
         session = await in_thread(sharing.shared_session, token)
     except NotFoundError as error:
         raise Http404(str(error)) from error
+    # Even staff see no details here: a link shares the conversation, not the arguments and results of its tools.
     reader = replace(Reader.of(await request.auser()), shows_details=False)
     view = SessionView(session.pk, session.app_name, reader)
     return StreamingHttpResponse(stream_page(request, session, view, is_shared=True), headers=PRIVATE)

@@ -1,4 +1,8 @@
-"""HTML of growing Markdown texts: each block that has ended is rendered once for all tabs."""
+"""HTML of growing Markdown texts.
+
+A text is rendered block by block. Once a paragraph, list or table has ended, further text cannot change it, so its
+HTML is made once and sent to all tabs. The block that still grows is shown as plain text by the page.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,7 @@ class RenderedBlocks:
 
 
 class StreamedBlocks:
-    """Blocks of one growing text that have ended, with their HTML.
-
-    Thoughts are not rendered before their event is committed, because the page shows them folded.
-    """
+    """Finished blocks of one growing text, with their HTML."""
 
     def __init__(self) -> None:
         self._finished = FinishedBlocks()
@@ -35,13 +36,14 @@ class StreamedBlocks:
         self._end = 0
 
     def all(self) -> RenderedBlocks | None:
-        """Return the blocks that have been taken so far; None when there are none."""
+        """Return all blocks rendered so far; None if there are none."""
         if not self._end:
             return None
         return RenderedBlocks(0, self._end, "".join(self._html))
 
     def render_next(self, text: GrowingText) -> RenderedBlocks | None:
-        """Render the blocks that have ended since the last call; None when there are none."""
+        """Render the blocks that were finished since the last call; return None if there are none."""
+        # The page shows thoughts folded: their HTML can wait for the event.
         if text.stream.thought or self._finished.has_given_up:
             return None
         before = self._finished.end
@@ -52,15 +54,16 @@ class StreamedBlocks:
         start = self._end
         self._html.append(html)
         self._end += utf16_length(whole[before : self._finished.end])
-        text.html_length += len(html)
+        text.html_length += len(html)  # counts towards the limit on streamed text in a process
         return RenderedBlocks(start, self._end, html)
 
 
+# Weak: the hub drops a text when its event is committed, and the HTML goes with it.
 _blocks: WeakKeyDictionary[GrowingText, StreamedBlocks] = WeakKeyDictionary()
 
 
 def next_blocks(text: GrowingText) -> RenderedBlocks | None:
-    """Return the blocks that have ended since the last call; None when there are none."""
+    """Return the blocks that were finished since the last call; None if there are none."""
     if text.is_cut:
         _blocks.pop(text, None)
         return None
@@ -68,7 +71,7 @@ def next_blocks(text: GrowingText) -> RenderedBlocks | None:
 
 
 def blocks_so_far(text: GrowingText) -> RenderedBlocks | None:
-    """Return all blocks of the text that have ended; None when there are none."""
+    """Return all finished blocks of the text; None if there are none."""
     if text.is_cut:
         return None
     blocks = _blocks.setdefault(text, StreamedBlocks())

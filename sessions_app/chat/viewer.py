@@ -1,4 +1,18 @@
-"""Viewer: sends one browser tab the news of the session that it shows, and the replies to the tab's own frames."""
+"""Viewer: sends one browser tab the news of its session, and the replies to the tab's own frames.
+
+    hub -> SessionFeed -- take() --> updates --+
+                                               +-- one frame at a time --> socket or stream
+    frame handlers ------- post() -> replies --+
+
+Two tasks send: one for updates, one for replies. A reply, such as the `pong` that keeps a connection alive, need not
+wait until an update is read from PostgreSQL. Each task ends when it has nothing to send, so an idle tab has none.
+
+`send` returns when the socket has room, so memory is bounded by the feed's buffer and `MAX_REPLY_CHARACTERS`. A browser
+that leaves one of them full for `slow_reader_seconds` is disconnected. It connects again and reads what it missed from
+PostgreSQL.
+
+    new --- first message, from any tab ---> open --- end(), leave() ---> ended
+"""
 
 from __future__ import annotations
 
@@ -31,23 +45,21 @@ logger = logging.getLogger(__name__)
 MAX_REPLY_CHARACTERS = 256 * 1024
 """Limit on the characters of the replies that wait for the browser."""
 FAREWELL_SECONDS = 1.0
+"""Maximum time for a last frame before the socket is closed."""
 GREETING_SECONDS = 1.0
-"""Shortest time between two greetings that the browser asks for."""
+"""Minimum time between two greetings; each reads the session's status, jobs and schedules."""
 
 
 class Viewer:
-    """Sends the updates of a feed as frames, one at a time, no faster than the browser reads.
-
-    A task sends while there are updates, another one while there are replies: an idle tab has none. Replies need not
-    wait for an update that is being read from PostgreSQL.
+    """Send the updates of a feed as frames, one at a time, no faster than the browser reads.
 
     Args:
-        send: sends a frame, and returns when the socket has room for the next one.
+        send: sends a frame, and returns when the socket has room for the next frame.
         close: closes the socket with a code.
 
     Attributes:
-        has_ended: True from the beginning of `end` on; frames that still arrive are ignored.
-        is_new: True while the session does not exist: its first message creates it.
+        has_ended: True once `end` has begun; frames that still arrive are ignored.
+        is_new: True until the first message has created the session.
     """
 
     def __init__(
@@ -72,24 +84,31 @@ class Viewer:
             restarts_text=True,
             on_wake=self._on_wake,
             on_full=self._on_full,
-            on_text=self._encoder.text_frame,  # The blocks of a text are rendered in its order.
+            # Encoded as the text arrives: `next_blocks` returns the blocks of each piece once, to the first caller.
+            on_text=self._encoder.text_frame,
         )
         self.has_ended = False
         self.is_new = False
-        self._is_open = False  # The feed is read from the first greeting on.
+        self._is_open = (
+            False  # True from the first greeting on: before it the browser has not said what it has.
+        )
         self._is_sending_updates = False
         self._replies: list[str] = []
         self._replying: asyncio.Task[None] | None = None
-        self._turn = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = (
+            asyncio.Lock()
+        )  # A frame may be sent in several pieces, which must not mix with another frame.
+        self._tasks: set[asyncio.Task[None]] = (
+            set()
+        )  # The event loop itself keeps only weak references to tasks.
         self._next_greeting_at = 0.0
         self._greeting: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
 
     async def on_hello(self, after: int) -> None:
-        """Greet the browser, which has the events up to `after`. Events that this socket has sent are not sent again.
+        """Send the session's status, then the events after `after` that this socket has not sent yet.
 
-        All greetings that the browser asks for within `GREETING_SECONDS` of the last one become one later greeting.
+        Greetings are at least `GREETING_SECONDS` apart: requests in between are answered by one later greeting.
         """
         wait = self._next_greeting_at - time.monotonic()
         if wait <= 0:
@@ -101,12 +120,12 @@ class Viewer:
     async def _greet_later(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         self._next_greeting_at = time.monotonic() + GREETING_SECONDS
-        await self._greet(0)
+        await self._greet(0)  # The feed knows the last event that it returned, so 0 repeats nothing.
 
     async def _greet(self, after: int) -> None:
         if self.is_new:
+            # Expect first, query second: in the other order a session created in between would be missed.
             self._hub.expect(self._session_id, self._on_created)
-            # Another tab may have created the session before this tab expected it.
             if await event_log.session_status(self._session_id, self._user_id) is not None:
                 self._on_created()
             elif self.is_new:
@@ -116,36 +135,38 @@ class Viewer:
             self._feed.greet(after)
 
     def expect_session(self, app_name: str) -> None:
-        """Show a session that does not exist yet: its first message, from any tab, creates it with this app."""
+        """Show a session that does not exist yet. Its first message, from any tab, creates it with this app."""
         self.is_new = True
         self._set_app(app_name)
 
     def begin(self) -> None:
-        """Show the session, which the first message of this socket has just created for its user."""
+        """Show the session that the first message of this socket has just created."""
         self.is_new = False
         self._is_open = True
         self._feed.begin()
         self._hub.stop_expecting(self._session_id, self._on_created)
 
     def _on_created(self) -> None:
-        """Greet the browser: another tab of the user, or another user, has created the session."""
-        if self.is_new:
+        """Greet the browser after another tab, or another user, has created the session."""
+        if self.is_new:  # `begin` may have been faster.
+            # If the session belongs to another user, the feed finds out and ends the viewer.
             self.is_new = False
             self._is_open = True
             self._feed.greet()
 
     def follow_list(self) -> None:
-        """Tell the browser from now on when the list of the user's sessions has changed. Idempotent."""
+        """Send a `sessions` frame whenever the user's list of sessions changes. Idempotent."""
         self._list_news.watch(self._user_id, self._on_list_change)
 
     def _on_list_change(self) -> None:
         self.post(SessionsFrame().json())
 
     def post(self, frame: str) -> bool:
-        """Queue a reply. Return False, and drop the reply, when too many wait; the browser is then greeted again."""
+        """Queue a reply and return True. If too many replies are queued, drop this reply and return False."""
         if self.has_ended:
             return False
         if self._has_many_replies:
+            # The dropped reply may have been news: a greeting repeats the status of the session.
             self._feed.greet()
             self._on_full()
             return False
@@ -155,10 +176,13 @@ class Viewer:
         return True
 
     async def end(self, code: int, frame: str = "") -> None:
-        """Close the socket, after a last frame if the browser reads it within a second. Idempotent."""
+        """Send a last frame, if there is one, and close the socket. Idempotent.
+
+        The close waits at most `FAREWELL_SECONDS` for the browser to read the frame.
+        """
         if self.has_ended:
             return
-        is_queued = bool(frame) and self.post(frame)
+        is_queued = bool(frame) and self.post(frame)  # before `has_ended`, which makes `post` drop frames
         self.has_ended = True
         if is_queued and self._replying is not None:
             await asyncio.wait([self._replying], timeout=FAREWELL_SECONDS)
@@ -166,11 +190,9 @@ class Viewer:
         await self._close(code)
 
     async def fail(self, error: Exception) -> None:
-        """Log an unexpected error under a reference, tell the browser the reference, and close: it connects again.
-
-        The browser gets no reference when PostgreSQL is away: it connects again until PostgreSQL is back.
-        """
+        """Log an unexpected error, send the browser its reference, and close. The browser connects again."""
         if isinstance(error, UNAVAILABLE):
+            # Every tab fails while PostgreSQL is away: a line without traceback each, and no message for the users.
             logger.warning("Closing a viewer of session %s: PostgreSQL is away (%s)", self._session_id, error)
             await self.end(protocol.CLOSE_TRY_AGAIN)
             return
@@ -187,11 +209,14 @@ class Viewer:
         if self._deadline is not None:
             self._deadline.cancel()
         for task in self._tasks:
-            if task is not asyncio.current_task():
+            if (
+                task is not asyncio.current_task()
+            ):  # `end` often runs in a task of the viewer, and closes after this.
                 task.cancel()
 
     def on_signed_out(self) -> None:
-        """Close the socket: its user is no longer signed in."""
+        """Close the socket, because its user is no longer signed in."""
+        # Drop what is queued first: a browser that reads slowly must get nothing after the sign-out.
         self._feed.leave()
         self._replies.clear()
         self._create_task(partial(self.end, protocol.CLOSE_NOT_SIGNED_IN))
@@ -199,9 +224,9 @@ class Viewer:
     # Sending
 
     def _on_wake(self) -> None:
-        """Send the updates of the feed, if the tab has said hello and no task sends them already."""
+        """Start to send updates, after the first greeting and unless a task is sending them."""
         if self._feed.reason:
-            # The browser may not read: the task that sends would never learn of the end.
+            # A new task: the sending task may be blocked by a browser that does not read.
             self._create_task(partial(self.end, protocol.CLOSE_NOT_FOUND))
         elif self._is_open and not self._is_sending_updates and not self.has_ended:
             self._is_sending_updates = True
@@ -212,6 +237,7 @@ class Viewer:
             while frame := await self._next_frame():
                 await self._send_in_turn(frame)
         finally:
+            # No await between the last `take` and this line, so `_on_wake` cannot miss an update in between.
             self._is_sending_updates = False
 
     async def _send_replies(self) -> None:
@@ -219,18 +245,20 @@ class Viewer:
             while self._replies:
                 await self._send_in_turn(self._replies.pop(0))
         finally:
-            self._replying = None  # An idle socket keeps no ended task.
+            self._replying = None  # Free the ended task: idle sockets should be small.
 
     async def _send_in_turn(self, frame: str) -> None:
         async with self._turn:
             try:
                 await self._send(frame)
-            except Exception:  # Servers raise various errors. The connection is broken after any of them.
+            except (
+                Exception
+            ):  # Each ASGI server raises its own errors. The connection is broken after any of them.
                 logger.warning("A frame could not be sent; the browser is disconnected", exc_info=True)
                 await self.end(protocol.CLOSE_TRY_AGAIN)
 
     async def _next_frame(self) -> str:
-        """Return the frame of the next update; empty when there is none yet."""
+        """Return the frame of the next update; empty if there is none yet."""
         update = await self._feed.take()
         match update:
             case EventUpdate():
@@ -259,8 +287,8 @@ class Viewer:
     # Slow browsers
 
     def _on_full(self) -> None:
-        """Give the browser some seconds to read what it has."""
-        if self._deadline is None:
+        """Give the browser `slow_reader_seconds` to read its queued frames."""
+        if self._deadline is None:  # The first full buffer starts the clock; later ones do not extend it.
             seconds = conf().slow_reader_seconds
             self._deadline = asyncio.get_running_loop().call_later(seconds, self._end_if_slow, seconds)
 
@@ -291,12 +319,13 @@ class Viewer:
         try:
             await work()
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser
-            with self._encoder.view.reader.reading():  # The hub calls from the task that publishes the news.
+            # The hub wakes viewers from the publishing task, so this task has another user's language.
+            with self._encoder.view.reader.reading():
                 await self.fail(error)
 
 
 def log_failure(session_id: UUID, error: Exception) -> str:
-    """Log an unexpected error under a new reference, which is returned."""
+    """Log an unexpected error under a new reference, and return the reference."""
     reference = uuid4().hex[:8]
     logger.error("Serving session %s failed (reference %s)", session_id, reference, exc_info=error)
     return reference

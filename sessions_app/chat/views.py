@@ -1,4 +1,4 @@
-"""Pages of the chat: home, one session, older events. The session of another user is answered with 404."""
+"""Pages of the chat: home, one session, older events. Sessions of other users are answered with 404."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def home(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 async def start(request: HttpRequest) -> HttpResponse:
-    """Redirect a user who has signed in: to a new chat if the site has one app, else to the home page."""
+    """Redirect after the sign-in: to a new chat if the site has one app, else to the home page."""
     apps = list(registry.apps())
     if len(apps) == 1:
         return redirect("chat:new", apps[0])
@@ -71,9 +71,10 @@ async def start(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
-    """Redirect to the page of a session that its first message will create."""
+    """Redirect to the page of a new session, which is created by its first message."""
     if app_name not in registry.apps():
         raise Http404(f"There is no app {app_name!r}.")
+    # Nothing is stored yet: a page that is opened and left would leave an empty session in the list.
     address = reverse("chat:session", args=[uuid4()])
     return redirect(f"{address}?{urlencode({'new': app_name})}")
 
@@ -81,9 +82,9 @@ async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
 @require_GET
 @login_required
 async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Return one session with its newest events, beside the list of the user's sessions.
+    """Return the page of a session: the newest events, and the list of the user's sessions.
 
-    With `?new=<app>` the session need not exist yet. One that has files and no message is still a new chat.
+    With `?new=<app>` the session need not exist yet. A session with uploads and no message is still a new chat.
     """
     user = await request.auser()
     new_app = request.GET.get("new", "")
@@ -101,7 +102,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @require_GET
 @login_required
 async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Return the events before `?before=<seq>`, as a part of the page."""
+    """Return the events before `?before=<seq>` as an HTML fragment."""
     before = request.GET.get("before", "")
     if not before.isdecimal() or len(before) > 18:  # a larger number fits no column
         return HttpResponseBadRequest("Add ?before=<seq>, the number of the oldest event that the page has.")
@@ -114,7 +115,7 @@ async def earlier_events(request: HttpRequest, session_id: UUID) -> HttpResponse
 @require_GET
 @login_required
 async def alternatives(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Return the switches between alternatives, as a part of the page."""
+    """Return the switches between alternatives as an HTML fragment."""
     session = await own_session_or_404(await request.auser(), session_id)
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     forks = await in_thread(find_forks, session, rewinds)
@@ -122,12 +123,12 @@ async def alternatives(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 def unsaved_session(user: User, session_id: UUID, app_name: str) -> Session:
-    """Return a session that its first message will store."""
+    """Return a session for a page, without storing it."""
     return Session(pk=session_id, app_name=app_name, user=user, created_at=timezone.now())  # type: ignore[misc]  # a signed-in user
 
 
 async def context_of_session(user: User, session: Session, is_new: bool) -> dict[str, Any]:
-    """Return the context of a session's page, without the list of the user's sessions."""
+    """Return the template context of a session's page, without the list of the user's sessions."""
     shows_details = may_see_details(user)
     state = []
     log_page = EMPTY_PAGE
@@ -154,7 +155,7 @@ async def context_of_session(user: User, session: Session, is_new: bool) -> dict
 
 
 async def _audit_url(user: User, session: Session) -> str:
-    """Return the address of the session's page in the admin; empty for a user who may not read the page."""
+    """Return the address of the session's page in the admin; empty if the user may not open the page."""
     if not isinstance(user, PermissionsMixin) or not getattr(user, "is_staff", False):
         return ""
     if not await in_thread(user.has_perms, READ_AUDIT):
@@ -166,22 +167,20 @@ async def _audit_url(user: User, session: Session) -> str:
 
 
 async def _visible_state(session: Session) -> list[tuple[str, str]]:
-    """Return the keys of the session's and the user's state with their values in one line each.
-
-    The state of the app is left out, because it belongs to everybody.
-    """
+    """Return the keys and one-line values of the session's and the user's state."""
+    # Without the state of the app, which all its users share.
     items = sorted((await in_thread(state_of_user, session)).items())
     return [(key, one_line(value)) for key, value in items if value is not None]
 
 
 def _banner() -> str:
-    """Return the sentence that the site shows on every page; empty without one."""
+    """Return the site's banner, a sentence on every page; empty if none is set."""
     banner: str = getattr(settings, "ADK_BANNER", "")
     return banner
 
 
 def _agent_problems(user: User) -> list[str]:
-    """Return a sentence for each agent that cannot be loaded, to staff and, in development, to everybody."""
+    """Return a sentence for each agent that cannot be loaded; empty for users who are neither staff nor developers."""
     if conf().reload_agents or getattr(user, "is_staff", False):
         return list(registry.registry().problems.values())
     return []
