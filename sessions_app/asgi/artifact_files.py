@@ -24,15 +24,16 @@ from sessions_app.store.file_types import BEGINNING, BINARY, INLINE_IMAGES, sign
 CHUNK_BYTES = 256 * 1024
 TEXT = "text/plain; charset=utf-8"
 MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
+# Line ends would end the header; marks of direction would make a program's name look like a picture's.
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters that end a header, or that change the direction of the rest, so that a program looks like a picture."""
+"""Characters that a file name in a header must not have."""
 
 
 async def find_artifact(session: Session, filename: str, version: str) -> Artifact:
     """Return a version of a file of the session or its user.
 
     Args:
-        version: number of the version, as text of an address; empty for the newest.
+        version: number of the version, as it stands in the URL; empty for the newest.
 
     Raises:
         Http404: there is no such file or version.
@@ -46,6 +47,7 @@ async def find_artifact(session: Session, filename: str, version: str) -> Artifa
         filename=filename,
     )
     if version:
+        # Ten digits may exceed the column; no row has version -1.
         files = files.filter(version=int(version) if version.isdecimal() and len(version) < 10 else -1)
     row = await in_thread(files.order_by("-version").first)
     if row is None:
@@ -54,10 +56,10 @@ async def find_artifact(session: Session, filename: str, version: str) -> Artifa
 
 
 async def artifact_response(request: HttpRequest, row: Artifact) -> HttpResponseBase:
-    """Return the bytes of an artifact, or 304 when the client has them.
+    """Return the bytes of an artifact, or 304 if the client has them.
 
-    A request with `Range` gets 206 with the requested part, or 416. Browsers show the images of `INLINE_IMAGES`, and
-    save all other files.
+    A request with `Range` gets 206 with the requested part, or 416. Browsers show images of `INLINE_IMAGES` and save
+    all other files.
     """
     etag = f'"{row.sha256}"'
     if unchanged := get_conditional_response(request, etag=etag):
@@ -79,6 +81,7 @@ async def artifact_response(request: HttpRequest, row: Artifact) -> HttpResponse
 
 async def _response(row: Artifact, etag: str, part: ByteRange) -> StreamingHttpResponse:
     mime_type = row.mime_type or TEXT
+    # The type of a file is its sender's claim. Only what really begins like an image is shown in the site's origin.
     is_image = mime_type in INLINE_IMAGES
     if is_image:
         is_image = await download_threads.run(_has_signature, row)
@@ -98,12 +101,13 @@ async def _response(row: Artifact, etag: str, part: ByteRange) -> StreamingHttpR
 
 
 def _has_signature(row: Artifact) -> bool:
-    """True when the file begins like an image of the type that the row names."""
+    """True if the file begins like an image of the row's type."""
     with row.file.open("rb") as stored:
         return signed_type(stored.read(BEGINNING)) == row.mime_type
 
 
 async def _chunks(stored: FieldFile, part: ByteRange) -> AsyncIterator[bytes]:
+    # In threads of their own: slow downloads must not take the threads of the database.
     await download_threads.run(stored.open, "rb")
     try:
         if part.start:

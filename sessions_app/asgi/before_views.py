@@ -1,4 +1,4 @@
-"""Middleware of one function that is called before each view."""
+"""Middleware made of a function that is called before each view."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ Middleware = Callable[[AsyncView | View], AsyncView | View]
 
 
 def before_views(act: Callable[[HttpRequest], None]) -> Middleware:
-    """Return a middleware that calls `act` with each request. `act` must not block: it runs on the event loop."""
+    """Return middleware that calls `act` with each request. `act` runs on the event loop and must not block."""
+    # Sync and async: with one form only, Django would move each request into a thread and back.
 
     @sync_and_async_middleware
     def middleware(get_response: AsyncView | View) -> AsyncView | View:

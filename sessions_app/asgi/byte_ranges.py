@@ -1,4 +1,4 @@
-"""Parts of files that requests ask for (`Range`, RFC 9110, section 14)."""
+"""Requests for parts of files (`Range`, RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 
 @dataclass(frozen=True)
 class ByteRange:
-    """Bytes of a file from `start` up to, but without, `end`. Empty when the file has none of the requested bytes."""
+    """Bytes of a file from `start` to before `end`. Empty if the file has none of the requested bytes."""
 
     start: int
     end: int
 
 
 def requested_range(request: HttpRequest, size: int, etag: str) -> ByteRange | None:
-    """Return the part of a file that a request asks for; None for the whole file.
+    """Return the requested part of a file; None for the whole file.
 
-    A request for several parts gets the whole file, as does a request whose `If-Range` names another version.
+    Requests for several parts, and requests whose `If-Range` names another version, get the whole file.
 
     Args:
         size: bytes of the file.

@@ -1,11 +1,15 @@
-"""Two parts of ASGI that Daphne lacks: `send` waits for a slow reader, and the application learns of the shutdown.
+"""Two parts of ASGI that Daphne lacks: backpressure, and notice of the shutdown.
 
 Without backpressure Daphne hands each message to Twisted, which buffers without limit: one browser that does not read
-would fill the memory of the process. Daphne also applies its limit for incoming websocket messages to outgoing ones.
-Without the lifespan protocol the process would stop with its leases held: its invocations would wait until they expire.
+would fill the memory of the process. Here `send` waits until Twisted reports room, and a long message goes in fragments
+that each wait. Twisted's push producers report the room:
 
-This is the only module of the package that uses internals of Daphne, autobahn and Twisted. Under another server it
-changes nothing.
+    buffer has room --- pauseProducing() ---> buffer full: `send` waits --- resumeProducing() ---> buffer has room
+
+Without notice of the shutdown (the lifespan protocol) the process would stop with its leases held, and its invocations
+would wait until the leases expire.
+
+This is the only module that uses internals of Daphne, autobahn and Twisted. Under another server it changes nothing.
 """
 
 from __future__ import annotations
@@ -28,16 +32,17 @@ from asgiref.typing import (
 from sessions_app.shutdown import shut_down
 
 FRAGMENT_CHARACTERS = 65_536
-"""Characters of a websocket message that are sent without waiting for room in between."""
+"""Characters of a websocket message to send before waiting for room again."""
 
 
 class _BufferWatch:
-    """Twisted push producer (IPushProducer) that records whether a connection's buffer has room."""
+    """Twisted push producer (`IPushProducer`) that records if the buffer of a connection has room."""
 
     __slots__ = ("_room",)
 
     def __init__(self) -> None:
-        self._room: asyncio.Event | None = None  # None while the buffer has room.
+        # None while the buffer has room. Made when needed: most sockets never fill their buffer.
+        self._room: asyncio.Event | None = None
 
     def pauseProducing(self) -> None:
         """Note that the buffer is full."""
@@ -50,21 +55,19 @@ class _BufferWatch:
             self._room = None
 
     def stopProducing(self) -> None:
-        """Release waiting senders: the connection is closed."""
+        """Release waiting senders when the connection is closed."""
         self.resumeProducing()
 
     async def wait_for_room(self) -> None:
-        """Return when the buffer has room: immediately, or when it is empty again."""
+        """Return immediately if the buffer has room, else once it is empty again."""
         if self._room is not None:
             await self._room.wait()
 
 
 def with_backpressure(application: ASGI3Application) -> ASGI3Application:
-    """Wrap an application: under Daphne its `send` waits. Under other servers `send` is the server's own.
+    """Wrap an application, so under Daphne its `send` waits for a slow reader. No effect under other servers."""
 
-    An open connection keeps no frame of the wrapper, which returns the coroutine of the application.
-    """
-
+    # Not a coroutine: it returns the application's, so no frame of the wrapper stays for each open connection.
     def wrapped(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> Awaitable[None]:
         # Projects import Daphne under other servers, too: Daphne is one of their INSTALLED_APPS.
         if isinstance(send, partial) and send.func.__module__ == "daphne.server":
@@ -77,7 +80,7 @@ def with_backpressure(application: ASGI3Application) -> ASGI3Application:
 
 
 class _SocketSender(_BufferWatch):
-    """Sends the messages of one websocket."""
+    """Send the messages of one websocket."""
 
     __slots__ = ("_protocol", "_send")
 
@@ -88,13 +91,14 @@ class _SocketSender(_BufferWatch):
         protocol.registerProducer(self, True)
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Send a message when there is room."""
+        """Send a message once there is room."""
         # A close does not wait: Daphne drops the connection if the browser does not acknowledge the close.
         if message["type"] != "websocket.close":
             await self.wait_for_room()
         if message["type"] == "websocket.send" and len(message["text"] or "") > FRAGMENT_CHARACTERS:
             await self._send_in_fragments(message["text"] or "")
             return
+        # Daphne applies its limit for incoming messages to outgoing messages as well: lift it while sending.
         protocol = self._protocol
         limit, protocol.maxMessagePayloadSize = protocol.maxMessagePayloadSize, 0
         try:
@@ -103,16 +107,14 @@ class _SocketSender(_BufferWatch):
             protocol.maxMessagePayloadSize = limit
 
     async def _send_in_fragments(self, text: str) -> None:
-        """Send a websocket message in fragments (RFC 6455, section 5.4), each of which waits for room.
-
-        If the message were sent whole, Twisted would buffer it whole for a slow reader.
-        """
+        """Send a websocket message in fragments (RFC 6455, section 5.4), each of which waits for room."""
         protocol = self._protocol
         for start in range(0, len(text), FRAGMENT_CHARACTERS):
             await self.wait_for_room()
             if protocol.state != protocol.STATE_OPEN:
                 return  # The browser has closed the socket. No data may follow (section 5.5.1).
             end = start + FRAGMENT_CHARACTERS
+            # Opcode 1 begins a text message, 0 continues it.
             protocol.sendFrame(0 if start else 1, text[start:end].encode(), fin=end >= len(text))
 
 

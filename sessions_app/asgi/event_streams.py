@@ -1,6 +1,7 @@
-"""Event streams and other long requests, served beside Django's handler.
+"""Routing of event streams and other long requests to ASGI applications of their own.
 
-Django's handler would keep a thread and a connection to PostgreSQL for as long as a request is open.
+Django's handler would keep a thread and a PostgreSQL connection while a request is open. With a stream in every tab,
+the pages would soon have neither.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ HEADERS = [
     (b"content-type", EVENT_STREAM.encode()),
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
-    (b"x-accel-buffering", b"no"),  # of nginx
+    (b"x-accel-buffering", b"no"),  # nginx would otherwise hold the stream back until its buffer is full
 ]
 MAX_DIGITS = 18
-"""Maximum number of digits of a `seq`. A larger number fits in no column."""
+"""Maximum number of digits of a `seq`; a longer number exceeds the column."""
 
 
 def with_event_streams(pages: Application, streams: Mapping[str, Application]) -> Application:
-    """Wrap the pages. A request that matches a route of `streams` goes to its application, with the route's values."""
+    """Wrap Django's handler: requests that match a route of `streams` go to the route's application.
+
+    The application finds the values of the route under `scope["url_route"]["kwargs"]`, as in Channels.
+    """
     patterns = [(RoutePattern(route, is_endpoint=True), stream) for route, stream in streams.items()]
 
     async def handle(scope: AsgiScope, receive: Receive, send: Send) -> Any:
@@ -40,5 +44,6 @@ def with_event_streams(pages: Application, streams: Mapping[str, Application]) -
 
 
 def parse_seq(text: str) -> int | None:
-    """Return the `seq` that a browser or a program has sent as text; None for a text that is none."""
+    """Parse a `seq` from a query string or header; return None if the text is no valid `seq`."""
+    # `isascii` as well: `isdecimal` accepts the digits of all scripts.
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None

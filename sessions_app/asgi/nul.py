@@ -1,4 +1,7 @@
-"""Refusal of requests with NUL, which no address of the site has and neither PostgreSQL nor a file name can hold."""
+"""Refusal of requests with NUL characters, which neither PostgreSQL nor a file name can hold.
+
+No address of the site has one, so a single check replaces a check in each view.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,13 @@ View = Callable[[HttpRequest], HttpResponseBase]
 
 
 def has_nul(request: HttpRequest) -> bool:
-    """True when path, query string or a cookie holds NUL."""
+    """True if path, query string or a cookie contains NUL."""
     return bool(_place_of_nul(request))
 
 
 def _place_of_nul(request: HttpRequest) -> str:
-    """Return the name of the part of the request that holds NUL; empty when none does.
-
-    A cookie can hold NUL in quotes, which escape any byte.
-    """
+    """Return the name of the part of the request that contains NUL; empty if none does."""
+    # Decoded cookies: quotes in a cookie may escape any byte.
     cookies = (*request.COOKIES, *request.COOKIES.values())
     found = {
         "path": "\0" in request.path,
@@ -37,7 +38,7 @@ def _place_of_nul(request: HttpRequest) -> str:
 
 @sync_and_async_middleware
 def refuse_nul(get_response: AsyncView | View) -> AsyncView | View:
-    """Answer requests with NUL with 400. Forms and frames check the bodies, and have sentences for the person."""
+    """Answer requests with NUL in path, query string or cookies with 400. Forms and frames check their bodies."""
 
     async def respond_async(request: HttpRequest) -> HttpResponseBase:
         return _refusal(request) if has_nul(request) else await get_response(request)  # type: ignore[misc]

@@ -1,7 +1,7 @@
-"""Check of websocket handshakes and event streams: NUL is refused, the origin is checked as Django does for forms.
+"""Check of the origin of websocket handshakes and event streams, as Django checks it for forms; NUL is refused, too.
 
-Browsers let every page open a websocket to any site, and send the person's cookies with it. Django's check also refuses
-pages on another port or scheme.
+Browsers let every page open a websocket to any site, and send the user's cookies with it. Without this check a page of
+another site could read and write the chats of its visitors.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ HTTP_SCHEMES = {"ws": "http", "wss": "https", "http": "http", "https": "https"}
 
 
 class _OriginCheck(CsrfViewMiddleware):
-    """Django's comparison of the Origin header with scheme, host and port, and with CSRF_TRUSTED_ORIGINS."""
+    # Unlike the validator of Channels, Django also compares scheme and port, and knows CSRF_TRUSTED_ORIGINS.
 
     def accepts(self, request: HttpRequest, *, needs_origin: bool) -> bool:
-        """True for a request of a page of this site or of a trusted origin."""
+        """True for a request from a page of this site or of a trusted origin."""
         try:
             request.get_host()
             if "HTTP_ORIGIN" not in request.META:
@@ -37,13 +37,11 @@ class _OriginCheck(CsrfViewMiddleware):
 
 
 def from_own_pages(application: Application) -> Application:
-    """Wrap websockets or event streams: refuse requests of pages that are neither of this site nor of a trusted origin.
+    """Wrap websockets or event streams: refuse requests from pages of other sites, and requests with NUL."""
 
-    A request with NUL is refused as well. An event stream needs no Origin header, because browsers send none with a
-    page's GET request to its own site. An open connection keeps no frame of the wrapper.
-    """
-
+    # Not a coroutine: it returns the application's, so no frame of the wrapper stays for each open connection.
     def wrapped(scope: AsgiScope, receive: Receive, send: Send) -> Awaitable[Any]:
+        # Browsers send no Origin header with a page's GET request to its own site, such as an event stream.
         is_websocket = scope["type"] == "websocket"
         if is_from_own_page(scope, needs_origin=is_websocket):
             return application(scope, receive, send)
@@ -62,11 +60,11 @@ async def _refuse(send: Send, *, is_websocket: bool) -> None:
 
 
 def is_from_own_page(scope: AsgiScope, *, needs_origin: bool) -> bool:
-    """True for a request of a page of this site or of a trusted origin, without NUL.
+    """True for a request without NUL from a page of this site or of a trusted origin.
 
     Args:
-        needs_origin: True for a request that changes something or reads more than a page may. If it has no Origin
-            header, its `Sec-Fetch-Site` header must say `same-origin`.
+        needs_origin: True for a request that changes something, or reads more than a page may. Without an Origin header
+            such a request needs `Sec-Fetch-Site: same-origin`.
     """
     request = http_request(scope)
     needs_origin = needs_origin and request.headers.get("Sec-Fetch-Site") != "same-origin"
@@ -74,7 +72,7 @@ def is_from_own_page(scope: AsgiScope, *, needs_origin: bool) -> bool:
 
 
 def http_request(scope: AsgiScope) -> ASGIRequest:
-    """Return a scope as a request of Django, which obeys ALLOWED_HOSTS and SECURE_PROXY_SSL_HEADER."""
+    """Return a Django request for a scope; its host and scheme obey ALLOWED_HOSTS and SECURE_PROXY_SSL_HEADER."""
     scheme = HTTP_SCHEMES[scope.get("scheme", "ws")]
     return ASGIRequest({**scope, "method": "GET", "scheme": scheme}, BytesIO())
 

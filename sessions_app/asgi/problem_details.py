@@ -1,7 +1,10 @@
-"""Problem details (RFC 9457): responses to failed requests of programs.
+"""Problem details (RFC 9457): JSON for programs whose request failed.
 
 `type` is `about:blank`, so `title` is the phrase of the status. `code` is for programs, `detail` is a sentence, and
 `errors` names the invalid fields.
+
+Operations raise errors, from which `api/access/problems.py` makes problem details. The middleware here covers refusals
+without an operation: unknown addresses, methods, hosts, and types that the request does not accept.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ CODES = {
     HTTPStatus.INTERNAL_SERVER_ERROR: "internal",
     HTTPStatus.SERVICE_UNAVAILABLE: "unavailable",
 }
-"""Codes by status, for errors without a code of their own; `invalid` for all other statuses."""
+"""Codes by status, for errors without their own code; `invalid` for all other statuses."""
 NOTHING_HERE = "There is nothing at this address."
 _DETAILS = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read, or the site has no such host.",
@@ -59,22 +62,22 @@ def problem(status: int, detail: str, code: str, **members: Any) -> HttpResponse
 
 
 def method_not_allowed(allowed: str) -> HttpResponse:
-    """Return the response to a method that is not allowed; its header `Allow` lists the allowed ones."""
+    """Return 405, with `allowed` in the header `Allow`."""
     response = problem(HTTPStatus.METHOD_NOT_ALLOWED, _takes_only(allowed), "method_not_allowed")
     response["Allow"] = allowed
     return response
 
 
 def is_for_programs(path: str) -> bool:
-    """True for an address of the API, of ADK's clients or of A2A."""
+    """True for addresses of the API, of ADK's clients and of A2A."""
     return path.startswith(PROGRAMS)
 
 
 @sync_and_async_middleware
 def answer_with_problems(get_response: AsyncView | View) -> AsyncView | View:
-    """Answer programs with problem details where the site refuses a request without running an operation.
+    """Answer programs with problem details if the site refuses a request without running an operation.
 
-    Also answer 406 when a response of the API is of a type that the request does not accept.
+    Answer 406 if a response of the API has a type that the request does not accept.
     """
 
     async def respond_async(request: HttpRequest) -> HttpResponseBase:
@@ -87,13 +90,15 @@ def answer_with_problems(get_response: AsyncView | View) -> AsyncView | View:
 
 
 def unacceptable(media_type: str) -> HttpResponse:
-    """Return 406: the response is of this media type, which the request does not accept."""
+    """Return 406: the request does not accept responses of this media type."""
     detail = f"The response is {media_type}: add it to Accept, or leave Accept out."
     return problem(HTTPStatus.NOT_ACCEPTABLE, detail, "not_acceptable")
 
 
 def _unacceptable_write(request: HttpRequest) -> HttpResponse | None:
-    """Return the refusal of a write whose JSON response the program does not accept, so that nothing is written."""
+    """Return 406 for a write whose JSON response the program does not accept, else None."""
+    # Before the operation: a program that gets 406 may assume that nothing was written. Reads are checked afterwards,
+    # when the type of their response is known.
     if request.method in READS or not request.path_info.startswith(API) or request.accepts(JSON):
         return None
     return unacceptable(JSON)
@@ -103,7 +108,7 @@ def _as_problem(request: HttpRequest, response: HttpResponseBase) -> HttpRespons
     if response.status_code in WITH_CONTENT and request.path_info.startswith(API):
         media_type = response.get("Content-Type", "").partition(";")[0]
         if not request.accepts(media_type):
-            response.close()
+            response.close()  # it may hold an open file
             return unacceptable(media_type)
     is_complete = response.status_code < HTTPStatus.BAD_REQUEST or "json" in response.get("Content-Type", "")
     if is_complete or not is_for_programs(request.path_info):

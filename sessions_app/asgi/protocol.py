@@ -1,4 +1,4 @@
-"""ASGI: its types, a request's body, and a whole response."""
+"""Types of ASGI, and helpers for applications that are not served by Django's handler."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def read_body(receive: Receive, most_bytes: int) -> bytes:
 
 
 async def send_response(send: Send, response: HttpResponse) -> None:
-    """Send a whole response."""
+    """Send a response that is not streamed."""
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in response.items()]
     await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
     await send({"type": "http.response.body", "body": response.content})

@@ -1,4 +1,8 @@
-"""The sign-in of a websocket's or an event stream's browser."""
+"""Sign-in of browsers that open a websocket or an event stream.
+
+This replaces `AuthMiddlewareStack` of Channels, which keeps 3 KB more for each connection, looks at the session before
+each frame that is sent, and signs users out after a change of `SECRET_KEY` despite `SECRET_KEY_FALLBACKS`.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,14 @@ from sessions_app.process.threads import in_thread
 
 
 def with_sign_in(application: Application) -> Application:
-    """Wrap an application: add the browser's cookies, Django's session and the person to the scope, as Channels does.
-
-    The `AuthMiddlewareStack` of Channels keeps 3 KB more for each connection, and looks at the session before each
-    frame that is sent. It also signs people out when `SECRET_KEY` has changed, even with `SECRET_KEY_FALLBACKS`.
-    """
+    """Wrap an application: add `cookies`, `session` and `user` to the scope, as Channels does."""
     session_of = import_module(settings.SESSION_ENGINE).SessionStore
 
     async def signed_in(scope: AsgiScope) -> AsgiScope:
         header = next((value for name, value in scope["headers"] if name == b"cookie"), b"")
         cookies = parse_cookie(header.decode("latin-1"))
         session_key = cookies.get(settings.SESSION_COOKIE_NAME)
-        # The scope gets another session object: the connection reads only the key, and need not keep the content.
+        # The scope gets a new session object, not the loaded one: connections read only the key, and need no content.
         user = await in_thread(_person, session_of(session_key))
         return {**scope, "cookies": cookies, "session": session_of(session_key), "user": user}
 
@@ -37,11 +37,10 @@ def with_sign_in(application: Application) -> Application:
 
 
 class _SessionContent(dict[str, Any]):
-    """The content of a stored session, for Django's check of the sign-in.
+    """Content of a stored session, for Django's check of the sign-in. The check cannot change the stored session."""
 
-    The check renews a session that was signed with an older key, and empties one that is not valid. Only a page may
-    do that: it gives the browser the new cookie, which a websocket cannot.
-    """
+    # Django renews a session that was signed with an older key, and flushes an invalid session. Only a page may do so:
+    # its response gives the browser the new cookie, which a websocket cannot.
 
     def cycle_key(self) -> None:
         """Leave the stored session as it is."""
@@ -51,7 +50,7 @@ class _SessionContent(dict[str, Any]):
 
 
 def _person(session: Any) -> AbstractBaseUser | AnonymousUser:
-    """Return the person who has signed in with a session of Django, or an anonymous user."""
+    """Return the user who signed in with the Django session, or an anonymous user."""
     request = HttpRequest()
     request.session = _SessionContent(session.items())  # type: ignore[assignment]
     return get_user(request)

@@ -1,4 +1,4 @@
-"""Middleware: pages show times in the browser's time zone, or in that of the site while it is not known."""
+"""Middleware that activates the browser's time zone, or the site's time zone while the browser's is unknown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _activate_time_zone(request: HttpRequest) -> None:
     if zone := browser_time_zone(request.COOKIES):
         timezone.activate(zone)
     else:
-        timezone.deactivate()
+        timezone.deactivate()  # the thread may have the zone of an earlier request
 
 
 use_time_zone = before_views(_activate_time_zone)
