@@ -1,4 +1,8 @@
-"""Django app configuration: registers the system checks, and gives the runtime the services of the site."""
+"""Django app configuration.
+
+The runtime knows neither Django nor `settings.ADK`. When Django is ready, this module gives it the site's session
+service, rate limits and list of allowed MCP servers.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -28,8 +32,6 @@ LAST_UNSQUASHED = "29e8ddad"
 
 
 class SessionsAppConfig(AppConfig):
-    """Configuration of the sessions app."""
-
     name = "sessions_app"
     verbose_name = "Agent sessions"
     default_auto_field = "django.db.models.BigAutoField"
@@ -39,6 +41,7 @@ class SessionsAppConfig(AppConfig):
 
         `manage.py check --tag agents` runs only the checks of the agents and of `settings.ADK`.
         """
+        # The agents themselves are not loaded here: commands such as `migrate` must work when an agent is broken.
         register(check_agents, "agents")
         register(check_settings, "agents")
         register(check_project)
@@ -47,11 +50,12 @@ class SessionsAppConfig(AppConfig):
         _allow_mcp_servers()
         set_database_session_service(_new_session_service)
         set_model_rates(find_model_rate)
-        import_module("sessions_app.data_protection.account")  # models can be imported from now on
+        # Connects its signal receivers. Only here, because its models could not be imported before.
+        import_module("sessions_app.data_protection.account")
 
 
 def _follow_setting(setting: str, **kwargs: Any) -> None:
-    """Drop what was read from `settings.ADK` or INSTALLED_APPS when a test overrides the setting."""
+    """Drop cached values when a test overrides `settings.ADK` or INSTALLED_APPS."""
     if setting == "INSTALLED_APPS":
         forget_registry()
     if setting == "ADK":
@@ -65,7 +69,7 @@ def _new_session_service() -> BaseSessionService:
 
 
 def _allow_mcp_servers() -> None:
-    """Tell the runtime which MCP servers agents may reach: none while the settings are invalid."""
+    """Set the MCP servers that agents may reach. None while the settings are invalid, rather than all."""
     try:
         allowed = conf().mcp_servers
     except ValidationError:  # `check_settings` reports it
@@ -74,13 +78,12 @@ def _allow_mcp_servers() -> None:
 
 
 def _refuse_old_database(using: str, **kwargs: Any) -> None:
-    """Stop `migrate` on a database that has only some of the migrations that `0001_initial` replaces.
-
-    Django would remove `0001_initial` from its plan without a word.
+    """Stop `migrate` on a database with only some of the migrations that `0001_initial` replaces.
 
     Raises:
-        CommandError: the message tells how to go on.
+        CommandError: the database lacks a replaced migration. The message names the remedy.
     """
+    # Django would drop `0001_initial` from its plan without a warning, and the new tables would be missing.
     applied = MigrationRecorder(connections[using]).applied_migrations()
     initial = import_module("sessions_app.migrations.0001_initial").Migration
     missing = [name for app, name in initial.replaces if (app, name) not in applied]

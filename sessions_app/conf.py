@@ -1,4 +1,8 @@
-"""Settings of this app with their defaults; `ADK = {...}` in the site's settings overrides them."""
+"""Settings of this app with their defaults. `ADK = {...}` in the site's settings overrides them.
+
+The settings are dataclasses by subject, all combined in `Conf`, so a setting has one flat name. pydantic checks names
+and types; `manage.py check` reports what is wrong. Use `conf()`, or `conf().of_app(name)` where apps may differ.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,7 @@ RENAMED = {
     "artifact_bytes_per_person": "max_artifact_bytes_per_user",
     "sign_ins_per_address": "max_sign_ins_per_address",
 }
-"""Earlier names of settings, read until the next release; `check_settings` warns about them."""
+"""Earlier names of settings, accepted until the next release; `check_settings` warns about each."""
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
 
 
@@ -75,7 +79,7 @@ class RateLimit:
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class AnswerLimit:
-    """How long a call or a question waits for an answer; 0 is no limit."""
+    """Time limits for answers to a call or a question; 0 is no limit."""
 
     mail_seconds: float = Field(default=0.0, ge=0)
     """Seconds after which the members of `mail_group`, a group of users, get a mail."""
@@ -368,17 +372,18 @@ class Conf(
         return replace(self, **self.apps.get(app_name, {}))
 
     def by_app(self, setting: str) -> dict[str, Any]:
-        """Return one setting by app name: the apps' overrides, and under "" the value of all other apps."""
+        """Return a setting's overrides by app name, and under "" the value for all other apps."""
         overrides = {name: values[setting] for name, values in self.apps.items() if setting in values}
         return {**overrides, "": getattr(self, setting)}
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model, by the longest key of `prices` that its name begins with."""
+        """Return the price of a model: the entry of `prices` whose key is the longest prefix of the name."""
         prefix = _longest_prefix(self.prices, model)
         return None if prefix is None else self.prices[prefix]
 
     def model_rate_limit(self, model: str) -> tuple[str, RateLimit] | None:
-        """Return a model's limit and its key, the longest in `model_rate_limits` that the name begins with."""
+        """Return the rate limit of a model and its key, the longest prefix of the name in `model_rate_limits`."""
+        # With the key, because all models with this prefix share the limit and are counted under the key.
         prefix = _longest_prefix(self.model_rate_limits, model)
         return None if prefix is None else (prefix, self.model_rate_limits[prefix])
 
@@ -389,15 +394,14 @@ def _longest_prefix(keys: Iterable[str], name: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def conf() -> Conf:
-    """Return the settings of the site.
-
-    Cached; `apps.py` clears the cache when a test overrides `settings.ADK`.
+    """Return the settings of the site. Cached; tests may override `settings.ADK`.
 
     Raises:
         pydantic.ValidationError: `settings.ADK` has an unknown key or a value of the wrong type.
     """
     values = _with_new_names(getattr(settings, "ADK", {}))
     apps = values.get("apps", {})
+    # A value of another type is left to pydantic, whose error `check_settings` reports.
     if isinstance(apps, Mapping):
         values["apps"] = {name: _with_new_names(overrides) for name, overrides in apps.items()}
     return Conf(**values)

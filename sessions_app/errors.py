@@ -1,4 +1,7 @@
-"""Errors of the site, below the runtime's `AdkError`, with the code and the HTTP status of each."""
+"""Errors of the site, below the runtime's `AdkError`, with the code and the HTTP status of each.
+
+The docstring of an error is its default message: a user or a program may read it.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +63,7 @@ class AgentFolderError(AdkError):
     """An agent folder cannot be served; the other apps of the site are."""
 
 
+# Subclasses stand before their base: the first entry that matches counts.
 CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
     (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
     (SessionNotFoundError, "not_found", HTTPStatus.NOT_FOUND),

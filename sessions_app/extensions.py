@@ -1,7 +1,8 @@
-"""Extension points of the site, for optional apps such as the ones of `sessions_app/contrib/`.
+"""Extension points of the site for optional apps, such as the apps in `sessions_app/contrib/`.
 
-An installed app whose `AppConfig` is an `Extension` adds to the site what its methods return. Django itself finds an
-app's commands, admin pages, templates and static files, and Celery its tasks.
+An app extends the site if its `AppConfig` is an `Extension`. The site asks the extensions that are installed, so it
+need not import their apps. An app's commands, admin pages, templates, static files and Celery tasks need no extension
+point: Django and Celery find them.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ if TYPE_CHECKING:  # apps are configured before models can be imported
 
 
 class Extension(AppConfig):
-    """Configuration of an optional app. A subclass overrides the methods for what its app adds.
+    """Configuration of an optional app. Override the methods for the parts of the site that the app extends.
 
-    The subclass sets `default = True`: Django finds this class in its module, too, and would choose neither.
+    A subclass has to set `default = True`. Its module imports this class as well, and between two configurations Django
+    would choose neither.
     """
 
     def streams(self) -> Mapping[str, Application]:
-        """Return ASGI applications by route; they are served beside Django's handler."""
+        """Return ASGI applications by route, for requests that Django's handler should not serve."""
         return {}
 
     def adk_routers(self) -> Sequence[Router]:
@@ -43,7 +45,7 @@ class Extension(AppConfig):
         return ()
 
     async def push_of(self, delivery: WebhookDelivery) -> Push | None:
-        """Return the push notification to deliver to the webhook of a session; None when there is nothing to tell."""
+        """Return the push notification for a delivery to the webhook of a session; None to send nothing."""
         return None
 
 

@@ -1,4 +1,11 @@
-"""ASGI applications of the websockets, and of HTTP with the event streams for browsers without websockets."""
+"""ASGI applications for websockets, event streams and pages.
+
+    websocket   with_backpressure > from_own_pages > with_sign_in > ChatConsumer
+    HTTP        with_event_streams +-- route of a stream: with_backpressure > ... > stream
+                                   `-- other path: Django's handler
+
+The cheapest check comes first: a handshake from another site is refused before the sign-in reads the database.
+"""
 
 from channels.routing import URLRouter
 from django.urls import path
@@ -18,11 +25,11 @@ from sessions_app.live.account_changes import follow_accounts
 
 websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]
 websocket_application = with_backpressure(from_own_pages(with_sign_in(URLRouter(websocket_urlpatterns))))
-"""Serves the websockets to signed-in people on pages of this site."""
+"""ASGI application of the websockets."""
 
 
 def with_caller(stream: ApiStream) -> Application:
-    """Wrap a stream: the scope of a request without a key gets the person of its cookie."""
+    """Wrap a stream: add the signed-in user to the scope of a request without an API key."""
     in_browser = with_sign_in(stream)
 
     async def handle(scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -37,11 +44,11 @@ STREAMS = {"sse/chat/<uuid:session_id>/": from_own_pages(with_sign_in(event_stre
 }
 for extension in extensions():
     STREAMS |= extension.streams()
-"""Applications of the event streams by their routes."""
+"""ASGI applications of the event streams by route."""
 
 
 def http_application(pages: Application) -> Application:
-    """Wrap the application that serves the pages, so that the event streams are served beside it."""
+    """Wrap the application that serves the pages: add the event streams."""
     return with_event_streams(pages, {route: with_backpressure(stream) for route, stream in STREAMS.items()})
 
 

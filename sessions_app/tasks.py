@@ -1,4 +1,12 @@
-"""Celery tasks: run invocations, deliver to webhooks, sweep, keep house. Job tools and extensions have their own."""
+"""Celery tasks: run invocations and jobs, deliver to webhooks, sweep, keep house.
+
+A task carries only an id: the row has the work, so a lost task is sent again by the sweep, and a task that comes twice
+finds nothing to do. Each task is bound to one function of a lower layer.
+
+    run_session        sent when a message waits: a worker claims the session's queue
+    sweep              every five seconds: repairs, each for one kind of overdue rows
+    run_housekeeping   every day: deletions
+"""
 
 from __future__ import annotations
 
@@ -47,8 +55,10 @@ from sessions_app.webhooks.delivery import Push, delete_old_deliveries, offer_du
 
 logger = logging.getLogger(__name__)
 ABANDONED_AFTER_SECONDS = 5.0
+"""Age of a queued invocation without a lease after which its session is offered to workers."""
 
-registry.apps()  # importing the agents registers the Celery tasks of their job tools
+# Importing the agents registers the Celery tasks of their job tools: a worker must know them before it takes work.
+registry.apps()
 
 
 @shared_task(name=RUN_SESSION, ignore_result=True)
@@ -59,7 +69,7 @@ def run_session(session_id: str) -> None:
 
 @shared_task(name=RUN_TOOL_JOB, bind=True, ignore_result=True)
 def run_tool(task: Task[Any, None], job_id: str) -> None:
-    """Run a call of a tool that `as_job` has made a job."""
+    """Run a function call of a job tool."""
     run_tool_job(task, UUID(job_id))
 
 
@@ -98,6 +108,7 @@ def sweep() -> None:
 
 
 def _take_back_expired(seconds: float) -> bool:
+    """Free sessions whose process died, and send them to workers. True if there may be more."""
     released = threads.run(leases.take_back_expired())
     for session_id in released:
         logger.info("The lease of session %s has expired", session_id, extra={"session_id": str(session_id)})
@@ -117,7 +128,8 @@ def _delete_expired_credentials(seconds: float) -> bool:
 
 
 def _offer_abandoned_queues(seconds: float) -> bool:
-    """Offer one batch of sessions to workers. A worker that has room later takes further ones by itself."""
+    """Offer one batch of sessions to workers."""
+    # One batch only, hence False: a worker that gets room claims further sessions without being asked.
     for session_id in threads.run(leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)):
         send_run_session(session_id)
     return False
