@@ -8,12 +8,13 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from runtime import types
 
 SCHEME = "artifact"
+# Nine digits always fit a database's integer.
 _MAX_VERSION_LENGTH = 9
 
 
 @dataclass(frozen=True)
 class ArtifactReference:
-    """A version of an artifact of the session in whose message the reference is."""
+    """A version of an artifact, in the session of the message that contains the reference."""
 
     filename: str
     version: int
@@ -30,12 +31,13 @@ class ArtifactReference:
 
     @classmethod
     def of_uri(cls, uri: str, mime_type: str) -> ArtifactReference | None:
-        """Return the reference of a URI; None for the URI of another file."""
+        """Return the reference of a URI; None if the URI refers to another file."""
         if not uri.startswith(f"{SCHEME}:"):
             return None
         try:
             address = urlsplit(uri)
         except ValueError:
+            # urlsplit refuses some texts; a model may have written this one.
             return None
         version = parse_qs(address.query).get("version", [""])[0]
         if not version.isdecimal() or len(version) > _MAX_VERSION_LENGTH:
@@ -44,7 +46,7 @@ class ArtifactReference:
 
     @classmethod
     def of_part(cls, part: types.Part) -> ArtifactReference | None:
-        """Return the reference that a part holds; None for every other part."""
+        """Return the reference in a part; None for every other part."""
         if part.file_data is None:
             return None
         return cls.of_uri(part.file_data.file_uri or "", part.file_data.mime_type or "")

@@ -15,7 +15,7 @@ class ArtifactVersion(BaseModel):
     """Facts about one version of an artifact.
 
     Attributes:
-        canonical_uri: the version as `ArtifactReference` refers to it.
+        canonical_uri: reference to the version, as `ArtifactReference` writes it.
         create_time: seconds since the epoch.
     """
 
@@ -29,7 +29,7 @@ class ArtifactVersion(BaseModel):
 
 
 class BaseArtifactService(abc.ABC):
-    """Stores the artifacts of sessions. A file whose name starts with `user:` is shared by all sessions of the user."""
+    """Store the artifacts of sessions. Files with names that start with `user:` are shared by the user's sessions."""
 
     @abc.abstractmethod
     async def save_artifact(
@@ -41,7 +41,7 @@ class BaseArtifactService(abc.ABC):
     async def load_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
     ) -> types.Part | None:
-        """Return the given version, by default the latest; None when the artifact or version does not exist."""
+        """Return the given version, by default the latest; None if the artifact or the version does not exist."""
 
     @abc.abstractmethod
     async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str) -> list[str]:
@@ -49,7 +49,7 @@ class BaseArtifactService(abc.ABC):
 
     @abc.abstractmethod
     async def delete_artifact(self, *, app_name: str, user_id: str, session_id: str, filename: str) -> None:
-        """Delete all versions of the artifact; do nothing when it does not exist."""
+        """Delete all versions of the artifact; do nothing if it does not exist."""
 
     @abc.abstractmethod
     async def list_versions(
@@ -61,4 +61,4 @@ class BaseArtifactService(abc.ABC):
     async def get_artifact_version(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
     ) -> ArtifactVersion | None:
-        """Return the facts about a version, by default the latest; None when it does not exist."""
+        """Return the facts about a version, by default the latest; None if it does not exist."""

@@ -1,4 +1,7 @@
-"""Artifact service for an agent that runs as a tool: it works with the calling session's artifacts (contract T6)."""
+"""Artifact service for an agent that runs as a tool: it uses the calling session's artifacts (contract T6).
+
+Such an agent runs in a session of its own, which is dropped afterwards; its files must outlive this session.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class SessionArgs(TypedDict):
 
 
 class BorrowedArtifactService(BaseArtifactService):
-    """Reads and writes the artifacts of one session and ignores the session named in each call."""
+    """Read and write the artifacts of one session, whichever session a call names."""
 
     def __init__(self, service: BaseArtifactService, args: SessionArgs) -> None:
         self._service = service

@@ -1,4 +1,4 @@
-"""Types of files: those that people and models read as text."""
+"""File types that users and models read as text."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yam
 
 
 def is_text(mime_type: str) -> bool:
-    """True when a file of this type is read as text."""
+    """Return True if a file of this type is read as text."""
     return mime_type.startswith("text/") or mime_type in _TEXT_TYPES or mime_type.endswith(("+json", "+xml"))

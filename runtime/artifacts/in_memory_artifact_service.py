@@ -11,7 +11,7 @@ Key = tuple[str, str, str, str]
 
 
 class InMemoryArtifactService(BaseArtifactService):
-    """Keeps every version in a dict; all versions are lost when the process ends."""
+    """Keep every version in a dict, until the process ends."""
 
     def __init__(self) -> None:
         self._versions: dict[Key, list[tuple[types.Part, ArtifactVersion]]] = {}
@@ -28,6 +28,7 @@ class InMemoryArtifactService(BaseArtifactService):
             create_time=_platform.now(),
             mime_type=mime_type,
         )
+        # Copied in and out, so a caller cannot change a stored version.
         versions.append((artifact.model_copy(deep=True), facts))
         return version
 
@@ -68,4 +69,5 @@ def _mime_type(artifact: types.Part) -> str | None:
 
 
 def _key(app_name: str, user_id: str, session_id: str, filename: str) -> Key:
+    # An empty session id: files of the user are the same in all sessions.
     return (app_name, user_id, "" if filename.startswith(USER_PREFIX) else session_id, filename)

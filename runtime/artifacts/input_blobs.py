@@ -1,4 +1,4 @@
-"""Store the files in a person's message as artifacts (contract L10)."""
+"""Store the files in a user's message as artifacts (contract L10)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from runtime.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class SavedMessage:
-    """A message whose files were stored as artifacts.
+    """Message whose files were stored as artifacts.
 
     Attributes:
-        content: the message, with each file replaced by a sentence that names its artifact.
-        artifact_delta: the stored version of each artifact, by filename.
+        content: the message, with a sentence that names the artifact for each file.
+        artifact_delta: stored version of each artifact, by filename.
     """
 
     content: types.Content
@@ -26,7 +26,7 @@ class SavedMessage:
 async def save_input_blobs(
     service: BaseArtifactService | None, args: SessionArgs, message: types.Content, invocation_id: str
 ) -> SavedMessage:
-    """Store the message's inline files under their display names; a nameless file is named after the invocation.
+    """Store the message's inline files under their display names; name other files after the invocation.
 
     Raises:
         ConfigurationError: the message holds files, but there is no artifact service.
@@ -44,7 +44,7 @@ async def save_input_blobs(
                 "Give the Runner an artifact_service."
             )
         name = blob.display_name or f"artifact_{invocation_id}_{index}"
-        # The display name is left out because Gemini refuses requests that carry it.
+        # Without the display name: Gemini refuses requests that carry it.
         file = types.Part(inline_data=types.Blob(data=blob.data, mime_type=blob.mime_type))
         version = await service.save_artifact(**args, filename=name, artifact=file)
         saved.artifact_delta[name] = version

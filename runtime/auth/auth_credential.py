@@ -1,4 +1,4 @@
-"""Credentials that are presented to a service. Secrets are left out of `repr`, so logs do not show them."""
+"""Credentials for a service. Secrets are left out of `repr`, so logs do not show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.auth.auth_model import AuthModel
 
 
 class AuthCredentialTypes(StrEnum):
-    """The kinds of credential."""
+    """Kinds of credentials."""
 
     API_KEY = "apiKey"
     HTTP = "http"
@@ -35,11 +35,11 @@ class HttpAuth(AuthModel):
 
 
 class OAuth2Auth(AuthModel):
-    """An OAuth 2 or OpenID Connect credential: the client's registration, the authorization code and the tokens.
+    """OAuth 2 or OpenID Connect credential: the client's registration, the authorization code and the tokens.
 
     Attributes:
-        auth_uri: the page on which the person grants access.
-        auth_response_uri: the full redirect URL after the grant; its query holds the authorization code.
+        auth_uri: page on which the user grants access.
+        auth_response_uri: full redirect URL after the grant; its query holds the authorization code.
         expires_at: seconds since the epoch.
     """
 
@@ -59,7 +59,7 @@ class OAuth2Auth(AuthModel):
 
 
 class ServiceAccountCredential(AuthModel):
-    """The key file of a Google service account: the fields that signing a token needs."""
+    """Key file of a Google service account, reduced to the fields needed to sign a token."""
 
     client_email: str
     private_key: str = Field(repr=False)
@@ -69,7 +69,7 @@ class ServiceAccountCredential(AuthModel):
 
 
 class ServiceAccount(AuthModel):
-    """A Google service account and its scopes. Without a key the process's default credentials are used."""
+    """Google service account and its scopes. Without a key, the default credentials of the process are used."""
 
     service_account_credential: ServiceAccountCredential | None = None
     scopes: list[str] = Field(default_factory=list)
@@ -87,7 +87,8 @@ class AuthCredential(AuthModel):
     service_account: ServiceAccount | None = None
 
     def without_secrets(self) -> AuthCredential:
-        """Return a copy with the kind and, for OAuth, the fields that the person's browser needs to ask for access."""
+        """Return a copy with the type and, for OAuth, the fields that the user's browser needs to ask for access."""
+        # A list of allowed fields: a new field is a secret until somebody decides otherwise.
         public = {"client_id", "auth_uri", "state", "redirect_uri", "audience"}
         oauth2 = OAuth2Auth(**self.oauth2.model_dump(include=public)) if self.oauth2 else None
         return AuthCredential(auth_type=self.auth_type, resource_ref=self.resource_ref, oauth2=oauth2)

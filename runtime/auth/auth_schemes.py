@@ -1,4 +1,4 @@
-"""The security schemes of OpenAPI 3: the ways in which a service asks for authentication."""
+"""The security schemes of OpenAPI 3: how a service asks for authentication."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.auth.auth_model import AuthModel
 
 
 class AuthSchemeType(StrEnum):
-    """The kinds of security scheme."""
+    """Kinds of security schemes."""
 
     API_KEY = "apiKey"
     HTTP = "http"
@@ -20,7 +20,7 @@ class AuthSchemeType(StrEnum):
 
 
 class ApiKeyLocation(StrEnum):
-    """The part of a request that carries an API key."""
+    """Part of a request that carries an API key."""
 
     QUERY = "query"
     HEADER = "header"
@@ -34,7 +34,7 @@ class SecurityScheme(AuthModel):
 
 
 class APIKey(SecurityScheme):
-    """A key in a header, a query parameter or a cookie called `name`."""
+    """Key in a header, query parameter or cookie called `name`."""
 
     type_: Literal[AuthSchemeType.API_KEY] = Field(default=AuthSchemeType.API_KEY, alias="type")
     in_: ApiKeyLocation = Field(alias="in")
@@ -42,7 +42,7 @@ class APIKey(SecurityScheme):
 
 
 class HTTPBase(SecurityScheme):
-    """An `Authorization` header: `basic`, `bearer` or another registered scheme."""
+    """`Authorization` header with `basic`, `bearer` or another registered scheme."""
 
     type_: Literal[AuthSchemeType.HTTP] = Field(default=AuthSchemeType.HTTP, alias="type")
     scheme: str
@@ -56,7 +56,7 @@ class HTTPBearer(HTTPBase):
 
 
 class OAuthFlow(AuthModel):
-    """One way to get an OAuth 2 token. Each flow needs a different subset of the URLs."""
+    """OAuth 2 flow. Each flow needs a different subset of the URLs."""
 
     authorization_url: str | None = None
     token_url: str | None = None
@@ -65,7 +65,7 @@ class OAuthFlow(AuthModel):
 
 
 class OAuthFlows(AuthModel):
-    """The flows that a service offers."""
+    """Flows offered by a service."""
 
     implicit: OAuthFlow | None = None
     password: OAuthFlow | None = None
@@ -81,7 +81,7 @@ class OAuth2(SecurityScheme):
 
 
 class OpenIdConnect(SecurityScheme):
-    """OpenID Connect with endpoints discovered from `open_id_connect_url`."""
+    """OpenID Connect; the endpoints are discovered at `open_id_connect_url`."""
 
     type_: Literal[AuthSchemeType.OPEN_ID_CONNECT] = Field(
         default=AuthSchemeType.OPEN_ID_CONNECT, alias="type"

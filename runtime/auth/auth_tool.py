@@ -1,4 +1,9 @@
-"""The request that a tool makes when it needs a credential (contract T8)."""
+"""The request of a tool for a credential (contract T8).
+
+A tool gives its `AuthConfig`, with the OAuth client's secret, to the runtime. Browsers and events get the copy made by
+`without_secrets`. The user's credential comes back as `exchanged_auth_credential`, and a credential service keeps it
+under `credential_key`.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +19,13 @@ from runtime.auth.auth_schemes import AuthScheme
 
 
 class AuthConfig(AuthModel):
-    """A security scheme and the credential for it.
+    """A security scheme and its credential.
 
     Attributes:
         raw_auth_credential: data configured by the tool's author, such as the OAuth client's secret.
-        exchanged_auth_credential: the credential that the person gave, or the token it was exchanged for.
-        credential_key: name under which credential services store the credential. By default it is derived from the
-            scheme and the client, without secrets, so that equal configs have the same key in every process.
+        exchanged_auth_credential: credential given by the user, or the token for which it was exchanged.
+        credential_key: key under which credential services store the credential. The default is derived from the
+            scheme and the client, without secrets, so equal configs have the same key in every process.
     """
 
     auth_scheme: AuthScheme
@@ -31,7 +36,7 @@ class AuthConfig(AuthModel):
     @field_validator("auth_scheme", mode="before")
     @classmethod
     def _read_foreign_scheme(cls, scheme: Any) -> Any:
-        """Accept the models of other libraries that have OpenAPI's JSON, such as FastAPI's."""
+        """Accept models of other libraries with OpenAPI's JSON, such as FastAPI's."""
         if isinstance(scheme, BaseModel) and not isinstance(scheme, AuthModel):
             return scheme.model_dump(mode="json", by_alias=True, exclude_none=True)
         return scheme
@@ -43,7 +48,7 @@ class AuthConfig(AuthModel):
         return self
 
     def without_secrets(self) -> AuthConfig:
-        """Return a copy that may be shown to the person and stored in events: scheme, public client data and key."""
+        """Return a copy for the user and for events, with scheme, public client data and key only."""
         raw = self.raw_auth_credential
         return AuthConfig(
             auth_scheme=self.auth_scheme,
@@ -53,6 +58,7 @@ class AuthConfig(AuthModel):
 
     def _fingerprint(self) -> str:
         raw = self.raw_auth_credential
+        # Only what identifies the client: a rotated secret must not lose the users' credentials.
         identity = {
             "scheme": self.auth_scheme.model_dump(mode="json", exclude_none=True),
             "type": raw.auth_type if raw else None,
@@ -63,7 +69,7 @@ class AuthConfig(AuthModel):
 
 
 class AuthToolArguments(AuthModel):
-    """The arguments of an `adk_request_credential` call: the call that needs a credential, and its config."""
+    """Arguments of an `adk_request_credential` call: the call that needs a credential, and its config."""
 
     function_call_id: str
     auth_config: AuthConfig

@@ -1,4 +1,4 @@
-"""Credentials at their place in a request."""
+"""Place credentials in a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, AuthScheme, HTTPBa
 
 @dataclass(frozen=True)
 class Placement:
-    """Headers, query and cookies that authenticate a request; they are left out of `repr`."""
+    """Headers, query and cookies that authenticate a request. `repr` does not show them."""
 
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -19,7 +19,7 @@ class Placement:
 
 
 def place(scheme: AuthScheme | None, credential: AuthCredential) -> Placement | None:
-    """Return the credential at its place; None when it is not usable yet, such as an authorization code."""
+    """Return the credential's place in a request; None if it is not usable yet, such as an authorization code."""
     if credential.http:
         return _placed_header(credential.http)
     if credential.oauth2 and credential.oauth2.access_token:
@@ -30,6 +30,7 @@ def place(scheme: AuthScheme | None, credential: AuthCredential) -> Placement | 
         return _placed_header(
             HttpAuth(scheme=scheme.scheme, credentials=HttpCredentials(token=credential.api_key))
         )
+    # The scheme does not say where the key belongs: send it as a bearer token.
     if not isinstance(scheme, APIKey):
         return _bearer(credential.api_key)
     match scheme.in_:
@@ -44,6 +45,7 @@ def place(scheme: AuthScheme | None, credential: AuthCredential) -> Placement | 
 def _placed_header(http: HttpAuth) -> Placement | None:
     given = http.credentials
     if given.token:
+        # OpenAPI writes `bearer`, requests usually have `Bearer`.
         scheme = http.scheme.capitalize() if http.scheme.lower() == "bearer" else http.scheme
         return Placement(headers={"Authorization": f"{scheme} {given.token}"})
     if http.scheme.lower() != "basic" or given.username is None:

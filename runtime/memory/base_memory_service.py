@@ -1,4 +1,4 @@
-"""The contract of memory: text of earlier sessions, found by keywords (contract F3)."""
+"""The contract of memory: text of earlier sessions, searched by keywords (contract F3)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from runtime.sessions.session import Session
 
 
 class SearchMemoryResponse(BaseModel):
-    """The entries that a search found, best first."""
+    """Entries found by a search, best first."""
 
     memories: list[MemoryEntry] = Field(default_factory=list)
 
 
 class BaseMemoryService(abc.ABC):
-    """Stores the text of a user's sessions for later search. Users and apps are kept apart."""
+    """Store the text of sessions for later search, separately for each user and app."""
 
     @abc.abstractmethod
     async def add_session_to_memory(self, session: Session) -> None:
@@ -34,7 +34,7 @@ class BaseMemoryService(abc.ABC):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add the text of some events of a session; its other entries stay.
+        """Add the text of some events of a session; keep its other entries.
 
         Raises:
             NotImplementedError: the service stores whole sessions only.
@@ -51,7 +51,7 @@ class BaseMemoryService(abc.ABC):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add entries that are no events.
+        """Add entries that do not come from events.
 
         Raises:
             NotImplementedError: the service stores the text of events only.
@@ -63,4 +63,4 @@ class BaseMemoryService(abc.ABC):
 
     @abc.abstractmethod
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Return the user's entries that contain any word of the query."""
+        """Return the user's entries with at least one word of the query."""

@@ -12,7 +12,7 @@ from runtime.sessions.session import Session
 
 
 class InMemoryMemoryService(BaseMemoryService):
-    """Finds entries with any word of the query, in any case; entries with the most words come first (contract Q15)."""
+    """Find entries with at least one word of the query, in any case; most matching words first (contract Q15)."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], dict[str, list[MemoryEntry]]] = {}
@@ -30,7 +30,7 @@ class InMemoryMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add the events that are not there. The metadata is not used."""
+        """Add the events that are not stored yet. The metadata is ignored."""
         sessions = self._entries.setdefault((app_name, user_id), {})
         entries = sessions.setdefault(session_id or "", [])
         known = {entry.id for entry in entries}
@@ -44,5 +44,6 @@ class InMemoryMemoryService(BaseMemoryService):
             for entries in sessions.values()
             for entry in entries
         ]
+        # By score only: entries with equal scores keep their order.
         matches = sorted((match for match in scored if match[0]), key=lambda match: match[0], reverse=True)
         return SearchMemoryResponse(memories=[entry.model_copy(deep=True) for _, entry in matches])

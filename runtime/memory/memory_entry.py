@@ -13,9 +13,9 @@ class MemoryEntry(BaseModel):
     """One content of an earlier session.
 
     Attributes:
-        id: the id of the event that held the content.
-        author: the author of that event.
-        timestamp: time of that event, in ISO 8601.
+        id: id of the event with the content.
+        author: author of the event.
+        timestamp: time of the event, in ISO 8601.
         custom_metadata: data of the memory service; the runtime's services set none.
     """
 
@@ -27,5 +27,6 @@ class MemoryEntry(BaseModel):
 
     @field_serializer("content", when_used="json")
     def _without_unset_fields(self, content: types.Content) -> dict[str, Any]:
-        """Leave out unset fields: a model reads this JSON, and most fields of a part are unset."""
+        """Leave out unset fields."""
+        # A model reads this JSON, and most fields of a part are unset.
         return content.model_dump(mode="json", by_alias=True, exclude_none=True)

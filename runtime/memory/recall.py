@@ -1,7 +1,4 @@
-"""Conversion of events to memory entries and of text to search words, shared by all memory services.
-
-See contract F3 and Q15.
-"""
+"""Memory entries of events, and search words of texts, for all memory services (contract F3, Q15)."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def memory_entry_of(event: Event) -> MemoryEntry | None:
-    """Return the event's visible text as a memory entry; None when the event has no text."""
+    """Return the event's visible text as a memory entry; None if the event has no text."""
     if event.content is None or not event.text().strip():
         return None
     texts = [part.text for part in event.content.parts or [] if part.text and not part.thought]
@@ -32,10 +29,11 @@ def memory_entry_of(event: Event) -> MemoryEntry | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the distinct words of the text in order, normalized (NFKC) and case-folded."""
+    """Return the distinct words of the text, in order."""
+    # NFKC and casefold: full-width letters, ligatures and capitals must match their plain forms.
     return list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFKC", text).casefold())))
 
 
 def text_of(entry: MemoryEntry) -> str:
-    """Return the joined text parts of the entry."""
+    """Return the text parts of the entry as one text."""
     return "".join(part.text for part in entry.content.parts or [] if part.text)

@@ -1,4 +1,9 @@
-"""The contract of session storage (contract S2, S3)."""
+"""The contract of session storage (contract S2, S3).
+
+`append_event` is the only way to change a session after its creation. It validates the event's delta, lets `_store`
+write event and delta atomically, and only then changes the caller's `Session`: an object in memory is never ahead of
+the storage. State is stored in three scopes (app, user, session) and merged when a session is loaded.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +22,11 @@ from runtime.sessions.session import Session, update_time
 class GetSessionConfig(BaseModel):
     """Selection of the events to load; by default all.
 
-    Attributes:
-        num_recent_events: load only this number of the latest events.
-        after_timestamp: load only events with this timestamp or a later timestamp (contract Q15).
-        without_superseded: load only the events that a new invocation needs: leave out rewound events, and the events
-            that a summary replaces except the last of them (contract R3, R4). Excludes the other selections. The
-            events may be shared with other invocations, so their receiver does not change them.
+    num_recent_events: load only this number of the latest events.
+    after_timestamp: load only events with this timestamp or a later timestamp (contract Q15).
+    without_superseded: load only the events that a new invocation needs: leave out rewound events, and the events
+        replaced by a summary, except the last of them (contract R3, R4). Excludes the other selections. Do not
+        change these events: other invocations may share them.
     """
 
     num_recent_events: int | None = None
@@ -37,7 +41,7 @@ class ListSessionsResponse(BaseModel):
 
 
 class BaseSessionService(abc.ABC):
-    """Stores sessions and commits events."""
+    """Store sessions and commit events."""
 
     @abc.abstractmethod
     async def create_session(
@@ -59,7 +63,7 @@ class BaseSessionService(abc.ABC):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """Return a copy of the session with its merged state, or None."""
+        """Return a copy of the session with its merged state, or None if there is no such session."""
 
     @abc.abstractmethod
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
@@ -67,7 +71,7 @@ class BaseSessionService(abc.ABC):
 
     @abc.abstractmethod
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Delete the session and its events; do nothing when it does not exist."""
+        """Delete the session and its events; do nothing if the session does not exist."""
 
     async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
         """Return the session-scoped state at creation, which no event records; `{}` if the service does not keep it."""
@@ -76,9 +80,9 @@ class BaseSessionService(abc.ABC):
     def exclusive_writer(
         self, *, app_name: str, user_id: str, session_id: str
     ) -> AbstractAsyncContextManager[None]:
-        """Return a context manager that a Runner holds while it writes to the session; further writers wait in order.
+        """Return a context manager that a Runner holds while it writes to the session; other writers wait in order.
 
-        By default it does not wait, for services that separate writers by other means, such as leases.
+        The default does not wait: it is for services that separate writers by other means, such as leases.
         """
         return nullcontext()
 
@@ -96,9 +100,12 @@ class BaseSessionService(abc.ABC):
             return event
         delta = event.actions.state_delta
         if delta:
+            # Before the commit: nothing is written if a value is not JSON.
             event.actions.state_delta = as_json(without_temp(delta))
         await self._store(session, event)
         if delta:
+            # First the given delta, for its `temp:` keys, then the stored values: running code sees what a later load
+            # returns.
             session.state.update(delta)
             session.state.update(deep_copy(event.actions.state_delta))
         session.events.append(event)

@@ -1,4 +1,7 @@
-"""DatabaseSessionService: google-adk's name for the session service of the site that runs the agents."""
+"""DatabaseSessionService: google-adk's name for the session service of the site that runs the agents.
+
+`runtime` does not depend on Django, so the site registers a function that creates its service.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ _make_service: Callable[[], BaseSessionService] | None = None
 
 
 def set_database_session_service(make_service: Callable[[], BaseSessionService] | None) -> None:
-    """Set the function that makes the session service of this process; the site does so at its start."""
+    """Set the function that creates the session service of this process; the site calls this when it starts."""
     global _make_service
     _make_service = make_service
 
 
 class DatabaseSessionService(BaseSessionService):
-    """The session service of the site, which keeps sessions in the site's own database.
+    """Session service of the site, which keeps sessions in the site's own database.
 
     Args:
-        db_url: not used, and logged as a warning: the site's `DATABASE_URL` says where its database is.
-        options: not used, and logged as a warning.
+        db_url: ignored with a warning: the site's database is set by `DATABASE_URL`.
+        options: ignored with a warning.
 
     Raises:
         ConfigurationError: this process has no site.

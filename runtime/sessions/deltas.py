@@ -13,7 +13,7 @@ from runtime.sessions.state import State
 
 @dataclass(frozen=True)
 class ScopedState:
-    """State or a state delta split by scope, with prefixes removed and without `temp:` keys."""
+    """State or a state delta, split by scope, without prefixes and `temp:` keys."""
 
     app: dict[str, Any] = field(default_factory=dict)
     user: dict[str, Any] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class ScopedState:
 
     @classmethod
     def split(cls, delta: Mapping[str, Any]) -> ScopedState:
-        """Split by key prefix."""
+        """Split a delta by the prefixes of its keys."""
         scoped = cls()
         for key, value in delta.items():
             if key.startswith(State.APP_PREFIX):
@@ -33,7 +33,7 @@ class ScopedState:
         return scoped
 
     def merged(self) -> dict[str, Any]:
-        """Return all scopes in one dict with prefixes, as agents read it."""
+        """Return all scopes as one dict with prefixes, as agents read it."""
         return {
             **self.session,
             **{State.USER_PREFIX + key: value for key, value in self.user.items()},
@@ -56,8 +56,9 @@ def as_json(delta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_plain_json(value: Any) -> bool:
-    """True when `as_json` would return the value unchanged: scalars, and lists and string-keyed dicts of these."""
+    """Return True if `as_json` returns the value unchanged: scalars, and lists and string-keyed dicts of scalars."""
     if type(value) is list:
+        # Copies, because a thread of a tool may change the value.
         return all(map(is_plain_json, value.copy()))
     if type(value) is dict:
         items = value.copy().items()
@@ -66,6 +67,7 @@ def is_plain_json(value: Any) -> bool:
 
 
 def _storable_key(key: str) -> str:
+    # PostgreSQL stores neither of them in JSON.
     if "\0" in key or any("\ud800" <= character <= "\udfff" for character in key):
         raise StateValueError(
             f"State key {key!r} holds a NUL character or half a surrogate pair, which cannot be stored. Rename it."
@@ -74,6 +76,7 @@ def _storable_key(key: str) -> str:
 
 
 def _json_value(key: str, value: Any) -> Any:
+    # Most values are scalars; this saves the round trip through JSON.
     if value is None or isinstance(value, bool | int):
         return value
     try:
@@ -83,6 +86,7 @@ def _json_value(key: str, value: Any) -> Any:
             f"State key {key!r} holds a value that is not JSON ({error}). Store strings, numbers, booleans, None, "
             "lists and dicts of these."
         ) from error
+    # A cheap search first: only texts with one of these escapes need the exact check.
     if "\\u0000" in text or "\\ud8" in text or "\\udf" in text:
         _refuse_unstorable_text(key, text)
     return json.loads(text)
@@ -98,6 +102,7 @@ def _refuse_unstorable_text(key: str, text: str) -> None:
         raise StateValueError(
             f"State key {key!r} holds text with half a surrogate pair. Clean the text."
         ) from error
+    # An escaped backslash before "u0000" is plain text and no NUL character.
     if "\\u0000" in decoded.replace("\\\\", ""):
         raise StateValueError(
             f"State key {key!r} holds text with a NUL character. Remove it, or store an artifact."

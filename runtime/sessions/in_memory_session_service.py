@@ -1,4 +1,8 @@
-"""Session storage in process memory: the reference implementation."""
+"""Session storage in process memory: the reference implementation.
+
+Everything that goes in or out is copied, so a caller cannot change stored data by changing an object. The only
+exception are the events of `GetSessionConfig.without_superseded`.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,12 @@ from runtime.sessions.session import Session, update_time
 logger = logging.getLogger(__name__)
 
 WRITER_WARNING_SECONDS = 5.0
-"""Seconds a writer waits for another one before a warning names the invocation that it waits for."""
+"""Seconds for which a writer waits before a warning names the invocation that blocks it."""
 
 
 @dataclass
 class _StoredSession:
-    """A session without its app and user state, which are shared between sessions."""
+    """Session without app and user state, which are shared between sessions."""
 
     state: dict[str, Any]
     initial_state: dict[str, Any]
@@ -39,15 +43,14 @@ _Key = tuple[str, str, str]
 
 
 class InMemorySessionService(BaseSessionService):
-    """Keeps everything in dicts and returns copies.
-
-    Sessions for a new invocation share their events: copying a long history would take longer than the invocation.
-    """
+    """Keep sessions in dicts, until the process ends."""
 
     def __init__(self) -> None:
         self._sessions: dict[_Key, _StoredSession] = {}
         self._app_state: dict[str, dict[str, Any]] = {}
         self._user_state: dict[tuple[str, str], dict[str, Any]] = {}
+        # Weak: a lock is kept only while a writer holds or awaits it. By loop, because a lock belongs to one event
+        # loop.
         self._writers: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, _Key], asyncio.Lock] = (
             WeakValueDictionary()
         )
@@ -81,6 +84,7 @@ class InMemorySessionService(BaseSessionService):
         session = self._load(key)
         config = config or GetSessionConfig()
         selected = _select_events(self._sessions[key].events, config)
+        # For a new invocation the events are shared: copying a long history would take longer than the invocation.
         session.events = selected if config.without_superseded else deep_copy(selected)
         return session
 
@@ -99,10 +103,11 @@ class InMemorySessionService(BaseSessionService):
     async def exclusive_writer(
         self, *, app_name: str, user_id: str, session_id: str
     ) -> AsyncGenerator[None, None]:
-        """Let one writer of an event loop write at a time. The weak dict keeps a lock while it is held or awaited."""
+        """Let the writers of an event loop write one after the other."""
         key = (app_name, user_id, session_id)
         loop = asyncio.get_running_loop()
         lock = self._writers.setdefault((loop, key), asyncio.Lock())
+        # The usual cause is a generator that was never closed: without a warning, the program would hang silently.
         warning = (
             loop.call_later(WRITER_WARNING_SECONDS, self._warn_of_writer, key) if lock.locked() else None
         )

@@ -15,10 +15,10 @@ class Session(BaseModel):
     """A loaded session: its merged state and its events, oldest first.
 
     Attributes:
-        last_update_time: time of the last event or of the creation, in seconds since the epoch.
-        last_seq: the sequence number of the last loaded event; 0 if the store keeps no sequence.
-        invocations: the ids of all invocations in `events`, if the store provides them. They save a search through
-            a long list of events for an invocation that has none.
+        last_update_time: time of the last event, or of the creation, in seconds since the epoch.
+        last_seq: sequence number of the last loaded event; 0 if the store keeps no sequence.
+        invocations: ids of all invocations in `events`, if the store provides them. They save a search through a long
+            list of events.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
@@ -33,10 +33,11 @@ class Session(BaseModel):
     invocations: Set[str] | None = Field(default=None, exclude=True, repr=False)
 
     def may_contain_invocation(self, invocation_id: str) -> bool:
-        """False when `events` certainly has no event of the invocation."""
+        """Return False if `events` certainly has no event of the invocation."""
         return self.invocations is None or invocation_id in self.invocations
 
 
 def update_time(event: Event) -> float:
-    """Return the session's `last_update_time` after the event, in whole microseconds, which all stores keep exactly."""
+    """Return the session's `last_update_time` after the event."""
+    # Whole microseconds, which all stores keep exactly.
     return round(event.timestamp, 6)

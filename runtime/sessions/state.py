@@ -1,4 +1,9 @@
-"""State: a session's key-value data as seen by the code of an invocation (contract S4, S5, S6)."""
+"""State: a session's key-value data as seen by the code of an invocation (contract S4, S5, S6).
+
+Each callback and each tool call has its own `State` with its own delta, which becomes the delta of one event. All of
+them share one dict with the live state, so code sees the writes of earlier code before they are committed. Some tools
+run in threads, so nothing here may assume that a value stays the same during an iteration.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,10 @@ from typing import Any, ClassVar
 
 
 class State(MutableMapping[str, Any]):
-    """A dict-like view of the live state that also collects a delta of the keys written through it.
+    """Dict-like view of the live state that collects the written keys in a delta.
 
-    Writes go to both, so that later code of the same invocation reads them before the commit. A list or dict that was
-    read and then changed in place counts as written (see `note_changes`). Keys carry their scope as a prefix. The
-    calls of one step and parallel agents share the live state, each through its own `State`, some of them in threads.
+    A list or dict that was read and then changed in place counts as written (see `note_changes`). Keys carry their
+    scope as a prefix.
     """
 
     APP_PREFIX: ClassVar[str] = "app:"
@@ -25,6 +29,8 @@ class State(MutableMapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         value = self._delta[key] if key in self._delta else self._value[key]
+        # Keep a copy of the value: `note_changes` finds a change in place by comparison. A second read of the same
+        # object keeps the first copy, otherwise it would hide an earlier change.
         if isinstance(value, dict | list):
             handed_out, _ = self._handed_out.get(key, (None, None))
             if handed_out is not value:
@@ -37,6 +43,7 @@ class State(MutableMapping[str, Any]):
         self._handed_out.pop(key, None)
 
     def __delitem__(self, key: str) -> None:
+        # A delta cannot express a deletion: it is merged into the stored state.
         raise TypeError(
             f"State key {key!r} cannot be deleted: events only add and replace. Set it to None instead."
         )
@@ -54,17 +61,15 @@ class State(MutableMapping[str, Any]):
         return f"State({self.to_dict()!r})"
 
     def has_delta(self) -> bool:
-        """True when any key was written or changed in place."""
+        """Return True if any key was written or changed in place."""
         self.note_changes()
         return bool(self._delta)
 
     def note_changes(self) -> None:
-        """Record in the delta every list or dict that was changed in place since it was read.
-
-        An object that was replaced in the state meanwhile is ignored, because recording it would undo the newer write.
-        """
+        """Record in the delta every list or dict that was changed in place since it was read."""
         for key, (value, before) in self._handed_out.items():
             current = self._delta[key] if key in self._delta else self._value.get(key)
+            # An object that has been replaced in the state is ignored: recording it would undo the newer write.
             if value is current and value != before:
                 self._value[key] = self._delta[key] = value
                 self._handed_out[key] = (value, _copy(value))
@@ -79,7 +84,8 @@ class State(MutableMapping[str, Any]):
 
 
 def _copy(value: Any) -> Any:
-    """Copy nested lists and dicts. Each container is copied before iteration, because a thread may be changing it."""
+    """Copy nested lists and dicts."""
+    # Each container is copied before iteration, because a thread may be changing it.
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.copy().items()}
     if isinstance(value, list):

@@ -1,1 +1,1 @@
-"""Credential services: they keep what people gave, for later invocations."""
+"""Credential services: they keep the credentials given by users for later invocations."""

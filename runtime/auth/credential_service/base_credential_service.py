@@ -1,4 +1,4 @@
-"""BaseCredentialService: storage of credentials of one user in one app (contract T8)."""
+"""BaseCredentialService: storage for the credentials of a user in an app (contract T8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CredentialContext(Protocol):
 
 
 class BaseCredentialService(ABC):
-    """Stores credentials by app, user and the config's `credential_key`."""
+    """Store credentials by app, user and the config's `credential_key`."""
 
     @abstractmethod
     async def load_credential(

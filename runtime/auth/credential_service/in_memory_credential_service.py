@@ -1,4 +1,4 @@
-"""Credential service that keeps all data in this process's memory."""
+"""Credential service in process memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Key = tuple[str, str, str]
 
 
 class InMemoryCredentialService(BaseCredentialService):
-    """Copies of credentials by app, user and credential key, for tests and scripts."""
+    """Keep copies of credentials by app, user and credential key; for tests and scripts."""
 
     def __init__(self) -> None:
         self._credentials: dict[Key, AuthCredential] = {}

@@ -10,10 +10,10 @@ from runtime.auth.credential_service.base_credential_service import BaseCredenti
 
 
 class SessionStateCredentialService(BaseCredentialService):
-    """Credentials as values of the session's state, in plain text.
+    """Keep credentials as values of the session's state, in plain text.
 
-    Everything that reads the session reads them: pages, exports, instructions. The OAuth client's secret is not stored;
-    `load_credential` takes it from the config.
+    All readers of the session can read the credentials: pages, exports, instructions. The OAuth client's secret is not
+    stored; `load_credential` takes it from the config.
     """
 
     async def load_credential(
@@ -28,8 +28,9 @@ class SessionStateCredentialService(BaseCredentialService):
         return _with_client_secret(AuthCredential.model_validate(stored), client_secret)
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
-        """Write the config's `exchanged_auth_credential` to the session's state, also if it is None."""
+        """Write the config's `exchanged_auth_credential` to the session's state, even if it is None."""
         credential = auth_config.exchanged_auth_credential
+        # State keys cannot be deleted, so None replaces a credential.
         callback_context.state[auth_config.credential_key] = credential and _as_json(credential)
 
 
