@@ -1,4 +1,8 @@
-"""Agent cards: read from an address or a file, and checked before anything is sent to the address in them."""
+"""Agent cards: read from an address or a file, and checked before anything is sent to the address in them.
+
+A card names the addresses to which messages, with their headers, are sent. So a fetched card may only name its own
+server, and all addresses need TLS.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ MAX_BYTES = 1_000_000
 
 
 def is_address(source: str) -> bool:
-    """True for the URL of a card; another text is the path of a file."""
+    """Return True for the URL of a card; other texts are paths of files."""
     return source.lower().startswith(("http://", "https://"))
 
 
@@ -27,16 +31,18 @@ async def fetch_card(client: httpx.AsyncClient, url: str, headers: Mapping[str, 
     """Return the card at a URL.
 
     Raises:
-        AgentCardResolutionError: there is no card that can be used.
+        AgentCardResolutionError: there is no usable card.
         httpx.HTTPError: the server cannot be reached.
     """
     _check_secure(url, url)
+    # A redirect could lead to another server, with our headers.
     async with client.stream("GET", url, headers=headers, follow_redirects=False) as response:
         if response.status_code != httpx.codes.OK:
             raise AgentCardResolutionError(
                 f"The agent card {url!r} is answered with the status {response.status_code}. "
                 "Give the address at which the card itself is."
             )
+        # In pieces, so a huge response is never held in memory.
         text = bytearray()
         async for chunk in response.aiter_bytes():
             text += chunk
@@ -57,7 +63,7 @@ def read_card(path: str) -> AgentCard:
     """Return the card in a file.
 
     Raises:
-        AgentCardResolutionError: there is no card that can be used.
+        AgentCardResolutionError: there is no usable card.
     """
     try:
         text = Path(path).read_bytes()
@@ -75,10 +81,10 @@ def _parsed(text: bytes, source: str) -> AgentCard:
 
 
 def check_card(card: AgentCard, source: str) -> AgentCard:
-    """Return the card if it names addresses of the agent.
+    """Return the card if it names an address of the agent.
 
     Raises:
-        AgentCardResolutionError: it names none.
+        AgentCardResolutionError: the card names no address.
     """
     if not any(interface.url for interface in card.supported_interfaces):
         raise AgentCardResolutionError(f"The agent card {source!r} names no address of the agent.")
@@ -86,7 +92,7 @@ def check_card(card: AgentCard, source: str) -> AgentCard:
 
 
 def _check_secure(url: str, source: str) -> None:
-    """Raise AgentCardResolutionError for an address to which nothing confidential may be sent."""
+    """Raise `AgentCardResolutionError` for an address that is not safe for confidential data."""
     try:
         parsed = httpx.URL(url)
         is_secure = parsed.scheme == "https" or (parsed.scheme == "http" and _is_this_machine(parsed.host))

@@ -1,4 +1,8 @@
-"""The event with a remote agent's whole answer (contract A10)."""
+"""The event with a remote agent's whole answer (contract A10).
+
+If the remote agent asks for something, the event contains a long-running call that asks the user, so the invocation
+waits as for any other call. The answer is sent to the remote agent as the user's next message.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from runtime.events.tool_confirmation import (
 
 
 async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> Event:
-    """Return the event of a reply that has ended. Its files become artifacts of the session."""
+    """Return the event for a reply that has ended. Files become artifacts of the session."""
     context = Context(ctx)
     event = Event(id=event_id, custom_metadata=conversation_metadata(reply))
     parts = reply.parts
@@ -50,27 +54,25 @@ async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> 
 
 
 def failed_event(error: RemoteAgentError, reply: Reply, event_id: str) -> Event:
-    """Return the event of a turn that broke off."""
+    """Return the event for a turn that broke off."""
     return Event(
         id=event_id,
         error_code=error.code,
         error_message=error.message,
         error_detail=error.detail or None,
+        # So the next turn continues the remote conversation in spite of the failure.
         custom_metadata=conversation_metadata(reply) if reply.context_id else None,
     )
 
 
 def conversation_metadata(reply: Reply) -> dict[str, object]:
-    """Return the metadata by which the next turn continues the remote conversation."""
+    """Return the metadata with which the next turn continues the remote conversation."""
     state = TaskState.Name(reply.state)
     return {CONTEXT_ID: reply.context_id, TASK_ID: reply.task_id, STATE: state}
 
 
 def _ask_person(reply: Reply, parts: list[Part], event: Event) -> tuple[list[Part], list[types.FunctionCall]]:
-    """Return the parts that are no question, and the calls that ask the person.
-
-    The remote agent's ids are kept in the metadata: ours must be unique in the session.
-    """
+    """Return the parts that are no question, and the calls that ask the user."""
     calls = []
     others = []
     remote = {}
@@ -79,12 +81,14 @@ def _ask_person(reply: Reply, parts: list[Part], event: Event) -> tuple[list[Par
         if theirs is None:
             others.append(part)
             continue
+        # A new id: ids must be unique in our session. The remote id is kept in the metadata.
         ours = _question_of(theirs)
         remote[ours.id or ""] = {"id": theirs.id, "name": theirs.name}
         calls.append(ours)
     if calls:
         event.custom_metadata = {**(event.custom_metadata or {}), CALLS: remote}
         return others, calls
+    # Without a call of an ADK agent, the last text is the question.
     text = ""
     for index in range(len(others) - 1, -1, -1):
         if others[index].text or data_of(others[index]) is not None:
@@ -99,10 +103,7 @@ def _ask_person(reply: Reply, parts: list[Part], event: Event) -> tuple[list[Par
 
 
 def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
-    """Return our call for a call of an ADK agent: a confirmation stays a confirmation, other calls ask for a text.
-
-    The remote agent does not decide who of this site confirms, and for how long.
-    """
+    """Return our call for a call of an ADK agent: a confirmation stays a confirmation, other calls ask for a text."""
     args = theirs.args or {}
     original = call_to_confirm(args)
     asked = question_in(args)
@@ -111,6 +112,7 @@ def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
             given = ToolConfirmation.model_validate(asked)
         except ValidationError:
             given = ToolConfirmation()
+        # Hint and payload only: the remote agent must not decide who confirms on our side, and for how long.
         question = ToolConfirmation(hint=given.hint, payload=given.payload)
         request = make_request_args(original, question)
         return types.FunctionCall(id=new_call_id(), name=REQUEST_CONFIRMATION, args=request)
@@ -121,7 +123,7 @@ def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
 
 
 async def _store_file(context: Context, part: types.Part, index: int) -> types.Part:
-    """Return the part; a file is stored as an artifact if there is a service for artifacts."""
+    """Return the part; store a file as an artifact if there is a service for artifacts."""
     blob = part.inline_data
     if blob is None or context.invocation.artifact_service is None:
         return part

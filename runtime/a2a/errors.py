@@ -1,4 +1,4 @@
-"""Errors of calls to remote agents: a sentence for the person, and the words of the remote agent for staff."""
+"""Errors of calls to remote agents: a sentence for the user, and the remote agent's words for staff."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class RemoteAgentError(AdkError):
     """The remote agent could not answer.
 
     Attributes:
-        code: one of the codes of this module.
-        message: a sentence for the person, without words of the remote agent.
-        detail: what happened, for the people who run the site.
+        code: one of the codes in this module.
+        message: a sentence for the user, without text of the remote agent.
+        detail: what happened, for staff.
     """
 
     def __init__(self, code: str, detail: str = "") -> None:

@@ -1,4 +1,9 @@
-"""Parts of contents as parts of A2A messages, and back: pure functions (contract A10)."""
+"""Parts of contents as parts of A2A messages, and back: pure functions (contract A10).
+
+A2A knows texts, files and JSON data. ADK agents send function calls and their responses as data, with metadata under
+the keys below that mark them. protobuf holds the data: it makes floats of all numbers and refuses lone surrogates, so
+`_with_integers` and `encodable` repair both.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ ToGenai = Callable[[Part], types.Part | Sequence[types.Part] | None]
 
 
 def to_a2a(part: types.Part) -> Part | None:
-    """Return the part as A2A sends it; None for an empty part and for a kind that A2A does not have."""
+    """Return the part as A2A sends it; None for an empty part and for a kind that A2A does not support."""
     if part.text:
         metadata = {ADK_THOUGHT: True} if part.thought else {}
         return with_metadata(Part(text=encodable(part.text)), metadata)
@@ -42,11 +47,7 @@ def to_a2a(part: types.Part) -> Part | None:
 
 
 def to_genai(part: Part) -> types.Part | None:
-    """Return the part of a content; None for an empty part.
-
-    Data become text, because neither users nor models read JSON objects in a content. So do addresses of files: a
-    model refuses a file if its provider cannot fetch it. Calls and responses within a remote ADK agent are left out.
-    """
+    """Return the part for a content; None for an empty part, and for a call or response within a remote ADK agent."""
     match part.WhichOneof("content"):
         case "text" if part.text:
             return types.Part(text=part.text, thought=metadata_of(part).get(ADK_THOUGHT) is True or None)
@@ -54,15 +55,17 @@ def to_genai(part: Part) -> types.Part | None:
             mime_type = part.media_type or "application/octet-stream"
             blob = types.Blob(data=part.raw, mime_type=mime_type, display_name=part.filename or None)
             return types.Part(inline_data=blob)
+        # As text: a model refuses a file whose address its provider cannot fetch.
         case "url" if part.url:
             return types.Part(text=f"{part.filename}: {part.url}" if part.filename else part.url)
+        # As text: neither users nor models read JSON objects in a content.
         case "data" if metadata_of(part).get(ADK_TYPE) not in (FUNCTION_CALL, FUNCTION_RESPONSE):
             return types.Part(text=f"```json\n{json_of(part)}\n```")
     return None
 
 
 def converted_by(convert: Callable[[F], T | Sequence[T] | None], part: F) -> list[T]:
-    """Return the parts that a converter makes of a part."""
+    """Return the results of a converter for a part as a list."""
     made = convert(part)
     if made is None:
         return []
@@ -70,13 +73,13 @@ def converted_by(convert: Callable[[F], T | Sequence[T] | None], part: F) -> lis
 
 
 def data_part(value: dict[str, Any], metadata: dict[str, Any] | None = None) -> Part:
-    """Return a part that holds a JSON object."""
+    """Return a part with a JSON object."""
     data = ParseDict(json.loads(encodable(json.dumps(value, ensure_ascii=False, default=str))), Value())
     return with_metadata(Part(data=data), metadata or {})
 
 
 def data_of(part: Part) -> Any:
-    """Return the JSON value of a data part; None for all other parts. Whole numbers are integers again."""
+    """Return the JSON value of a data part; None for all other parts."""
     if part.WhichOneof("content") != "data":
         return None
     return _with_integers(MessageToDict(part.data))
@@ -88,9 +91,10 @@ def json_of(part: Part) -> str:
 
 
 def function_call_in(part: Part) -> types.FunctionCall | None:
-    """Return the long-running call of an ADK agent that a data part holds; None for all other parts."""
+    """Return the long-running call of an ADK agent in a data part; None for all other parts."""
     metadata = metadata_of(part)
     data = data_of(part)
+    # Only a long-running call waits for our answer; the remote agent answers its other calls itself.
     is_call = metadata.get(ADK_TYPE) == FUNCTION_CALL and metadata.get(ADK_LONG_RUNNING) is True
     if not is_call or not isinstance(data, dict):
         return None
@@ -103,13 +107,13 @@ def function_call_in(part: Part) -> types.FunctionCall | None:
 
 
 def function_call_part(call: types.FunctionCall) -> Part:
-    """Return the data part of a call that waits for an answer, as ADK agents send it."""
+    """Return the data part for a pending call, as ADK agents send it."""
     data = {"id": call.id, "name": call.name, "args": call.args or {}}
     return data_part(data, {ADK_TYPE: FUNCTION_CALL, ADK_LONG_RUNNING: True})
 
 
 def function_response_in(part: Part) -> types.FunctionResponse | None:
-    """Return the answer to a call that a data part of an ADK agent holds; None for all other parts."""
+    """Return an ADK agent's answer to a call in a data part; None for all other parts."""
     data = data_of(part)
     if metadata_of(part).get(ADK_TYPE) != FUNCTION_RESPONSE or not isinstance(data, dict):
         return None
@@ -122,13 +126,13 @@ def function_response_in(part: Part) -> types.FunctionResponse | None:
 
 
 def function_response_part(response: types.FunctionResponse) -> Part:
-    """Return the data part of an answer to a call, as ADK agents read it."""
+    """Return the data part for the answer to a call, as ADK agents read it."""
     data = {"id": response.id, "name": response.name, "response": response.response or {}}
     return data_part(data, {ADK_TYPE: FUNCTION_RESPONSE})
 
 
 def metadata_of(part: Part) -> dict[str, Any]:
-    """Return the metadata of a part; empty without any."""
+    """Return the metadata of a part as a dict."""
     if not part.HasField("metadata"):
         return {}
     found: dict[str, Any] = MessageToDict(part.metadata)
@@ -143,18 +147,19 @@ def with_metadata(part: Part, metadata: dict[str, Any]) -> Part:
 
 
 def encodable(text: str) -> str:
-    """Return the text with a question mark for each lone surrogate, which protobuf refuses."""
+    """Return the text with a question mark in place of each lone surrogate, which protobuf refuses."""
     return text.encode("utf-8", "replace").decode()
 
 
 class FileBudget:
-    """Bytes that the files of one message or response may have; base64 adds a third to them."""
+    """Limit for the bytes of all files in a message or response."""
 
     def __init__(self, most_bytes: int) -> None:
+        # Choose it below the limit of a message: base64 adds a third.
         self._bytes_left = most_bytes
 
     def part_of(self, name: str, artifact: types.Part | None) -> types.Part:
-        """Return the part with a stored file; a text in its place when the file is gone or does not fit."""
+        """Return the part with a stored file, or a text if the file is gone or does not fit."""
         if artifact is None:
             return types.Part(text=f"[The file {name!r} does not exist any more.]")
         blob = artifact.inline_data
@@ -174,7 +179,7 @@ def _file_part(mime_type: str | None, name: str | None, **content: Any) -> Part:
 
 
 def _with_integers(value: Any) -> Any:
-    """Return a JSON value; protobuf makes floats of all numbers."""
+    """Return the JSON value with integers in place of whole floats."""
     if isinstance(value, dict):
         return {key: _with_integers(item) for key, item in value.items()}
     if isinstance(value, list):

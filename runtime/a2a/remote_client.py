@@ -1,4 +1,8 @@
-"""RemoteClient: connection to a remote agent for one turn; its failures are `RemoteAgentError`."""
+"""RemoteClient: connection to a remote agent for one turn; its failures are `RemoteAgentError`.
+
+A turn sends one message and reads a stream. If the stream breaks off while the remote task still runs, `follow` polls
+the task. A remote agent is not trusted: the transport limits the bytes of a response before the SDK reads it.
+"""
 
 from __future__ import annotations
 
@@ -44,17 +48,17 @@ _PARSE_ERRORS = (ParseError, ValueError, TypeError, KeyError, AttributeError, Re
 
 
 class RemoteClient:
-    """Sends the messages of one turn and follows their task."""
+    """Send the messages of one turn and follow their task."""
 
     def __init__(self, client: Client, headers: Mapping[str, str]) -> None:
         self._client = client
         self._context = ClientCallContext(service_parameters=dict(headers))
 
     async def send(self, request: SendMessageRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Send a message and yield what the remote agent says.
+        """Send a message and yield the items of the answer.
 
         Raises:
-            RemoteAgentError: the agent cannot be reached or understood.
+            RemoteAgentError: the agent cannot be reached, or its answer is unreadable.
         """
         with translated_failures():
             stream: Any = self._client.send_message(request, context=self._context)
@@ -63,11 +67,12 @@ class RemoteClient:
                     yield item
 
     async def follow(self, task_id: str) -> AsyncGenerator[Task, None]:
-        """Yield the state of a task, again and again, for a task whose stream has broken off.
+        """Poll a task whose stream has broken off, and yield its state each time.
 
         Raises:
-            RemoteAgentError: the agent cannot be reached or understood.
+            RemoteAgentError: the agent cannot be reached, or its answer is unreadable.
         """
+        # Short delays first, so a quick answer is shown soon.
         delays = iter(POLL_SECONDS)
         while True:
             with translated_failures():
@@ -76,10 +81,12 @@ class RemoteClient:
             await asyncio.sleep(next(delays, POLL_SECONDS[-1]))
 
     async def cancel(self, task_id: str) -> None:
-        """Ask the remote agent to stop a task. A failure is only logged: nobody waits for the answer any more."""
+        """Ask the remote agent to stop a task; only log a failure."""
+        # Called when the turn has already ended, so nobody waits for the answer.
         try:
             with translated_failures():
                 request = CancelTaskRequest(id=task_id)
+                # An unresponsive agent must not hold up the end of our turn.
                 await asyncio.wait_for(
                     self._client.cancel_task(request, context=self._context), CANCEL_SECONDS
                 )
@@ -89,10 +96,11 @@ class RemoteClient:
 
 @asynccontextmanager
 async def http_client(given: httpx.AsyncClient | None, seconds: float) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield the given client, or a client for this turn: a connection works only in the loop that opened it."""
+    """Yield the given client, or a new client for this turn."""
     if given is not None:
         yield given
         return
+    # Not kept for later turns: a connection works only in the event loop that opened it.
     transport = _BoundedTransport(httpx.AsyncHTTPTransport(verify=ssl_context()))
     async with httpx.AsyncClient(transport=transport, timeout=seconds) as client:
         yield client
@@ -102,7 +110,7 @@ def connect(factory: ClientFactory | None, card: AgentCard, http: httpx.AsyncCli
     """Return the SDK's client for a card.
 
     Raises:
-        AgentCardResolutionError: the card offers no protocol that the client speaks.
+        AgentCardResolutionError: the card offers no protocol supported by the client.
     """
     config = ClientConfig(
         httpx_client=http,
@@ -117,18 +125,20 @@ def connect(factory: ClientFactory | None, card: AgentCard, http: httpx.AsyncCli
 
 @contextmanager
 def translated_failures() -> Generator[None, None, None]:
-    """Raise RemoteAgentError for what the SDK and the HTTP client raise."""
+    """Raise `RemoteAgentError` for exceptions of the SDK and the HTTP client."""
     try:
         yield
     except (TimeoutError, A2AClientTimeoutError, httpx.TimeoutException) as error:
         raise RemoteAgentError(TOO_SLOW, _detail(error)) from error
     except (httpx.HTTPError, A2AClientError) as error:
+        # The SDK wraps network errors in its own exception.
         is_network_error = isinstance(error, httpx.HTTPError) or isinstance(error.__cause__, httpx.HTTPError)
         raise RemoteAgentError(UNREACHABLE if is_network_error else UNREADABLE, _detail(error)) from error
     except A2AError as error:
         raise RemoteAgentError(REFUSED, _detail(error)) from error
     except AgentCardResolutionError as error:
         raise RemoteAgentError(UNREADABLE, str(error)) from error
+    # The SDK lets protobuf's exceptions for malformed answers through.
     except _PARSE_ERRORS as error:
         raise RemoteAgentError(UNREADABLE, _detail(error)) from error
 
@@ -138,7 +148,7 @@ def _detail(error: BaseException) -> str:
 
 
 class _BoundedTransport(httpx.AsyncBaseTransport):
-    """Transport that reads a bounded number of bytes of a response."""
+    """Transport that limits the bytes of a response."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -153,7 +163,7 @@ class _BoundedTransport(httpx.AsyncBaseTransport):
 
 
 class _BoundedStream(httpx.AsyncByteStream):
-    """Bytes of a response; too many of them raise RemoteAgentError."""
+    """Bytes of a response; too many bytes raise `RemoteAgentError`."""
 
     def __init__(self, inner: httpx.AsyncByteStream) -> None:
         self._inner = inner

@@ -1,4 +1,13 @@
-"""Reply: what a remote agent says in one turn, collected from the items of a stream or from a task (contract A10)."""
+"""Reply: the answer of a remote agent in one turn, collected from a stream or from a task (contract A10).
+
+A remote agent answers with a message, or with a task that changes its state:
+
+    submitted -> working -> completed                     the answer: artifacts, then the status message
+                    |-----> failed, rejected, canceled     the code of a failure
+                    '-----> input or auth required         the status message is a question to the user
+
+Status messages before the end are progress: they are shown as thoughts, and are the answer only if there is no other.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +22,11 @@ from runtime.a2a.errors import CANCELED, FAILED, REJECTED, TOO_LARGE, RemoteAgen
 from runtime.a2a.parts import ToGenai, converted_by, to_genai
 
 MAX_TEXT_LENGTH = 1_000_000
-"""Limit of the characters of an answer."""
+"""Maximum number of characters of an answer."""
 MAX_BYTES = 20_000_000
-"""Limit of the bytes that a remote agent sends in one turn."""
+"""Maximum number of bytes that a remote agent may send in one turn."""
 MAX_ITEMS = 20_000
-"""Limit of the items of a stream: each costs time, however short it is."""
+"""Maximum number of items of a stream: each item costs time, even if it is short."""
 
 WAITING: set[int] = {TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED}
 FAILURES: dict[int, str] = {
@@ -30,13 +39,13 @@ ENDS: set[int] = {TaskState.TASK_STATE_COMPLETED, *FAILURES, *WAITING}
 
 @dataclass
 class Reply:
-    """Reply that grows with each item.
+    """Answer that grows with each item of a stream.
 
     Attributes:
         task_id: the remote task; empty for a message without a task.
         context_id: the remote conversation.
         state: state of the task, or COMPLETED after a message.
-        convert: function that makes parts of contents of the parts of the remote agent.
+        convert: function that converts parts of the remote agent to parts of contents.
     """
 
     task_id: str = ""
@@ -52,20 +61,21 @@ class Reply:
 
     @property
     def has_ended(self) -> bool:
-        """True when the remote agent says no more in this turn."""
+        """Return True if the remote agent will send no more in this turn."""
         return self.state in ENDS
 
     @property
     def failure(self) -> str | None:
-        """Code of the failure that the remote agent reports; None without a failure."""
+        """Code of the failure reported by the remote agent; None without a failure."""
         return FAILURES.get(self.state)
 
     @property
     def parts(self) -> list[Part]:
-        """Parts of the answer: artifacts, then the last message; without both, the texts of the progress."""
+        """Parts of the answer: artifacts, then the last message; if both are empty, the texts of the progress."""
         parts: list[Part] = []
         for artifact in self._artifacts.values():
             parts += _as_paragraph(parts, _joined(artifact))
+        # Some agents repeat the artifact's text in the last message.
         is_repeated = all(part.text for part in self._message) and _text_of(self._message) == _text_of(parts)
         if not is_repeated:
             parts += _as_paragraph(parts, _joined(self._message))
@@ -96,17 +106,19 @@ class Reply:
         return []
 
     def add_task(self, task: Task) -> None:
-        """Take over the whole state of a task in place of the items so far."""
+        """Replace the items so far with the state of a task."""
         self._note_ids(task.id, task.context_id)
         self._artifacts = {}
         for artifact in task.artifacts:
             self._artifacts[artifact.artifact_id] = self._checked_parts(artifact.parts)
         self._add_status(task.status)
+        # Some agents put the answer into the history only.
         if self.has_ended and not (self._artifacts or self._message):
             self._message = _latest_agent_parts(task.history)
 
     def forget_canceled_task(self) -> None:
-        """Forget a task that was cancelled when an earlier attempt was interrupted: the message is sent again."""
+        """Forget a canceled task, so the message is sent again as a new task."""
+        # An earlier attempt at this invocation was interrupted, and canceled the task itself.
         if self.state == TaskState.TASK_STATE_CANCELED:
             self.task_id = ""
             self.state = TaskState.TASK_STATE_UNSPECIFIED
@@ -142,7 +154,7 @@ class Reply:
         return shown
 
     def _checked_parts(self, parts: Iterable[Part]) -> list[Part]:
-        """Return the parts of an item.
+        """Return the parts of an item as a list.
 
         Raises:
             RemoteAgentError: the texts so far are too long.
@@ -161,14 +173,14 @@ class Reply:
 
 
 def _as_paragraph(before: list[Part], parts: list[Part]) -> list[Part]:
-    """Return the parts; a text after another text begins with an empty line."""
+    """Return the parts; separate their first text from a text before it by an empty line."""
     if before and before[-1].text and parts and parts[0].text:
         return [Part(text=f"\n\n{parts[0].text}", metadata=parts[0].metadata), *parts[1:]]
     return parts
 
 
 def _joined(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts with neighbouring texts of one kind as one: an artifact is streamed in pieces."""
+    """Join neighbouring texts with equal metadata: an artifact is streamed in pieces."""
     joined: list[Part] = []
     for kind, group in groupby(parts, _text_kind):
         pieces = list(group)
@@ -178,7 +190,7 @@ def _joined(parts: Iterable[Part]) -> list[Part]:
 
 
 def _text_kind(part: Part) -> bytes | None:
-    """Return a text's metadata, because only texts with equal metadata are joined; None for a part that is no text."""
+    """Return the serialized metadata of a text; None for other parts."""
     return part.metadata.SerializeToString(deterministic=True) if part.text else None
 
 
@@ -187,7 +199,7 @@ def _text_of(parts: Iterable[Part]) -> str:
 
 
 def _latest_agent_parts(history: Sequence[Message]) -> list[Part]:
-    """Return the parts of the agent's last message in the history of a task."""
+    """Return the parts of the agent's last message in a task's history."""
     for message in reversed(history):
         if message.role == Role.ROLE_AGENT:
             return list(message.parts)

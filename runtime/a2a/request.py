@@ -1,4 +1,9 @@
-"""Request to a remote agent: the part of a session that it does not have yet, as one message (contract A10)."""
+"""Request to a remote agent: the events that it has not received yet, as one message (contract A10).
+
+A remote agent keeps its own conversation, so a message repeats nothing. The ids of the remote conversation and task are
+stored in the metadata of the remote agent's last event; events after it are new to the remote agent. No other state is
+kept: a rewind takes the event out of effect, and with it the remote conversation.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +36,14 @@ AUTHENTICATED = "I have authenticated as you asked."
 
 @dataclass(frozen=True)
 class RemoteConversation:
-    """The remote conversation of an agent, as the agent's latest event and the events after it tell.
+    """An agent's remote conversation, as found in the log.
 
     Attributes:
         context_id: the remote conversation; empty for a new conversation.
         task_id: the task that waits for the user; may be empty.
-        event: the latest event; None if the remote agent never answered.
-        calls: id and name of each remote call that waits, by the id of the call that asks the person.
-        later: events that the remote agent has not heard of, oldest first.
+        event: the remote agent's latest event; None if it never answered.
+        calls: id and name of each pending remote call, by the id of our call that asks the user.
+        later: events that the remote agent has not received, oldest first.
     """
 
     context_id: str = ""
@@ -54,7 +59,7 @@ def find_remote_conversation(
     """Return the remote conversation of the context's agent, found in the events of the session.
 
     Args:
-        full_history_when_stateless: True when a remote agent that keeps no conversation gets all events each time.
+        full_history_when_stateless: send all events each time to a remote agent that keeps no conversation.
     """
     events = drop_rewound(ctx.session.events)
     for position in range(len(events) - 1, -1, -1):
@@ -65,6 +70,7 @@ def find_remote_conversation(
         if full_history_when_stateless and not metadata.get(CONTEXT_ID):
             break
         waits = metadata[STATE] in ("TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED")
+        # Only a task that waits can be continued; a message to any other task would be refused.
         return RemoteConversation(
             context_id=str(metadata.get(CONTEXT_ID) or ""),
             task_id=str(metadata.get(TASK_ID) or "") if waits else "",
@@ -81,16 +87,18 @@ async def build_message(
     convert: ToA2a = to_a2a,
     build: ContextBuilder | None = None,
 ) -> Message | None:
-    """Return the message with all events since the remote agent's last answer; None without such events.
+    """Return a message with all events since the remote agent's last answer; None without such events.
 
     Args:
-        build: makes the parts, and the id of the remote conversation, of a message that answers no question.
+        build: function that returns the parts, and the id of the remote conversation, for a message that answers no
+            question.
     """
     answers: list[Part] = []
     said: list[Part] = []
     files = _FileLoader(ctx)
     for event in known.later:
         is_own = event.author == ctx.agent.name and STATE not in (event.custom_metadata or {})
+        # Our reports of failed attempts are no news for the remote agent.
         if is_own or not is_visible_from(ctx.branch, event.branch):
             continue
         answers += _answers_in(event, known)
@@ -106,6 +114,7 @@ async def build_message(
     parts = answers + said
     if not parts:
         return None
+    # A task belongs to its conversation; `build` may have chosen another conversation.
     task_id = known.task_id if context_id == known.context_id else ""
     return Message(
         message_id=_platform.new_id(),
@@ -128,7 +137,7 @@ def open_question(known: RemoteConversation) -> types.FunctionCall | None:
 
 
 class _FileLoader:
-    """Loads the files that messages refer to, as far as they fit into `MAX_FILE_BYTES`."""
+    """Load files that messages refer to, up to `MAX_FILE_BYTES` in total."""
 
     def __init__(self, ctx: InvocationContext) -> None:
         self._ctx = ctx
@@ -164,7 +173,7 @@ def _answers_in(event: Event, known: RemoteConversation) -> list[Part]:
 def _answer_part(
     call: types.FunctionCall, answer: types.FunctionResponse, known: RemoteConversation
 ) -> Part | None:
-    """Return an answer for the remote agent: to its call if there was one, else as a text."""
+    """Return an answer for the remote agent: the response to its call, or a text if it made no call."""
     response = answer.response or {}
     remote = known.calls.get(call.id or "")
     if remote is not None:

@@ -1,4 +1,8 @@
-"""The contract of a code executor (contract A2, T12)."""
+"""The contract of a code executor (contract A2, T12).
+
+The engine cuts a model's answer after its first code block, runs the block, adds the output as an event, and calls the
+model again. Subclasses choose where the code runs; `execute_code` may block, so it is called in a thread.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +22,19 @@ from runtime.code_executors.code_execution_utils import CodeExecutionInput, Code
 from runtime.context import InvocationContext
 from runtime.models.llm_request import LlmRequest
 
-# Threads of their own: code that runs for minutes must not hold up tools or name resolution.
+# A separate pool: code that runs for minutes must not hold up tools or name resolution.
 _threads = ThreadPoolExecutor(16, "adk code")
 
 
 class BaseCodeExecutor(BaseModel, abc.ABC):
-    """Runs the first code block of a model's answer. The model is called again with the result (contract E4).
+    """Run the first code block of a model's answer; the model is called again with the result (contract E4).
 
     Attributes:
-        stateful: True when variables live on between the blocks of a session. Such an executor gets an
-            `execution_id`.
-        error_retry_attempts: failures in a row after which an invocation runs no more code.
+        stateful: True if variables are kept between the blocks of a session. Such an executor gets an `execution_id`.
+        error_retry_attempts: number of successive failures after which an invocation runs no more code.
         code_block_delimiters: begin and end of a code block, for each notation.
         execution_result_delimiters: begin and end of a result, as the model reads it.
-        timeout_seconds: seconds that a block may run.
+        timeout_seconds: maximum running time of a block.
     """
 
     stateful: bool = False
@@ -53,12 +56,13 @@ class BaseCodeExecutor(BaseModel, abc.ABC):
         return await in_code_thread(self.execute_code, invocation_context, code_execution_input)
 
     def process_llm_request(self, llm_request: LlmRequest) -> None:
-        """Show earlier code and results as text: the provider does not know that code can run."""
+        """Convert earlier code and results to text."""
+        # The provider does not know that code can run.
         code = self.code_block_delimiters[0] if self.code_block_delimiters else ("", "")
         llm_request.contents = code_as_text(llm_request.contents, code, self.execution_result_delimiters)
 
     def split_at_code(self, parts: Sequence[types.Part]) -> list[types.Part] | None:
-        """Return the parts up to the first code to run, or None."""
+        """Return the parts up to the first code to run, or None if there is no code to run."""
         return split_at_code(parts, self.code_block_delimiters)
 
 

@@ -12,15 +12,15 @@ from runtime.models.llm_request import LlmRequest
 
 
 class BuiltInCodeExecutor(BaseCodeExecutor):
-    """Enables Gemini's own code execution. Code and results arrive as parts of the model's response."""
+    """Enable Gemini's own code execution. Code and results are parts of the model's response."""
 
     def process_llm_request(self, llm_request: LlmRequest) -> None:
-        """Add the code execution tool as an entry of its own, apart from the function declarations (contract Q13)."""
+        """Add the code execution tool as a separate entry, apart from the function declarations (contract Q13)."""
         tools = llm_request.config.tools or []
         llm_request.config.tools = [*tools, types.Tool(code_execution=types.ToolCodeExecution())]
 
     def split_at_code(self, parts: Sequence[types.Part]) -> None:
-        """Return None: code in an answer has run already."""
+        """Return None: the provider has already run the code."""
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput

@@ -19,11 +19,7 @@ MAX_OUTPUT_CHARACTERS = 50_000
 
 
 class ChildPython:
-    """One run of one piece of code, in a directory that is deleted afterwards.
-
-    The process leads a process group of its own, so that `kill` also ends the processes that it started. The code comes
-    over standard input and the output goes to files: their size is not limited by a command line or a pipe.
-    """
+    """Run one piece of code in a new process, in a directory that is deleted afterwards."""
 
     def __init__(
         self, arguments: Sequence[str], environment: Mapping[str, str], timeout: float | None
@@ -43,28 +39,35 @@ class ChildPython:
             tempfile.TemporaryFile() as err,
         ):
             for file in given.input_files:
+                # The last component only: a file name must not lead out of the directory.
                 Path(directory, Path(file.name).name).write_bytes(file.as_bytes())
             process = self._start(directory, out, err)
             try:
+                # The code comes over standard input and the output goes to files: no command line or pipe limits
+                # their size.
                 process.communicate(given.code.encode("utf-8", "replace"), self._timeout)
                 problem = None
             except subprocess.TimeoutExpired:
                 problem = f"Code execution timed out after {self._timeout:g} seconds."
+            # Also after a normal end: processes started by the code may still run.
             finally:
                 self.kill()
                 process.wait()
                 with self._lock:
-                    self._process = None  # Another process may get its number.
+                    # Under the lock: after `wait`, another process may get this number, and `kill` would end that
+                    # process.
+                    self._process = None
             return _result(_read_output(out), _read_output(err), process.returncode, problem)
 
     def kill(self) -> None:
-        """End the process and what it started, from any thread."""
+        """End the process and all processes that it started; may be called from any thread."""
         with self._lock:
             self._is_killed = True
             if self._process is not None:
                 _kill_group(self._process.pid)
 
     def _start(self, directory: str, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
+        # Under the lock: a `kill` during the start would find no process, and the code would run to its end.
         with self._lock:
             self._process = subprocess.Popen(  # noqa: S603  # the program is this Python
                 self._arguments,
@@ -73,6 +76,7 @@ class ChildPython:
                 stderr=err,
                 cwd=directory,
                 env={**self._environment, "HOME": directory, "TMPDIR": directory},
+                # The new session is a process group, so `kill` reaches the processes that the code starts.
                 start_new_session=True,
             )
             if self._is_killed:
@@ -98,6 +102,7 @@ def _result(stdout: str, stderr: str, status: int, problem: str | None) -> CodeE
 
 def _read_output(file: IO[bytes]) -> str:
     file.seek(0)
+    # A character has up to four bytes in UTF-8; one byte more shows that the output was cut.
     text = file.read(4 * MAX_OUTPUT_CHARACTERS + 1).decode("utf-8", "replace")
     if len(text) <= MAX_OUTPUT_CHARACTERS:
         return text

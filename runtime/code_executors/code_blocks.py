@@ -1,4 +1,4 @@
-"""Code in the parts of a model's answer, and code parts as text for a model that has no code execution of its own."""
+"""Code in the parts of a model's answer, and code parts as text for models without code execution."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ Delimiters = tuple[str, str]
 
 
 def split_at_code(parts: Sequence[types.Part], delimiters: Sequence[Delimiters]) -> list[types.Part] | None:
-    """Return the parts up to the first code, which becomes a code part; None without code. Thoughts hold no code."""
+    """Return the parts up to the first code, which becomes a code part; None without code."""
     for index, part in enumerate(parts):
         if part.executable_code and not _has_result(parts, index):
             return list(parts[: index + 1])
+        # Code in a thought is a draft.
         if not part.text or part.thought:
             continue
         block = _first_block(part.text, delimiters)
@@ -28,7 +29,7 @@ def split_at_code(parts: Sequence[types.Part], delimiters: Sequence[Delimiters])
 
 
 def trailing_code(content: types.Content | None) -> str | None:
-    """Return the code that ends the content and has not run yet, or None."""
+    """Return the code at the end of the content, which has not run yet, or None."""
     if not content or not content.parts or not content.parts[-1].executable_code:
         return None
     return content.parts[-1].executable_code.code
@@ -37,7 +38,7 @@ def trailing_code(content: types.Content | None) -> str | None:
 def code_as_text(
     contents: Sequence[types.Content], code: Delimiters, result: Delimiters
 ) -> list[types.Content]:
-    """Return the contents with code and results as delimited text; a result comes from the user's side."""
+    """Return the contents with code and results as delimited text; a result gets the role of the user."""
     return [_content_as_text(content, code, result) for content in contents]
 
 
@@ -55,6 +56,7 @@ def _first_block(text: str, delimiters: Sequence[Delimiters]) -> tuple[str, str]
             blocks.append((len(before), code))
     if not blocks:
         return None
+    # The block that begins first, whichever notation it has.
     start, code = min(blocks)
     return (text[:start], code) if code else None
 
@@ -63,6 +65,7 @@ def _content_as_text(content: types.Content, code: Delimiters, result: Delimiter
     parts = content.parts or []
     if not any(part.executable_code or part.code_execution_result for part in parts):
         return content
+    # Models expect the output of code from the user's side.
     is_result = len(parts) == 1 and parts[0].code_execution_result is not None
     converted = [_part_as_text(part, code, result) for part in parts]
     return types.Content(role="user" if is_result else content.role, parts=converted)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class File:
-    """A file: `content` is bytes, or the same as base64 text."""
+    """A file; `content` is bytes, or the bytes as base64 text."""
 
     name: str
     content: str | bytes
@@ -21,7 +21,7 @@ class File:
 
 @dataclass
 class CodeExecutionInput:
-    """Code, the files that it reads, and the id under which a stateful executor keeps its variables."""
+    """Code, its input files, and the id under which a stateful executor keeps its variables."""
 
     code: str
     input_files: list[File] = field(default_factory=list)
@@ -30,7 +30,7 @@ class CodeExecutionInput:
 
 @dataclass
 class CodeExecutionResult:
-    """Output of code. A text in `stderr` means that the code failed."""
+    """Output of code. Text in `stderr` means that the code failed."""
 
     stdout: str = ""
     stderr: str = ""

@@ -1,8 +1,8 @@
 """Script of the processes that run a model's code: it restricts its own process, then runs the code.
 
-Limits of resources work on Linux and macOS. Isolation works on Linux: Landlock restricts files, a seccomp filter denies
-system calls, and capabilities are dropped, so that a process of root has no more rights than others. The filter lists
-the denied system calls; Landlock lists the allowed files.
+Resource limits work on Linux and macOS, isolation on Linux only. A process can give up rights but never regain them, so
+the order is: limits; Landlock, which allows access to listed files only; capabilities, so that a process of root has no
+more rights than others; and last a seccomp filter, which denies the listed system calls.
 
 Only the standard library is imported: the process runs without the site's import path.
 """
@@ -66,7 +66,7 @@ _CLONE_THREAD = 0x10000
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """Limits of a process; `isolate` also denies it network, files, processes and signals."""
+    """Limits of a process; `isolate` also denies it access to network, files, processes and signals."""
 
     cpu_seconds: int | None
     memory_bytes: int
@@ -76,7 +76,7 @@ class ProcessLimits:
 
 @dataclass(frozen=True)
 class _SystemCalls:
-    """Numbers of system calls on one kind of processor."""
+    """Numbers of system calls on one processor architecture."""
 
     audit_arch: int
     capset: int
@@ -172,7 +172,7 @@ _CLONE3 = 435
 
 
 def missing_protection() -> str | None:
-    """Return the reason why this system cannot isolate a process, or None."""
+    """Return the reason why this system cannot isolate a process, or None if it can."""
     if sys.platform != "linux" or platform.machine() not in _SYSTEM_CALLS:
         return f"it needs Linux on x86-64 or ARM64, and this is {sys.platform} on {platform.machine()}"
     if _landlock_version() < 1:
@@ -181,9 +181,10 @@ def missing_protection() -> str | None:
 
 
 def main() -> None:
-    """Apply the limits in the first argument to this process, then run the code from standard input."""
+    """Apply the limits given as first argument to this process, then run the code from standard input."""
     given = json.loads(sys.argv[1])
     source = sys.stdin.buffer.read().decode("utf-8", "replace")
+    # The code must not see our argument in `sys.argv`.
     del sys.argv[1:]
     if given:
         confine(ProcessLimits(**given))
@@ -191,11 +192,12 @@ def main() -> None:
 
 
 def confine(limits: ProcessLimits) -> None:
-    """Restrict this process for good."""
+    """Restrict this process irrevocably."""
     set_limits(limits)
     if not limits.isolate:
         return
     calls = _SYSTEM_CALLS[platform.machine()]
+    # Without this flag, the kernel accepts a filter from privileged processes only.
     _checked(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _allow_files(os.getcwd())
     _drop_capabilities(calls)
@@ -203,7 +205,7 @@ def confine(limits: ProcessLimits) -> None:
 
 
 def set_limits(limits: ProcessLimits) -> None:
-    """Limit time, memory and files of this process."""
+    """Limit time, memory, and size and number of files of this process."""
     wanted = {
         resource.RLIMIT_CPU: limits.cpu_seconds,
         resource.RLIMIT_AS: limits.memory_bytes,
@@ -225,22 +227,24 @@ def set_limits(limits: ProcessLimits) -> None:
 
 
 def run(source: str) -> None:
-    """Run the code as a script; its traceback begins in the code."""
+    """Run the code as a script; its traceback begins in the code itself."""
     scope = {"__name__": "__main__", "__builtins__": __builtins__}
     try:
         exec(compile(source, "<code>", "exec"), scope)  # noqa: S102  # the purpose of this process
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001  # reported to the model
+        # Skip the frame of this function.
         below = error.__traceback__.tb_next if error.__traceback__ else None
         traceback.print_exception(type(error), error, below)
         sys.exit(1)
 
 
 def _allow_files(directory: str) -> None:
-    """Allow to read Python and the system's libraries, and to write to the directory; nothing else."""
+    """Allow reading Python and the system's libraries, and writing to the directory; deny all other files."""
     version = _landlock_version()
     rights = _FS_RIGHTS[max(known for known in _FS_RIGHTS if known <= version)]
+    # Older kernels know only the first fields of this structure, and refuse a longer one.
     attributes = struct.pack("QQQ", rights, _TCP_RIGHTS, _SCOPES)[
         : 8 if version < 4 else 16 if version < 6 else 24
     ]
@@ -249,15 +253,17 @@ def _allow_files(directory: str) -> None:
         _allow_path(ruleset, path, _READ_FILE | _READ_DIR)
     for path in _DEVICES:
         _allow_path(ruleset, path, _READ_FILE | _WRITE_FILE)
+    # Nothing may be executed from the only writable directory.
     _allow_path(ruleset, directory, rights & ~_EXECUTE)
     _checked(_libc().syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
 def _python_directories() -> set[str]:
-    """Return the directories of the standard library, the installed packages and Python's own libraries."""
+    """Return the directories of the standard library, installed packages and shared libraries of Python."""
     kinds = ("stdlib", "platstdlib", "purelib", "platlib")
     paths = [sysconfig.get_path(kind) for kind in kinds]
+    # In a virtual environment, the standard library is below `sys.base_prefix`.
     paths += [sysconfig.get_path(kind, vars={"base": sys.base_prefix}) for kind in kinds]
     paths.append(sysconfig.get_config_var("LIBDIR") or "")
     return {os.path.realpath(path) for path in paths if path}
@@ -277,6 +283,7 @@ def _allow_path(ruleset: int, path: str, rights: int) -> None:
 
 def _drop_capabilities(calls: _SystemCalls) -> None:
     header = struct.pack("Ii", _CAPSET_VERSION_3, 0)
+    # Two empty sets of effective, permitted and inheritable capabilities.
     data = bytes(24)
     _checked(_libc().syscall(calls.capset, header, data))
 
@@ -290,6 +297,7 @@ def _deny_system_calls(calls: _SystemCalls) -> None:
 
 def _filter_program(calls: _SystemCalls) -> Iterable[tuple[int, int, int, int]]:
     """Yield the instructions of a filter: code, steps to skip if true, steps to skip if false, operand."""
+    # Offsets in the kernel's `seccomp_data`.
     number = 0
     arch = 4
     first_argument = 16
@@ -303,6 +311,7 @@ def _filter_program(calls: _SystemCalls) -> Iterable[tuple[int, int, int, int]]:
     yield from [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
     yield from [(_EQUAL, 0, 4, calls.clone), (_LOAD, 0, 0, first_argument)]
     yield from [(_ANY_BIT, 0, 1, _CLONE_THREAD), allow, refuse]
+    # A process may change its own limits (which it can only lower), not those of others.
     yield from [
         (_EQUAL, 0, 4, calls.prlimit64),
         (_LOAD, 0, 0, first_argument),

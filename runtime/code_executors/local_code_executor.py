@@ -1,4 +1,4 @@
-"""Base of the executors that run code in a Python process on this machine."""
+"""Base of the executors that run code in a Python process on the local machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.context import InvocationContext
 
 
 class LocalCodeExecutor(BaseCodeExecutor):
-    """Runs each block in a new process. Cancelling the invocation ends the process."""
+    """Run each block in a new process. Cancelling the invocation ends the process."""
 
     @abc.abstractmethod
     def new_process(self) -> ChildPython:
@@ -27,10 +27,11 @@ class LocalCodeExecutor(BaseCodeExecutor):
     async def execute_code_async(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
-        """Run the code; when this coroutine is cancelled, end the process."""
+        """Run the code; end the process if this coroutine is cancelled."""
         process = self.new_process()
         try:
             return await in_code_thread(process.run, code_execution_input)
+        # Cancelling the future does not stop its thread, which would wait for the code.
         except asyncio.CancelledError:
             process.kill()
             raise

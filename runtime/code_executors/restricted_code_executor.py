@@ -14,22 +14,22 @@ from runtime.code_executors.local_code_executor import LocalCodeExecutor
 
 
 class RestrictedCodeExecutor(LocalCodeExecutor):
-    """Runs code in a process of its own that has few rights and limits of time, memory and size of files.
+    """Run code in a separate process with few rights and limits of time, memory and file size.
 
     On Linux (x86-64, ARM) the process has no network and no sockets, starts no other process, signals none, reads only
-    the Python installation and system libraries, and writes only to a directory that is deleted afterwards. It changes
-    no file's mode, owner or times: `shutil.copy` fails, `shutil.copyfile` works. Its environment holds no variable of
-    the site. The kernel enforces this by seccomp and Landlock (Linux 5.13).
+    the Python installation and system libraries, and writes only to a directory that is deleted afterwards. It cannot
+    change a file's mode, owner or times: `shutil.copy` fails, `shutil.copyfile` works. Its environment holds no
+    variables of the site. The kernel enforces these restrictions by seccomp and Landlock (Linux 5.13).
 
     The process does not protect against faults of the kernel, against side channels of a shared processor, or against
-    code that fills the disk with many files until its time is over. It reads every installed Python package. Use
-    virtual machines where people attack on purpose.
+    code that fills the disk with many files until its time is over. It can read every installed Python package. Use
+    virtual machines against deliberate attacks.
 
     Attributes:
         max_memory_bytes: address space of the process.
         max_file_bytes: size of one file, and of the output.
-        require_isolation: False to run code without the protection that this system lacks. On macOS this means that
-            the network and all files are reachable.
+        require_isolation: False to run code without the protections missing on this system. On macOS, the network and
+            all files are then reachable.
 
     Raises:
         ValueError: this system cannot isolate a process, and `require_isolation` is set.
@@ -52,6 +52,7 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
     def new_process(self) -> ChildPython:
         """Return a process that restricts itself before it runs the code."""
         limits = ProcessLimits(
+            # More than the timeout, so the process ends with the message of the timeout.
             cpu_seconds=math.ceil(self.timeout_seconds) + 1 if self.timeout_seconds else None,
             memory_bytes=self.max_memory_bytes,
             file_bytes=self.max_file_bytes,

@@ -11,10 +11,10 @@ from runtime.code_executors.local_code_executor import LocalCodeExecutor
 
 
 class UnsafeLocalCodeExecutor(LocalCodeExecutor):
-    """Runs code in a process with all rights of the current process: its environment, files, modules and network.
+    """Run code in a process with all rights of the current process: its environment, files, modules and network.
 
-    The code can read the secrets of the site and change its data. Use this class only where every person who talks to
-    the agent, and every text that the agent reads, is trusted; else use `RestrictedCodeExecutor`.
+    The code can read the secrets of the site and change its data. Use this class only if every user of the agent, and
+    every text that the agent reads, is trusted; otherwise use `RestrictedCodeExecutor`.
     """
 
     timeout_seconds: float | None = 300
