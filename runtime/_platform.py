@@ -7,7 +7,8 @@ import uuid
 
 
 def now() -> float:
-    """Return seconds since the epoch, cut to microseconds, which every session store keeps exactly."""
+    """Return seconds since the epoch, with microsecond precision."""
+    # Every session store keeps microseconds exactly: a stored event compares equal to the original.
     return time.time_ns() // 1_000 / 1_000_000
 
 

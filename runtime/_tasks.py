@@ -1,4 +1,9 @@
-"""Coroutines and event streams run side by side, or in a thread of their own."""
+"""Run coroutines and event streams concurrently, or in a separate thread.
+
+Code of agents and tools may raise anything. An `Exception` fails its invocation only; another `BaseException`, such as
+`SystemExit`, would leave the task and end the event loop with all other invocations. So whatever leaves a task here is
+an `Exception`, a requested cancellation, or a member of `PASSED_ON`.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +19,29 @@ from runtime.errors import BaseExceptionError, StrayCancellationError
 
 T = TypeVar("T")
 PASSED_ON = (Exception, GeneratorExit, KeyboardInterrupt)
-"""What `exceptions_only` does not replace: a KeyboardInterrupt comes from the developer, not from the agent's code."""
+"""Exceptions that `exceptions_only` lets pass: a KeyboardInterrupt comes from the developer, not from an agent."""
 
 
 def count_cancellations() -> int:
-    """Return the number of cancellation requests of the current task that were not taken back."""
+    """Return the number of pending cancellation requests of the current task."""
     task = asyncio.current_task()
     return task.cancelling() if task else 0
 
 
 @contextmanager
 def exceptions_only(subject: str) -> Generator[None, None, None]:
-    """Raise an `Exception` where code of the subject ends in another `BaseException`.
-
-    Without this, a `SystemExit` in a task would end the event loop with all its other invocations.
+    """Turn a `BaseException` of the block into an `Exception`; `subject` names the failing code in the message.
 
     Raises:
-        StrayCancellationError: a `CancelledError` that nobody requested of the current task. Usually the subject
-            awaited a task that other code cancelled.
-        BaseExceptionError: a `SystemExit`, the panic of a native extension, or the like.
+        StrayCancellationError: the block ended in a `CancelledError`, but nobody cancelled the current task. Usually
+            the block awaited a task that other code cancelled.
+        BaseExceptionError: the block raised a `SystemExit`, the panic of a native extension, or the like.
     """
     count_before = count_cancellations()
     try:
         yield
     except asyncio.CancelledError as error:
+        # The count tells a requested cancellation from a `CancelledError` that some awaited task raised.
         if count_cancellations() > count_before:
             raise
         raise stray_cancellation_error(subject) from error
@@ -48,7 +52,7 @@ def exceptions_only(subject: str) -> Generator[None, None, None]:
 
 
 def base_exception_error(subject: str, error: BaseException) -> BaseExceptionError:
-    """Return the error for a subject that raised a `BaseException` that is no `Exception`."""
+    """Return the error for a subject that raised a `BaseException`, such as `SystemExit`."""
     text = f": {error}" if str(error) else ""
     return BaseExceptionError(
         f"{subject} raised {type(error).__name__}{text}. Raise an Exception in its place."
@@ -56,7 +60,7 @@ def base_exception_error(subject: str, error: BaseException) -> BaseExceptionErr
 
 
 def stray_cancellation_error(subject: str) -> StrayCancellationError:
-    """Return the error for a subject that ended in an unrequested `CancelledError`."""
+    """Return the error for a subject that ended in a `CancelledError` without a request."""
     return StrayCancellationError(
         f"{subject} ended in a CancelledError, but nobody stopped the invocation. Catch the error where your code "
         "awaits a task that other code may cancel, or find the code that cancels it."
@@ -64,11 +68,15 @@ def stray_cancellation_error(subject: str) -> StrayCancellationError:
 
 
 async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
-    """Run the coroutines together; on a failure, cancel the others. Results and failures come in order."""
+    """Run the coroutines concurrently; after the first failure, cancel the others.
+
+    Return the result or the exception of each coroutine, in the order of the coroutines.
+    """
     tasks = [asyncio.create_task(_with_exceptions_only(coroutine)) for coroutine in coroutines]
     if not tasks:
         return []
     try:
+        # Not a TaskGroup: it raises an exception group, and callers also need the results that are complete.
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         unfinished = [task for task in tasks if not task.done()]
@@ -81,6 +89,7 @@ async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseE
 
 async def _with_exceptions_only(coroutine: Coroutine[Any, Any, T]) -> T:
     try:
+        # Not `exceptions_only`: the caller reports a stray cancellation itself, with the name of the call.
         return await coroutine
     except asyncio.CancelledError:
         raise
@@ -91,7 +100,7 @@ async def _with_exceptions_only(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _outcome(task: asyncio.Task[T]) -> T | BaseException:
-    """Return the result of a task that is done, or its exception."""
+    """Return the result or the exception of a finished task."""
     if task.cancelled():
         return asyncio.CancelledError()
     error = task.exception()
@@ -99,14 +108,14 @@ def _outcome(task: asyncio.Task[T]) -> T | BaseException:
 
 
 def first_failure(settled: Sequence[object]) -> Exception | None:
-    """Return the first exception among the values of `settle`; a `CancelledError` does not count."""
+    """Return the first failure among the values of `settle`, or None. Skip cancelled coroutines."""
     return next((value for value in settled if isinstance(value, Exception)), None)
 
 
 async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
-    """Yield the items of named streams as they come; a stream is paused until its item was consumed.
+    """Yield the items of the named streams as they arrive. Pause each stream until its item is consumed.
 
-    A failing stream cancels the others and its exception is raised here.
+    When a stream fails, cancel the others and raise its exception.
     """
     queue: asyncio.Queue[tuple[T, asyncio.Event]] = asyncio.Queue()
 
@@ -117,6 +126,7 @@ async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerato
                 async for item in stream:
                     consumed = asyncio.Event()
                     await queue.put((item, consumed))
+                    # An agent must not run ahead of the commit of its event (contract L3); the other streams continue.
                     await consumed.wait()
 
     pumps = [asyncio.create_task(pump(name, stream)) for name, stream in streams.items()]
@@ -126,6 +136,7 @@ async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerato
             yield item
             consumed.set()
     finally:
+        # Also when the consumer closes this generator: no agent may run after the end of its invocation.
         for task in pumps:
             task.cancel()
         await asyncio.gather(*pumps, return_exceptions=True)
@@ -134,7 +145,7 @@ async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerato
 async def _next_entry(
     queue: asyncio.Queue[tuple[T, asyncio.Event]], pumps: Sequence[asyncio.Task[None]]
 ) -> tuple[T, asyncio.Event] | None:
-    """Return the next queue entry, or None when every stream has ended; raise the exception of a failed stream."""
+    """Return the next queue entry; None after the end of all streams. Raise the exception of a failed stream."""
     getter = asyncio.create_task(queue.get())
     try:
         while not getter.done():
@@ -144,6 +155,7 @@ async def _next_entry(
                     task.result()
             if not running and queue.empty():
                 return None
+            # Waiting for the pumps, too: a stream may end or fail without another item.
             await asyncio.wait([getter, *running], return_when=asyncio.FIRST_COMPLETED)
         return getter.result()
     finally:
@@ -151,12 +163,9 @@ async def _next_entry(
 
 
 async def call_in_executor(executor: Executor, function: Callable[[], T]) -> T:
-    """Call the function in a thread of the executor.
+    """Call the function in a thread of the executor. Raise a `StopIteration` of the function as a RuntimeError."""
 
-    A future cannot hold a `StopIteration`: the caller would wait for ever. It is raised as a RuntimeError, as in a
-    coroutine (PEP 479).
-    """
-
+    # A future cannot hold a `StopIteration`: the caller would wait for ever. Coroutines do the same (PEP 479).
     def call() -> T:
         try:
             return function()
@@ -167,10 +176,9 @@ async def call_in_executor(executor: Executor, function: Callable[[], T]) -> T:
 
 
 def iterate_in_thread(stream: AsyncGenerator[T, None], thread_name: str) -> Generator[T, None, None]:
-    """Yield the items of a stream that runs on an event loop in its own thread, for code without a loop.
+    """Yield the items of a stream to synchronous code. The stream runs on an event loop in a new thread.
 
-    The stream is paused until its next item is requested. Closing the generator cancels the stream and waits for
-    its end.
+    Pause the stream until its next item is requested. Closing the generator cancels the stream and waits for its end.
     """
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None]] = Future()
     items: SimpleQueue[tuple[T, asyncio.Event] | None] = SimpleQueue()
@@ -184,6 +192,7 @@ def iterate_in_thread(stream: AsyncGenerator[T, None], thread_name: str) -> Gene
                     items.put((item, next_requested))
                     await next_requested.wait()
         finally:
+            # Also after a failure: the consumer blocks on the queue until this mark.
             items.put(None)
 
     with ThreadPoolExecutor(1, thread_name) as pool:
@@ -194,8 +203,10 @@ def iterate_in_thread(stream: AsyncGenerator[T, None], thread_name: str) -> Gene
                 item, next_requested = entry
                 yield item
                 loop.call_soon_threadsafe(next_requested.set)
+        # Includes GeneratorExit: the stream is paused here, so leaving the pool would wait for it forever.
         except BaseException:
             if task:
                 loop.call_soon_threadsafe(task.cancel)
             raise
+        # Raises the exception of the stream, if it failed.
         ended.result()

@@ -1,7 +1,11 @@
-"""Write scope: the sessions whose invocations the current code is part of.
+"""Write scope: the sessions that the current code writes to, as part of a running invocation.
 
-An invocation is the only writer of its session until it ends, so code inside it would wait forever for the session.
-A task that such code starts by itself is not part of the invocation, and may wait.
+An invocation is the only writer of its session until it ends. Code within the invocation that asked to write to the
+same session would wait for itself, forever; `is_writing` lets the Runner raise an error in place of the deadlock.
+
+The scope belongs to a task. A tool may start a background task that outlives the invocation: this task inherits the
+context variable but may wait for the session, so the scope does not count there. The runtime's own child tasks do the
+work of the invocation and call `adopt_write_scope` first.
 """
 
 from __future__ import annotations
@@ -16,11 +20,9 @@ SessionKey = tuple[object, str, str, str]
 
 
 class _WriteScope(NamedTuple):
-    """Sessions that `task` writes to. Stored with the task because child tasks inherit context variables.
+    """Sessions that `task` writes to."""
 
-    The reference is weak: a task holds its context variables, and would hold itself.
-    """
-
+    # Weak: a task holds its context variables, so a strong reference to the task would be a cycle.
     task: ref[asyncio.Task[Any]] | None = None
     sessions: tuple[SessionKey, ...] = ()
 
@@ -30,13 +32,13 @@ _current_scope: ContextVar[_WriteScope] = ContextVar("write_scope", default=_NO_
 
 
 def is_writing(session: SessionKey) -> bool:
-    """True when the caller is part of an invocation of the session."""
+    """Return True if the caller is part of an invocation of the session."""
     scope = _current_scope.get()
     return session in scope.sessions and scope.task == _current_task()
 
 
 class WritingTo:
-    """Context manager whose block is in the session's write scope. It can be entered again after its end."""
+    """Context manager that puts its block into the session's write scope. Can be entered again after its end."""
 
     def __init__(self, session: SessionKey) -> None:
         self._session = session
@@ -55,13 +57,13 @@ class WritingTo:
 
 
 def adopt_write_scope() -> None:
-    """Make the current task part of its parent's write scope; call first in a task that does the parent's work."""
+    """Make the current task part of its parent's write scope. Call this first in a task that works for its parent."""
     scope = _current_scope.get()
     if scope.sessions:
         _current_scope.set(scope._replace(task=_current_task()))
 
 
 def _current_task() -> ref[asyncio.Task[Any]] | None:
-    """Return a reference to the current task; references to one task are equal."""
+    # References to the same live task compare equal.
     task = asyncio.current_task()
     return ref(task) if task else None

@@ -1,12 +1,14 @@
 """Contexts of an invocation.
 
     invocation   one user message ... final response             InvocationContext (session, services, settings)
-      agent call   one agent.run_async                            its own InvocationContext, sharing the invocation's
+      agent call   one agent.run_async                            a copy: other agent, branch, resuming, end_invocation
         step         one model call and its function calls
           hook         one callback or one tool call                Context (ReadonlyContext): state, actions, artifacts
 
 Agents get an `InvocationContext`; callbacks and tools get a `Context` (public names `CallbackContext` and
-`ToolContext`); instruction providers and toolsets get a `ReadonlyContext`.
+`ToolContext`); instruction providers and toolsets get a `ReadonlyContext`. All sessions share the agents themselves, so
+everything about a run is kept in its context. All agent calls of an invocation share one session object and one
+`InvocationScope`.
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ ServiceT = TypeVar("ServiceT")
 
 
 class AgentProtocol(Protocol):
-    """Node of an agent tree, as contexts, tools and the engine see it. Implemented by `BaseAgent`."""
+    """Node of an agent tree, as contexts, tools and the engine see it. Implemented by `BaseAgent`.
+
+    A protocol, because `BaseAgent` imports this module.
+    """
 
     @property
     def name(self) -> str: ...
@@ -87,13 +92,13 @@ RunChild = Callable[["Context", AgentProtocol, types.Content, dict[str, Any]], A
 class InvocationContext:
     """Context of one agent call (contract L2, Q7).
 
-    Every agent call has its own, made by `for_agent`; the session, the services and the scope are shared.
+    `for_agent` makes the context of each agent call; session, services and scope are shared.
 
     Attributes:
         branch: dotted path of parallel agents above this call; None outside parallel agents.
         end_invocation: set to True to stop this agent call after the current step.
-        resuming: True when this agent call continues from the invocation's events instead of starting again.
-        run_child: function of the Runner that runs an agent as a tool, in a session of its own.
+        resuming: True if this agent call continues from the invocation's events; False if it starts from the beginning.
+        run_child: function of the Runner that runs an agent as a tool, in a new session.
         context_cache_config: settings of the model provider's context cache.
     """
 
@@ -130,15 +135,15 @@ class InvocationContext:
 
     @property
     def is_resumable(self) -> bool:
-        """True when agents of this invocation record their states (contract R1)."""
+        """Return True if agents of this invocation record their states (contract R1)."""
         return self.scope.is_resumable
 
     def set_agent_state(
         self, agent_name: str, *, agent_state: BaseModel | None = None, end_of_agent: bool = False
     ) -> None:
-        """Set the state of an agent or mark it as ended; without either, clear both.
+        """Set the state of an agent, or mark the agent as ended; with neither argument, clear both.
 
-        In every case the states of the agents below are cleared: they start from the beginning.
+        Always clear the states of the descendants, so they start from the beginning.
         """
         agent = self.agent.root_agent.find_agent(agent_name)
         below = agent.descendants() if agent else ()
@@ -151,25 +156,28 @@ class InvocationContext:
             self.scope.agent_states[agent_name] = agent_state.model_dump(mode="json")
 
     def has_ended(self, agent: AgentProtocol) -> bool:
-        """True when the invocation is resumed and the agent had recorded its end."""
+        """Return True if the invocation is resumed and the agent has recorded its end."""
         return self.resuming and agent.name in self.scope.ended
 
     def is_paused(self, agent: AgentProtocol) -> bool:
-        """True when the app is resumable and a call of the agent, or of an agent below it, is pending."""
+        """Return True if the app is resumable and a call of the agent or of a descendant is pending."""
+        # Only a resumable app can continue later, so in other apps the next agent runs although a call waits.
         if not self.scope.is_resumable:
             return False
         return any(agent.find_agent(author) for author in pending_calls(self.events()).values())
 
     def events(self) -> list[Event]:
         """Return the invocation's events so far, on any branch."""
+        # Sliced first: a long session would be searched several times per step.
         return events_of_invocation(self.session.events[self.scope.begins_at :], self.invocation_id)
 
     def without_resuming(self) -> InvocationContext:
-        """Return a copy for an agent that starts from the beginning, also in a resumed invocation."""
+        """Return a copy for an agent that starts from the beginning within a resumed invocation."""
         return replace(self, resuming=False)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> InvocationContext:
-        """Return a copy with these fields changed, as code written for google-adk expects of a pydantic model."""
+        """Return a copy with changed fields."""
+        # In google-adk this class is a pydantic model, and agents written for it use this method.
         return replace(self, **(update or {}))
 
     def on_branch(self, branch: str) -> InvocationContext:
@@ -234,14 +242,14 @@ class ReadonlyContext:
 
 
 class Context(ReadonlyContext):
-    """Context of one callback or tool call; its changes are collected in `actions` (contract S6, T3).
+    """Context of one callback or tool call; collects changes in `actions` (contract S6, T3).
 
     Attributes:
         actions: actions of the step's next event.
         function_call_id: id of the call that the tool answers; None in callbacks.
         tool_confirmation: the person's answer to a confirmation request (contract T7), or None.
-        allowed_at: time of the allowance that confirms the call, given earlier in the session, or None.
-        child_responses: events with usage of the agents that have run as tools in this call.
+        allowed_at: time of the earlier allowance that confirms the call (seconds since the epoch), or None.
+        child_responses: events, with usage, of agents that have run as tools in this call.
     """
 
     def __init__(
@@ -262,7 +270,7 @@ class Context(ReadonlyContext):
 
     @property
     def state(self) -> State:
-        """State of the session; writes are committed with the next event."""
+        """State of the session. Writes are committed with the next event."""
         return self._state
 
     @property
@@ -271,11 +279,11 @@ class Context(ReadonlyContext):
         return self.invocation.branch
 
     def has_changes(self) -> bool:
-        """True when the state or an artifact was changed."""
+        """Return True if state or an artifact was changed."""
         return self.state.has_delta() or bool(self.actions.artifact_delta)
 
     async def save_artifact(self, filename: str, artifact: types.Part) -> int:
-        """Store a new version of a file and record it in the event (contract F2); return the version, from 0."""
+        """Store a new version of a file and record it in the event (contract F2). Return the version, from 0."""
         version = await self._artifacts().save_artifact(
             **session_args(self.session), filename=filename, artifact=artifact
         )
@@ -283,13 +291,13 @@ class Context(ReadonlyContext):
         return version
 
     async def load_artifact(self, filename: str, version: int | None = None) -> types.Part | None:
-        """Return a version of a file, by default the latest; None when it does not exist."""
+        """Return a version of a file, by default the latest; None if it does not exist."""
         return await self._artifacts().load_artifact(
             **session_args(self.session), filename=filename, version=version
         )
 
     async def get_artifact_version(self, filename: str, version: int | None = None) -> ArtifactVersion | None:
-        """Return the facts about a version, by default the latest; None when it does not exist."""
+        """Return the facts about a version, by default the latest; None if it does not exist."""
         args = session_args(self.session)
         return await self._artifacts().get_artifact_version(**args, filename=filename, version=version)
 
@@ -302,8 +310,9 @@ class Context(ReadonlyContext):
         return await self._memory().search_memory(app_name=self.app_name, user_id=self.user_id, query=query)
 
     async def add_session_to_memory(self) -> None:
-        """Add this session's events to the memory, with summarized events, without rewound events."""
+        """Add this session's events to the memory: include summarized events, leave out rewound events."""
         service = self._memory()
+        # The session of an invocation lacks the events that its latest summary replaces: load all of them.
         stored = await self.invocation.session_service.get_session(**session_args(self.session))
         session = stored or self.session
         update = {"events": drop_rewound(session.events)}
@@ -312,7 +321,7 @@ class Context(ReadonlyContext):
     async def add_events_to_memory(
         self, *, events: Sequence[Event], custom_metadata: Mapping[str, object] | None = None
     ) -> None:
-        """Add these events to the memory; what it has of the session stays."""
+        """Add these events to the memory; keep the session's other entries."""
         await self._memory().add_events_to_memory(
             **session_args(self.session), events=events, custom_metadata=custom_metadata
         )
@@ -320,22 +329,22 @@ class Context(ReadonlyContext):
     async def add_memory(
         self, *, memories: Sequence[MemoryEntry], custom_metadata: Mapping[str, object] | None = None
     ) -> None:
-        """Add entries of your own to the memory of the user, if its service can."""
+        """Add entries to the memory of the user, if the memory service supports it."""
         await self._memory().add_memory(
             app_name=self.app_name, user_id=self.user_id, memories=memories, custom_metadata=custom_metadata
         )
 
     def request_confirmation(self, *, hint: str | None = None, payload: Any | None = None) -> None:
-        """Ask the person to confirm this call; the call is rerun with the answer (contract T7).
+        """Ask the person to confirm this call. The answer reruns the call (contract T7).
 
-        The tool then reads `tool_confirmation`, which may be a rejection.
+        In the rerun `tool_confirmation` holds the answer, which may be a rejection.
         """
         self.actions.requested_tool_confirmations[self._call_id("request_confirmation")] = ToolConfirmation(
             hint=hint or "", payload=payload
         )
 
     def request_credential(self, auth_config: AuthConfig) -> None:
-        """Ask the person for a credential; the call is rerun when it was given (contract T8).
+        """Ask the person for a credential. The answer reruns the call (contract T8).
 
         The request does not contain secrets of the config, such as the client secret.
         """
@@ -351,7 +360,7 @@ class Context(ReadonlyContext):
         await self._credentials().save_credential(auth_config, self)
 
     async def load_credential(self, auth_config: AuthConfig) -> AuthCredential | None:
-        """Return the credential that was saved for the user under the config's key, or None (contract T8)."""
+        """Return the user's saved credential with the config's key, or None (contract T8)."""
         return await self._credentials().load_credential(auth_config, self)
 
     def run_agent(
@@ -380,7 +389,7 @@ class Context(ReadonlyContext):
 
 
 def _given(service: ServiceT | None, problem: str) -> ServiceT:
-    """Return the service; raise the problem, which begins with the name of the service, when there is none."""
+    """Return the service. Without one, raise a ConfigurationError; `problem` begins with the service's name."""
     if service is None:
         raise ConfigurationError(f"{problem}: give the Runner a {problem.split()[0].lower()}_service.")
     return service
@@ -392,5 +401,5 @@ def new_invocation_id() -> str:
 
 
 def session_args(session: Session) -> SessionArgs:
-    """Return the arguments by which services find a session."""
+    """Return the arguments that identify a session to services."""
     return {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}

@@ -1,4 +1,4 @@
-"""Construction of the engine's events (contract E2, E8). `seal` makes the events of cancellations."""
+"""Construction of the engine's events (contract E2, E8). Events of cancellations are made by `seal`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CALL_ID_PREFIX = "adk-"
 def user_event(
     ctx: InvocationContext, content: types.Content | None, state_delta: Mapping[str, Any] | None = None
 ) -> Event:
-    """Return the event of a user message, with the state changes sent along (contract L2)."""
+    """Return the event of a user message, with the state changes that came with the message (contract L2)."""
     actions = EventActions(state_delta=dict(state_delta)) if state_delta else construct(EventActions)
     return _event(ctx, "user", with_role(content, "user"), actions, branch=None)
 
@@ -34,7 +34,7 @@ def model_event(
     event_id: str,
     actions: EventActions,
 ) -> Event:
-    """Return the event of a model response whose calls have ids; mark the long-running calls (contract T5)."""
+    """Return the event of a model response whose calls all have ids; mark the long-running calls (contract T5)."""
     calls = calls_in(response)
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
     fields = {name: getattr(response, name) for name in response.model_fields_set}
@@ -62,9 +62,10 @@ def function_response_event(
 
 
 def request_event(ctx: InvocationContext, requests: Sequence[types.FunctionCall]) -> Event:
-    """Return the event of the framework's requests to the person, as long-running calls (contract T7, T8)."""
+    """Return the event of the framework's requests to the person (contract T7, T8)."""
     content = types.Content(role="model", parts=[types.Part(function_call=call) for call in requests])
     event = _event(ctx, ctx.agent.name, content, EventActions(), branch=ctx.branch)
+    # Long-running, so the invocation waits for the answer; a model's call of the same name never is.
     event.long_running_tool_ids = {call.id for call in requests if call.id}
     return event
 
@@ -72,14 +73,15 @@ def request_event(ctx: InvocationContext, requests: Sequence[types.FunctionCall]
 def agent_event(
     ctx: InvocationContext, content: types.Content | None = None, actions: EventActions | None = None
 ) -> Event:
-    """Return an event of the agent that no model response caused."""
+    """Return an event of the agent that is not a model response."""
     return _event(
         ctx, ctx.agent.name, with_role(content, "model"), actions or EventActions(), branch=ctx.branch
     )
 
 
 def failure_event(ctx: InvocationContext, author: str, error: Exception) -> Event:
-    """Return the event of an exception that ends the invocation. The message may be secret: users read the type."""
+    """Return the event of an exception that ends the invocation."""
+    # Users read the type only: the message of an exception may hold secrets.
     event = _event(ctx, author, None, EventActions(), branch=None)
     event.error_code = type(error).__name__
     event.error_detail = str(error) or None
@@ -88,14 +90,15 @@ def failure_event(ctx: InvocationContext, author: str, error: Exception) -> Even
 
 
 def replaced_by(event: Event, replacement: Event) -> Event:
-    """Return the event with the fields that a plugin's replacement sets; its identity and kind stay (contract Q6)."""
+    """Return the event with the fields that a plugin's replacement sets (contract Q6)."""
+    # Partial and whole events share an id, and readers replace one by the other: identity and kind stay.
     kept = {"id", "invocation_id", "timestamp", "partial"}
     update = {name: getattr(replacement, name) for name in replacement.model_fields_set - kept}
     return event.model_copy(update={**update, "author": replacement.author or event.author})
 
 
 def fill_in(ctx: InvocationContext, event: Event) -> Event:
-    """Fill in the author, invocation id, branch and role that an event of custom agent code leaves out."""
+    """Fill in the author, invocation id, branch and role if custom agent code left them out."""
     if not event.author:
         event.author = ctx.agent.name
     if not event.invocation_id:
@@ -109,7 +112,8 @@ def fill_in(ctx: InvocationContext, event: Event) -> Event:
 
 
 def with_role(content: types.Content | None, role: str) -> types.Content | None:
-    """Return the content with this role if it has none; models refuse contents without a role (contract E8)."""
+    """Return the content, with `role` if it has none (contract E8)."""
+    # Models refuse contents without a role. A copy, because the content may be the agent author's object.
     if content is None or content.role:
         return content
     return content.model_copy(update={"role": role})
@@ -121,7 +125,7 @@ def calls_in(response: LlmResponse) -> list[types.FunctionCall]:
 
 
 def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
-    """Return the response with these ids on its calls, in order; the model's own objects are not changed."""
+    """Return the response with these ids on its calls, in order. Do not change the given response."""
     if all(call.id == call_id for call, call_id in zip(calls_in(response), ids, strict=True)):
         return response
     remaining_ids = iter(ids)
@@ -136,7 +140,7 @@ def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
 
 
 def is_long_running(call: types.FunctionCall, tools: Mapping[str, DeclaredTool]) -> bool:
-    """True when the call's response may come later, from outside (contract T5)."""
+    """Return True if the call's response may come later, from outside (contract T5)."""
     tool = tools.get(call.name or "")
     return tool is not None and tool.is_long_running
 
@@ -152,7 +156,11 @@ def error_response(error: ModelError) -> LlmResponse:
 
 
 def rewind_event(actions: EventActions, *, undoes: str | None = None) -> Event:
-    """Return the event of a rewind; `undoes` is the id of an earlier rewind event that it undoes."""
+    """Return the event of a rewind.
+
+    Args:
+        undoes: id of an earlier rewind event, for a rewind that undoes it.
+    """
     metadata = {UNDONE_REWIND_KEY: undoes} if undoes else None
     return Event(author="user", invocation_id=new_invocation_id(), actions=actions, custom_metadata=metadata)
 

@@ -1,4 +1,13 @@
-"""Cancelling an invocation: its stream ends at the next await, and events record the cancellation (contract R2)."""
+"""Cancelling an invocation: its stream ends at the next await, and events record the cancellation (contract R2).
+
+`cancel` cancels the asyncio task that waits for the next event, so the `CancelledError` reaches model call and tools.
+The task belongs to the caller of `run_async`, though, and has to commit the closing events and continue. So the run
+catches the error and takes back its own request by `Task.uncancel`. Three cancellations must not be confused:
+
+    requested by `cancel`            swallowed here; the stream ends
+    requested by somebody else       raised as CancelledError: the caller's task ends
+    not requested (a stray error)    raised as StrayCancellationError: the invocation fails
+"""
 
 from __future__ import annotations
 
@@ -20,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass
 class _StreamedText:
-    """Text of the partial events of an event that is not complete yet."""
+    """Text streamed for an event that is not complete yet."""
 
     author: str
     branch: str | None
@@ -32,7 +41,7 @@ class CancellableRun:
 
     Attributes:
         invocation_id: None until the id is known.
-        is_cancelled: True once `cancel` was called.
+        is_cancelled: True after a call of `cancel`.
     """
 
     def __init__(self, invocation_id: str | None) -> None:
@@ -43,20 +52,20 @@ class CancellableRun:
         self._streamed_texts: dict[str, _StreamedText] = {}
 
     def cancel(self) -> None:
-        """End the stream. Model call and tools get a `CancelledError` at their current await."""
+        """End the stream; raise a `CancelledError` in model call and tools at their current await."""
         if not self.is_cancelled:
             self.is_cancelled = True
+            # Without a waiting task the consumer handles an event; `events` stops before it asks for the next one.
             if self._waiting_task is not None:
                 self._has_cancelled_task = self._waiting_task.cancel()
 
     async def await_unless_cancelled(self, awaitable: Awaitable[T]) -> T | None:
-        """Return the awaited result, or None when `cancel` interrupted the wait.
-
-        Any other cancellation of the task is raised as `CancelledError`.
+        """Return the awaited result, or None if `cancel` interrupted the wait.
 
         Raises:
+            CancelledError: somebody else cancelled the task.
             StrayCancellationError: the awaitable ended in a cancellation that nobody requested.
-            BaseExceptionError: the awaitable raised a `BaseException` that is no `Exception`.
+            BaseExceptionError: the awaitable raised another `BaseException`, such as a `SystemExit`.
         """
         task = self._waiting_task = asyncio.current_task()
         count_before = task.cancelling() if task else 0
@@ -75,6 +84,7 @@ class CancellableRun:
             if was_cancelled_here:
                 await self._undo_task_cancellation()
             self._waiting_task = None
+        # A request remains after our own was taken back: somebody else cancels the task, too.
         if task and task.cancelling() > count_before:
             raise cancelled or asyncio.CancelledError
         if cancelled and not was_cancelled_here:
@@ -86,7 +96,8 @@ class CancellableRun:
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of the stream; `cancel` ends it without an exception.
 
-        The code of the stream runs within the `scope`, the consumer of the events outside of it.
+        Args:
+            scope: context manager to enter whenever the stream runs; the consumer of the events runs outside of it.
         """
         async with aclosing(stream):
             while not self.is_cancelled:
@@ -98,18 +109,19 @@ class CancellableRun:
                 yield event
 
     def closing_events(self, ctx: InvocationContext) -> list[Event]:
-        """Return the events that record the cancellation: the partial text, and responses for open calls."""
+        """Return the events that record the cancellation: partial texts, and responses to open calls."""
         events = []
         for streamed in self._streamed_texts.values():
             text = "".join(streamed.pieces)
             events.append(interrupted_event(streamed.author, ctx.invocation_id, text, branch=streamed.branch))
         events += seal_events(ctx.session.events, ctx.invocation_id, SEAL_REASON)
+        # Without a text nothing would mark the invocation as interrupted.
         if not self._streamed_texts:
             events.append(interrupted_event(ctx.agent.name, ctx.invocation_id))
         return events
 
     async def _undo_task_cancellation(self) -> None:
-        """Take back the cancellation that `cancel` requested: the task itself continues."""
+        """Take back the cancellation that `cancel` requested, so the task itself continues."""
         self._has_cancelled_task = False
         if self._waiting_task is not None:
             self._waiting_task.uncancel()
@@ -118,7 +130,7 @@ class CancellableRun:
             await asyncio.sleep(0)
 
     def _record_text(self, event: Event) -> None:
-        """Keep the text of partial events until the complete event with the same id arrives."""
+        """Keep the text of partial events until the whole event with the same id arrives."""
         if not event.partial:
             self._streamed_texts.pop(event.id, None)
             return

@@ -1,4 +1,4 @@
-"""Code in a model's answer: found, run, and answered by an event with its result (contract A2, T12)."""
+"""Find the code in a model's answer, run it, and answer it by an event with the result (contract A2, T12)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.events.event import Event
 
 
 class CodeToRun(NamedTuple):
-    """Code of the model, and the executor that runs it."""
+    """Code of a model, and the executor to run it with."""
 
     executor: BaseCodeExecutor
     code: str
@@ -27,21 +27,22 @@ class CodeToRun(NamedTuple):
 def parts_with_code(
     agent: LlmAgentProtocol, ctx: InvocationContext, parts: Sequence[types.Part]
 ) -> list[types.Part] | None:
-    """Return the parts up to the code that has to run, which becomes a code part; None when no code has to run.
+    """Return the parts of an answer up to its first code, as a code part; None if no code has to run.
 
-    Function calls of the same answer take precedence. After several failures in a row code is only a text.
+    Function calls of the same answer take precedence.
     """
     executor = agent.code_executor
     if executor is None or any(part.function_call for part in parts):
         return None
     split = executor.split_at_code(parts)
+    # After too many failures the code stays a text, which ends the turn: a model could fail forever.
     if split is None or _failures_in_a_row(ctx, agent.name) >= executor.error_retry_attempts:
         return None
     return split
 
 
 def code_to_run(agent: LlmAgentProtocol, ctx: InvocationContext, event: Event) -> CodeToRun | None:
-    """Return the code at the end of an event, if it has to run."""
+    """Return the code at the end of an event, or None if there is none to run."""
     executor = agent.code_executor
     code = trailing_code(event.content)
     if executor is None or not code or event.error_code or not parts_with_code(agent, ctx, parts_of(event)):
@@ -52,6 +53,7 @@ def code_to_run(agent: LlmAgentProtocol, ctx: InvocationContext, event: Event) -
 async def run_code(run: CodeToRun, ctx: InvocationContext) -> Event:
     """Run code and return the event with its result; output files become artifacts."""
     executor = run.executor
+    # The session's id lets an executor keep variables between the pieces of code of one session.
     given = CodeExecutionInput(run.code, execution_id=ctx.session.id if executor.stateful else None)
     with exceptions_only(type(executor).__name__):
         result = await executor.execute_code_async(ctx, given)
@@ -76,7 +78,7 @@ def _result_part(result: CodeExecutionResult) -> types.Part:
 
 
 def _failures_in_a_row(ctx: InvocationContext, author: str) -> int:
-    """Return the number of latest results of the agent in this invocation that are failures."""
+    """Return how many of the agent's latest code results in this invocation are failures without a success between."""
     count = 0
     for event in reversed(ctx.events()):
         if event.author != author or not event.has_trailing_code_execution_result():

@@ -1,7 +1,15 @@
 """Contents of a model request, built from the session's events (contract A7, Q3, Q10, Q11).
 
-`contents_of` is a chain of pure functions. The contents of earlier invocations are cached, since those events no longer
-change. Building them for the first time lets other tasks run between slices.
+    events -> effective -> visible on the branch -> as this agent sees them -> paired with responses -> contents
+
+`contents_of` is this chain of pure functions. A session is one cached prefix and a tail:
+
+    | settled events of earlier invocations | current invocation |
+    | ContentsPrefix, kept in the cache     | converted each time |
+
+Events never change, so the contents of the prefix stay valid until a later event reaches back: a late response, a
+rewind or a summary. Then everything is built again. The first construction of a long prefix yields to other tasks
+between slices, because it would block the event loop for all other sessions.
 """
 
 from __future__ import annotations
@@ -40,7 +48,7 @@ from runtime.events.summaries import apply_summaries, changes_effective_events
 _cache = ContentsCache()
 
 SLICE_EVENTS = 200
-"""Events of a slice: converting them to contents takes a few milliseconds."""
+"""Events per slice; converting a slice takes a few milliseconds."""
 T = TypeVar("T")
 
 
@@ -56,23 +64,27 @@ class BuiltContents(NamedTuple):
 
 
 async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> BuiltContents:
-    """Return the contents for the agent's next model call, of the events at the time of the call.
+    """Return the contents for the agent's next model call, from the events at the time of this call.
 
-    Contents of earlier invocations are shared between requests: do not edit them, or use `own_copies`.
+    Requests share the contents of earlier invocations: do not edit them; edit `own_copies`.
     """
     session = ctx.session
     events = session.events
+    # Parallel agents append events while this coroutine awaits: later code reads up to `count` only.
     count = len(events)
     if agent.include_contents == "none":
         contents = derive_contents(events, agent.name, ctx.branch, this_turn_only=True)
         return BuiltContents(contents, positions_of_files(contents))
     start = trailing_start(events, ctx.invocation_id)
     key = (session.app_name, session.user_id, session.id, agent.name, ctx.branch)
+    # Taken out of the cache while it changes: another request of the agent then builds its own prefix.
     prefix = _cache.take(key)
     if not prefix.fits(events, start):
         prefix.clear()
     tail = events[prefix.count :]
+    # The last event stays in the tail: if it is a response, it decides which events before it are dropped.
     settled = tail[: min(start, count - 1) - prefix.count]
+    # No cut between an event with calls and its responses, which the prefix could not take in later.
     if settled and not prefix.is_changed_by(tail) and not _ends_with_calls(settled):
         await _extend(prefix, settled, agent.name, ctx.branch)
         tail = tail[len(settled) :]
@@ -103,7 +115,7 @@ def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) ->
 async def _extend(
     prefix: ContentsPrefix, events: Sequence[Event], agent_name: str, branch: str | None
 ) -> None:
-    """Append the following events and their contents. Other tasks run in between."""
+    """Append the following events and their contents to the prefix; yield to other tasks between slices."""
     shown, made = await _shown_with_calls(events, agent_name, branch)
     calls_of = calls_by_event(made)
     async for piece in in_slices(shown):
@@ -114,14 +126,12 @@ async def _extend(
 async def _shown_with_calls(
     events: Sequence[Event], agent_name: str, branch: str | None, *, are_effective: bool = False
 ) -> tuple[list[Event], list[MadeCall]]:
-    """Return the effective events that the agent sees, as the agent sees them, and their calls.
-
-    Other tasks run in between, but not while rewinds and summaries are applied: few histories have any.
-    """
+    """Return the effective events as the agent sees them, and their calls; yield to other tasks between slices."""
     shown: list[Event] = []
     made = MadeCalls()
     async for piece in in_slices(events):
         if not are_effective and any(map(changes_effective_events, piece)):
+            # A rewind reaches back over slices: start again with the effective events. Few histories have rewinds.
             return await _shown_with_calls(_effective(events), agent_name, branch, are_effective=True)
         shown_piece = _as_shown(piece, agent_name, branch)
         made.add(shown_piece)
@@ -150,7 +160,7 @@ def _paired_contents(events: Sequence[Event], calls_of: CallsByEvent) -> list[ty
 
 
 def current_turn(events: Sequence[Event], agent_name: str, branch: str | None) -> Sequence[Event]:
-    """Return the events from the latest message to this agent on, by the user or another agent (contract Q11)."""
+    """Return the events since the latest message to this agent, by the user or another agent (contract Q11)."""
     for index in range(len(events) - 1, -1, -1):
         event = events[index]
         if event.author == agent_name or event.get_function_responses() or not _has_content_for_model(event):
@@ -170,7 +180,7 @@ def without_framework_parts(event: Event) -> Event:
 
 
 def as_seen_by(agent_name: str, event: Event) -> Event:
-    """Return the event; another agent's event becomes a user message that quotes it."""
+    """Return the event; turn another agent's event into a user message that quotes it."""
     if event.author in ("user", agent_name):
         return event
     parts = quote_parts(event.author, parts_of(event))
@@ -179,15 +189,15 @@ def as_seen_by(agent_name: str, event: Event) -> Event:
 
 
 def to_content(content: types.Content) -> types.Content:
-    """Return a copy to send, without the call ids that the framework generated (contract Q3).
+    """Return a copy to send, without generated call ids (contract Q3).
 
-    Its parts are copies whose values are shared: a tool that edits a request changes no event.
+    The parts are copies too, but share their values: a tool that edits a request changes no event.
     """
     return content.model_copy(update={"parts": [_without_generated_id(part) for part in content.parts or ()]})
 
 
 async def own_copies(contents: Sequence[types.Content]) -> list[types.Content]:
-    """Return copies that callbacks may edit: they share nothing with the session or with other requests."""
+    """Return copies for callbacks to edit, which share nothing with the session or with other requests."""
     copies: list[types.Content] = []
     async for piece in in_slices(contents):
         copies += deep_copy(piece)
@@ -217,12 +227,11 @@ def _without_generated_id(part: types.Part) -> types.Part:
 
 
 def _ends_with_calls(events: Sequence[Event]) -> bool:
-    """True when responses that directly follow the events may belong to their last event."""
     return bool(events[-1].get_function_calls())
 
 
 async def in_slices(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
-    """Yield consecutive slices; a short list is one slice, before which no other task runs."""
+    """Yield consecutive slices; let other tasks run between two slices."""
     for start in range(0, len(items), SLICE_EVENTS):
         if start:
             await asyncio.sleep(0)

@@ -1,4 +1,9 @@
-"""Cache of built contents: earlier invocations of a session are converted once per agent (contract A7)."""
+"""Cache of built contents: each agent converts the earlier invocations of a session once (contract A7).
+
+A cached prefix fits only a session that holds the very same event objects, which services share between loads of a
+session. So the prefix keeps a weak reference to its last event, and leaves the cache when this event is freed: the
+cache never keeps a session in memory, and needs no expiry.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,7 @@ class ContentsPrefix:
     """Contents of the first `count` events of a session, as one agent on one branch sees them.
 
     Attributes:
-        last: the event at the end of the prefix. When it is gone, the prefix's session is gone too.
+        last: weak reference to the last event of the prefix; None for an empty prefix.
         with_files: positions of the contents with file parts.
         calls: ids of the function calls that the agent sees in the prefix.
         size: estimated size in bytes.
@@ -43,31 +48,31 @@ class ContentsPrefix:
     size: int = _BYTES_OF_OBJECTS
 
     def fits(self, events: Sequence[Event], start: int) -> bool:
-        """True when `events` begin with this prefix and it ends at or before position `start`."""
+        """Return True if `events` begin with this prefix and the prefix ends at or before position `start`."""
         if self.last is None:
             return True
+        # Comparing the last event is enough: the log is append-only, so equal ends mean equal beginnings.
         return self.count <= start and events[self.count - 1] is self.last()
 
     def is_changed_by(self, tail: Sequence[Event]) -> bool:
-        """True when a later event changes the prefix's contents: a late response, a rewind or a summary."""
+        """Return True if a later event changes the prefix's contents: a late response, a rewind or a summary."""
         if self.count == 0:
             return False
         return may_answer_calls_before(tail, self.calls) or any(map(changes_effective_events, tail))
 
     def add(self, contents: list[types.Content]) -> None:
-        """Append contents; `cover` then appends their events."""
+        """Append contents. Call `cover` after the last contents, with the events of all of them."""
         self.with_files += positions_of_files(contents, len(self.contents))
         self.contents += contents
         self.size += sum(map(_size_of, contents))
 
     def cover(self, events: Sequence[Event], made: Iterable[MadeCall]) -> None:
-        """Append the events of the contents that were added, with the calls that the agent sees in them."""
+        """Append the events of the added contents, and the calls that the agent sees in these events."""
         self.count += len(events)
         self.last = ref(events[-1])
         self.calls.update(call.call.id for call in made if call.call.id)
 
     def clear(self) -> None:
-        """Make the prefix empty."""
         self.count = 0
         self.last = None
         self.contents = []
@@ -77,18 +82,14 @@ class ContentsPrefix:
 
 
 class ContentsCache:
-    """Cached prefixes of this process.
-
-    The least recently used prefixes are evicted first. A prefix is dropped when its last event is no longer in memory,
-    as it fits only a session with the same event objects.
-    """
+    """Cached prefixes of this process; the least recently used prefixes are evicted first."""
 
     def __init__(self) -> None:
         self._prefixes: OrderedDict[CacheKey, ContentsPrefix] = OrderedDict()
         self._size = 0
 
     def take(self, key: CacheKey) -> ContentsPrefix:
-        """Remove and return the cached prefix, or return an empty prefix. `put` it back after changing it."""
+        """Remove and return the cached prefix, or return an empty prefix. Return the prefix by `put`."""
         prefix = self._prefixes.pop(key, None)
         if prefix is None:
             return ContentsPrefix()
@@ -96,18 +97,20 @@ class ContentsCache:
         return prefix
 
     def put(self, key: CacheKey, prefix: ContentsPrefix) -> None:
-        """Cache the prefix, unless it is empty, as in the first invocation of a session."""
+        """Cache the prefix unless it is empty, as in the first invocation of a session."""
         last = prefix.last() if prefix.last else None
         if last is None:
             return
         prefix.last = ref(last, lambda gone: self._drop(key, gone))
         self._prefixes[key] = prefix
         self._size += prefix.size
+        # The prefix just used stays, even if it alone exceeds the limit.
         while self._size > MAX_CACHED_BYTES and len(self._prefixes) > 1:
             self._size -= self._prefixes.popitem(last=False)[1].size
 
     def _drop(self, key: CacheKey, gone: ref[Event]) -> None:
         prefix = self._prefixes.get(key)
+        # A newer prefix may have taken the key since the reference was made.
         if prefix is not None and prefix.last is gone:
             self.take(key)
 
@@ -132,6 +135,7 @@ def _length_of(value: Any) -> int:
     if isinstance(value, str | bytes):
         return len(value)
     length = 0
+    # A stack in place of recursion: the arguments of a call may be nested deeply.
     left = [value]
     while left:
         value = left.pop()

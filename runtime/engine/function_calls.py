@@ -1,4 +1,15 @@
-"""Execution of the function calls of a model response (contract T2, T4, T5, T7)."""
+"""Execution of the function calls of a model response (contract T2, T4, T5, T7).
+
+    run_function_calls      all calls of one step: asynchronous tools concurrently, synchronous tools in call order
+      run_call              before_tool -> confirmation -> tool -> after_tool -> CallResult
+                                                           | raises
+                                                           v
+                                                     on_tool_error
+    Batch.response_event    one event with all responses and the merged actions
+
+Every call runs in its own task with its own `Context`, so actions of concurrent calls do not mix. A failure cancels the
+other calls; the results that are complete are kept, because a resume repeats every call without a response.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +57,10 @@ class CallResult:
 
     Attributes:
         response: None while a long-running tool has returned nothing.
-        display_text: text for the person, when no model sums up the response.
-        allowed_at: time of the allowance by which the call ran without a question, or None.
-        seconds: duration; None when it is not recorded.
-        child_responses: events with usage of agents that ran as tools.
+        display_text: text for the person, if no model will sum up the response.
+        allowed_at: time of the allowance that confirmed the call (seconds since the epoch), or None.
+        seconds: duration; None if it is not recorded.
+        child_responses: events, with usage, of agents that ran as tools.
     """
 
     call: types.FunctionCall
@@ -79,13 +90,13 @@ class CallResult:
 
 @dataclass(frozen=True)
 class Batch:
-    """Results of the calls of one step, in call order, and the first failure."""
+    """Results of the calls of one step in call order, and the first failure."""
 
     results: list[CallResult] = field(default_factory=list)
     failure: Exception | None = None
 
     def response_event(self, ctx: InvocationContext) -> Event | None:
-        """Return the one event that answers the calls, or None when there is nothing to record."""
+        """Return the event that answers the calls, or None if there is nothing to record."""
         actions = merge_actions(result.actions for result in self.results)
         parts: list[types.Part] = []
         used: dict[str, float] = {}
@@ -106,15 +117,16 @@ class Batch:
         return with_call_seconds(event, seconds) if seconds else event
 
     def has_calls_without_response(self, tools: Tools) -> bool:
-        """True when a long-running call has no first result for the model."""
+        """Return True if a long-running call has no first result for the model."""
         return any(result.response is None and is_long_running(result.call, tools) for result in self.results)
 
 
 def _add_usage(event: Event, responses: Sequence[Event]) -> None:
-    """Add the usage of agents that ran as tools to the event that answers the calls, as their events are not stored.
+    """Add the usage of agents that ran as tools to the event that answers the calls.
 
-    The event names the model of the last response. A count that no response has is None.
+    The event names the model of the last response. A count is None if no response has it.
     """
+    # The events of such agents are not stored (contract T6): their usage would be lost.
     if not responses:
         return
     sums: dict[str, int] = {}
@@ -134,10 +146,9 @@ async def run_function_calls(
     tools: Tools,
     confirmations: Confirmations | None = None,
 ) -> Batch:
-    """Run the calls. When a call fails, cancel the others and keep the complete results.
+    """Run asynchronous tools concurrently and synchronous tools one after another, in call order.
 
-    Asynchronous tools run concurrently, synchronous ones one after another in call order.
-    After a failure, results with flow control (transfer, escalate) are dropped: the failure ends the invocation.
+    When a call fails, cancel the others and keep the complete results.
     """
     run = _run_measured_call if len(calls) > 1 and ctx.run_config.on_call_end else run_call
     with one_after_another():
@@ -145,6 +156,7 @@ async def run_function_calls(
     results = [value for value in settled if isinstance(value, CallResult)]
     failure = first_failure(settled) or _stray_cancellation(calls, settled)
     if failure:
+        # The failure ends the invocation: a recorded transfer or escalation would never be carried out.
         results = [result for result in results if not result.actions.controls_flow()]
     return Batch(results, failure)
 
@@ -156,7 +168,7 @@ async def _run_measured_call(
     tools: Tools,
     confirmations: Confirmations,
 ) -> CallResult:
-    """Run a call; measure it and report its end, unless it still waits for a person or for a later response."""
+    """Run a call and measure it; report its end unless it waits for a person or a later response."""
     clock = CallClock()
     result = await run_call(agent, ctx, call, tools, confirmations)
     if result.response is None or result.waits_for_person or is_long_running(call, tools):
@@ -174,10 +186,12 @@ async def run_call(
     tools: Tools,
     confirmations: Confirmations,
 ) -> CallResult:
-    """Run one call with its hooks, in its own task."""
+    """Run one call with its hooks."""
+    # `settle` runs each call in a new task, and the tool is still part of the invocation.
     adopt_write_scope()
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmations.get(call.id or ""))
     tool = tools.get(call.name or "")
+    # Hooks and tools may change arguments in place; the recorded call keeps the model's (contract Q5).
     args = copy.deepcopy(call.args or {})
     if tool is None:
         answer = await _answer_unknown_tool(agent, call, args, tools, context)
@@ -186,6 +200,7 @@ async def run_call(
     if result is None:
         result = await _run_tool(agent, tool, args, context)
     result = await hooks.after_tool(agent, tool, args, context, result)
+    # After the hooks: a tool or a callback may have asked the question itself.
     confirmation.name_confirmer(tool, context)
     context.state.note_changes()
     if result is None or (tool.is_long_running and not result):
@@ -207,6 +222,7 @@ async def run_call(
 
 async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     try:
+        # Within the `try`: hooks also get the error that replaces a `SystemExit` of the tool.
         with exceptions_only(f"Tool {tool.name!r}"):
             refusal = await confirmation.unconfirmed_response(tool, args, context)
             return refusal or await tool.run_async(args=args, tool_context=context)
@@ -223,7 +239,10 @@ async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any
 def _stray_cancellation(
     calls: Sequence[types.FunctionCall], settled: Sequence[object]
 ) -> StrayCancellationError | None:
-    """Return an error for the first cancelled call. `settle` has not cancelled it, because no call failed."""
+    """Return an error for the first cancelled call.
+
+    Called if no call failed, so `settle` did not cancel any: the tool's own code ended in a `CancelledError`.
+    """
     for call, value in zip(calls, settled, strict=True):
         if isinstance(value, asyncio.CancelledError):
             failure = stray_cancellation_error(f"The call of {call.name!r}")
@@ -233,7 +252,7 @@ def _stray_cancellation(
 
 
 def _pending_response(actions: EventActions, tool: BaseTool, *, is_rerun: bool) -> dict[str, Any] | None:
-    """Return the placeholder for a result that is not available yet, or None if the call needs no placeholder."""
+    """Return the placeholder for a result that is not available yet, or None if the call needs none."""
     if actions.requested_tool_confirmations:
         return dict(confirmation.PENDING)
     if actions.requested_auth_configs:

@@ -1,4 +1,8 @@
-"""Hooks of agents, models and tools: plugins are asked first, then the agent's callbacks (contract C1, C2, C4)."""
+"""Hooks of agents, models and tools (contract C1, C2, C4).
+
+Each hook calls the app's plugins first, then the agent's callbacks. The first answer other than None wins; later hooks
+are not called.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ async def before_agent(agent: AgentProtocol, context: Context) -> types.Content 
 
 
 async def after_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
-    """Return a content to append after the agent's run, or None."""
+    """Return a content to add after the agent's run, or None."""
     kwargs = {"callback_context": context}
     answer = await _first_answer(
         context, "after_agent", {"agent": agent, **kwargs}, agent.after_agent_callback, kwargs
@@ -37,7 +41,7 @@ async def after_agent(agent: AgentProtocol, context: Context) -> types.Content |
 
 
 async def on_agent_error(agent: AgentProtocol, context: Context, error: Exception) -> None:
-    """Report an exception that ends the agent call to the plugins; they cannot replace it (contract C4)."""
+    """Report an exception that ends the agent call to the plugins, which cannot replace it (contract C4)."""
     plugins = context.invocation.plugin_manager
     if plugins is not None:
         await plugins.tell("on_agent_error_callback", agent=agent, callback_context=context, error=error)
@@ -109,9 +113,11 @@ async def _first_answer(
     callbacks: Callbacks[T],
     agent_kwargs: dict[str, Any],
 ) -> T | None:
-    """Ask the plugins, then the agent's callbacks. The two have different argument names (contract C4).
+    """Return the first answer of the plugins and the agent's callbacks, or None.
 
-    The order of `agent_kwargs` is that of a callback's parameters.
+    Args:
+        plugin_kwargs: arguments of the plugins, whose parameters have other names than a callback's (contract C4).
+        agent_kwargs: arguments of the callbacks, in the order of a callback's parameters.
     """
     plugins = context.invocation.plugin_manager
     if callbacks is None and (plugins is None or not plugins.plugins):
@@ -121,12 +127,13 @@ async def _first_answer(
         answer = await plugins.ask(f"{hook}_callback", **plugin_kwargs)
     if answer is None:
         answer = await first_answer(as_list(callbacks), **agent_kwargs)
+    # A hook may have changed a list or dict of the state in place (contract S5).
     context.state.note_changes()
     return answer
 
 
 def _checked(answer: T | None, expected: type[T], hook: str, agent: AgentProtocol) -> T | None:
-    """Return the answer of a plugin or a callback.
+    """Return the answer of a plugin or a callback if it has the expected type.
 
     Raises:
         ConfigurationError: the answer has another type; the message names the hook and the agent.

@@ -1,4 +1,9 @@
-"""Instructions of a request: global, static, the agent's own, its identity, its transfer targets (contract A3)."""
+"""Instructions of a request (contract A3).
+
+The system instruction joins the global instruction, the agent's own instruction, its identity and its transfer targets.
+With a static instruction the agent's own instruction, which may change with the state, moves into the contents. The
+system instruction then stays the same from request to request, and the provider can cache it.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +25,15 @@ class Instructions:
 
     Attributes:
         system: paragraphs of the system instruction.
-        contents_parts: parts to insert into the contents when there is a static instruction: its files, because a
-            system instruction is text only, and the agent's own instruction, so that the system instruction never
-            changes and the provider can cache it.
+        contents_parts: parts to insert into the contents: empty without a static instruction, else its files and the
+            agent's own instruction.
     """
 
     system: list[str]
     contents_parts: list[types.Part]
 
     def insert_into(self, contents: list[types.Content]) -> list[types.Content]:
-        """Return the contents with `contents_parts` before the latest user message, or after the latest responses."""
+        """Insert `contents_parts` before the latest user message or after the latest responses; return the result."""
         if not self.contents_parts:
             return contents
         return insert_before_message(contents, types.Content(role="user", parts=self.contents_parts))
@@ -49,6 +53,7 @@ async def render_instructions(agent: LlmAgentProtocol, ctx: InvocationContext) -
     paragraphs = [global_text]
     if static:
         paragraphs.append("\n\n".join(part.text for part in static if part.text))
+        # A system instruction is text only, so the files go into the contents.
         contents_parts = [part for part in static if part.text is None]
         if own_text:
             contents_parts.append(types.Part(text=own_text))
@@ -62,7 +67,7 @@ def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
     """Return the parts of a static instruction in any of its forms.
 
     Raises:
-        ConfigurationError: it holds an object that cannot be sent to a model.
+        ConfigurationError: the instruction holds an object that cannot be sent to a model.
     """
     if not content:
         return []

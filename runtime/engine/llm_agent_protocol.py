@@ -1,4 +1,7 @@
-"""LlmAgentProtocol: configuration of an LLM agent, as the engine reads it."""
+"""LlmAgentProtocol: configuration of an LLM agent, as the engine reads it.
+
+`LlmAgent` imports the engine to run its steps; the engine must not import it back.
+"""
 
 from __future__ import annotations
 

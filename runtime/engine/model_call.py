@@ -1,4 +1,12 @@
-"""One model call with its hooks, as a stream of events (contract A8, C1, C2, E7, L10)."""
+"""One model call with its hooks, as a stream of events (contract A8, C1, C2, E7, L10).
+
+    before_model -> model -> response -> after_model -> code, planner -> event
+                          -> error    -> on_model_error, or an error response
+
+A streaming model sends fragments, then the whole response. Each becomes an event; partial events and the whole event
+share one id and the same call ids, so readers can replace the growing text by the event. One model call may answer with
+several whole responses; each begins a new draft.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +48,11 @@ class _EventDraft:
     """State of the event under construction.
 
     Attributes:
-        context: its actions become the event's actions.
-        call_ids: ids given to the calls of its partial events, in order.
-        partial: the latest partial event that holds only text.
-        call: report of the model call that the event answers; None without `RunConfig.on_model_call`.
-        is_complete: True when the whole event was yielded.
+        context: context of the hooks; its actions become the event's actions.
+        call_ids: ids given to the calls of the partial events, in order.
+        partial: the latest partial event if it holds only text; a template for the next one.
+        call: report of the model call; None without `RunConfig.on_model_call`.
+        is_complete: True after the whole event was built.
     """
 
     context: Context
@@ -55,15 +63,13 @@ class _EventDraft:
     is_complete: bool = False
 
     def add_call_ids(self, response: LlmResponse, tools: Mapping[str, DeclaredTool]) -> LlmResponse:
-        """Return the response with an id on each call; a whole response reuses the ids of its partial events.
-
-        An id that the model repeats in one response is replaced. So is an id that a long-running call uses again, as
-        the answer from outside names the call by its id alone.
-        """
+        """Return the response with a unique id on each call; a whole response reuses the ids of its partial events."""
         calls = calls_in(response)
         fragment_ids = [] if response.partial else self.call_ids[: len(calls)]
         ids: list[str] = []
         for call, fragment_id in zip_longest(calls, fragment_ids):
+            # Models may repeat ids. Within the session only long-running calls need a new id: an answer from outside
+            # names its call by the id alone, while responses of other calls are paired by function and agent, too.
             is_used = call.id in ids or (is_long_running(call, tools) and self._has_call(call.id))
             if call.id and not is_used:
                 ids.append(call.id)
@@ -78,7 +84,7 @@ class _EventDraft:
         return call_id is not None and find_call_event(events, call_id) is not None
 
     def start_next_event(self) -> None:
-        """Reset for the next event of the same model call, when the previous event is complete."""
+        """Reset for the next event of the same model call, if the previous event is complete."""
         if self.is_complete:
             self.context = Context(self.context.invocation)
             self.event_id = _platform.new_id()
@@ -91,7 +97,7 @@ class _EventDraft:
 async def stream_model_events(
     agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm, built: BuiltRequest
 ) -> AsyncGenerator[Event, None]:
-    """Yield the model's responses as events: partial events, then the whole event with the same id."""
+    """Yield the model's response as events: partial events, then the whole event with the same id."""
     draft = _EventDraft(Context(ctx))
     request = built.request
     answer = await hooks.before_model(agent, draft.context, request)
@@ -112,11 +118,12 @@ async def stream_model_events(
 async def _model_responses(
     agent: LlmAgentProtocol, draft: _EventDraft, model: BaseLlm, built: BuiltRequest
 ) -> AsyncGenerator[LlmResponse, None]:
-    """Yield the model's responses; an error is replaced by a callback's response or an error response (contract E7)."""
+    """Yield the model's responses; turn an error into a callback's response or an error response (contract E7)."""
     run_config = draft.context.run_config
     request = built.request
     draft.context.invocation.scope.spend_llm_call(run_config.max_llm_calls)
     streaming = run_config.streaming_mode is StreamingMode.SSE
+    # Before the call, because a call that fails or is cancelled is reported, too.
     call = _report_call(agent, draft, built)
     try:
         async with aclosing(ask(model, request, streaming)) as responses:
@@ -125,6 +132,7 @@ async def _model_responses(
                     call.first_word_seconds = _platform.now() - call.started_at
                 yield response
     except Exception as error:
+        # The error gets its own event if a whole response came before it.
         draft.start_next_event()
         replacement = await hooks.on_model_error(agent, draft.context, request, error)
         if replacement is not None:
@@ -136,7 +144,7 @@ async def _model_responses(
 
 
 def _report_call(agent: LlmAgentProtocol, draft: _EventDraft, built: BuiltRequest) -> ModelCall | None:
-    """Report the model call that begins to `RunConfig.on_model_call`; return the report, None without the callback."""
+    """Report the start of the call to `RunConfig.on_model_call`; return the report, or None without a callback."""
     invocation = draft.context.invocation
     request = built.request
     on_model_call = invocation.run_config.on_model_call
@@ -178,14 +186,12 @@ def _build_event(
 
 
 def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
-    """Return a whole response after code and planner processing; partial responses are not changed.
-
-    A response with an error code loses its function calls: they must not be executed (contract E7).
-    """
+    """Return a whole response after code and planner processing; leave partial responses unchanged."""
     parts = response.content.parts if response.content else None
     if response.partial or not parts:
         return response
     if response.error_code:
+        # Calls of a broken or blocked response must not be executed (contract E7).
         return _with_parts(response, [part for part in parts if not part.function_call])
     split = parts_with_code(agent, context.invocation, parts)
     if split:

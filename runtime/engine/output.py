@@ -1,8 +1,8 @@
-"""Final responses that follow an agent's `output_schema` (contract A4).
+"""Outputs of agents: `output_key` and `output_schema` (contract A4).
 
-Models that accept a schema together with tools answer with JSON text. Other models call `set_model_response`, and the
-engine turns its arguments into a JSON text. Either way the agent call ends with one final response that follows the
-schema. It is validated where its value is used: under `output_key`, and as the result of an `AgentTool`.
+A model that accepts a schema together with tools answers with JSON text. Another model calls `set_model_response`, and
+the engine turns the arguments into a JSON text. In both cases one final response that follows the schema ends the agent
+call. The text is validated where its value is used: under `output_key`, and as the result of an `AgentTool`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from runtime.tools.set_model_response_tool import SetModelResponseTool
 
 
 class Output:
-    """Writes what an agent says in one agent call under its `output_key`.
+    """Writes the output of one agent call into the state, under the agent's `output_key`.
 
-    With an output schema, the output is the object of the final response. Without one it is the agent's text: the texts
-    of events that also call a tool, then the final one. Thoughts, errors, partial events and events that end in code to
-    run are left out.
+    With an output schema, the output is the object of the final response. Otherwise it is the agent's text: the texts
+    of events that also call a tool, then the final text. Thoughts, errors, partial events and events that end in code
+    to run are left out.
     """
 
     def __init__(self, agent: LlmAgentProtocol, ctx: InvocationContext) -> None:
@@ -41,7 +41,7 @@ class Output:
         self._text = _text_before_interruption(ctx) if self._key and ctx.resuming else ""
 
     def record(self, event: Event) -> None:
-        """Write the output so far into the event's state delta, if the event adds to it.
+        """Write the output so far into the event's state delta if the event adds to the output.
 
         Raises:
             pydantic.ValidationError: a final response does not follow the schema.
@@ -52,6 +52,7 @@ class Output:
         is_final = event.is_final_response()
         if self._schema is None and (text or is_final):
             self._text += text
+            # An empty final text is written, too: the state must not keep the output of an earlier turn.
             event.actions.state_delta[self._key] = self._text if text else ""
         elif self._schema and text and is_final and not event.get_function_calls():
             event.actions.state_delta[self._key] = self._validated(self._schema, text)
@@ -65,9 +66,10 @@ class Output:
 
 
 def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, BaseTool]) -> Event | None:
-    """Return a final response with the accepted arguments of `set_model_response`, or None without such a call."""
+    """Return a final response with the accepted arguments of `set_model_response`; None if it was not called."""
     for result in batch.results:
         tool = tools.get(result.call.name or "")
+        # A field that is set to None is an answer, too; refused arguments leave the field unset.
         if isinstance(tool, SetModelResponseTool) and "set_model_response" in result.actions.model_fields_set:
             text = json.dumps(result.actions.set_model_response, ensure_ascii=False)
             return agent_event(ctx, types.Content(role="model", parts=[types.Part(text=text)]))
@@ -75,7 +77,6 @@ def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, 
 
 
 def _is_part_of_output(event: Event) -> bool:
-    """True for an event whose text belongs to the output."""
     return not event.partial and not event.error_code and not trailing_code(event.content)
 
 
@@ -84,7 +85,7 @@ def _has_text(event: Event) -> bool:
 
 
 def _text_before_interruption(ctx: InvocationContext) -> str:
-    """Return the text of the agent's events since the latest message of the user, which a resume continues."""
+    """Return the text of the agent's events since the user's latest message, which a resume continues."""
     recent: set[int] = set()
     for event in reversed(ctx.events()):
         if event.author == "user":

@@ -1,4 +1,9 @@
-"""Function calls followed by their responses, in the order that models require (contract A7, Q10)."""
+"""Function calls followed by their responses, in the order that models require (contract A7, Q10).
+
+In the log, responses may come late, out of order, or after other messages. A model API wants each content with calls to
+be followed directly by one content with all responses. The latest response of a call wins: it replaces the "pending"
+response that the model saw first, and the model's texts between the two go, because they speak of a pending result.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,13 @@ from runtime.events.calls import MadeCall, made_calls, response_ids
 from runtime.events.event import Event
 
 CallsByEvent = Mapping[int, Sequence[MadeCall]]
-"""Calls by the `id()` of the event that makes them."""
+"""Calls by the `id()` of their event, because events are not hashable."""
 
 
 def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
-    """When the last event answers an earlier call, drop the text between the two (contract Q10).
+    """If the last event answers an earlier call, drop the events between the two (contract Q10).
 
-    When the last event answers several calls, only the text after the latest of these calls is dropped: a call stays.
+    If the last event answers several calls, drop only events after the latest of these calls.
     """
     if not events or not response_ids(events[-1]):
         return events
@@ -26,13 +31,13 @@ def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
             id(answer.event) for made in calls_of.get(id(events[index]), ()) for answer in made.answers
         }
         if id(events[-1]) in answers:
+            # Responses to other calls of the same event stay: the pairing needs all of them.
             earlier_responses = [event for event in events[index + 1 : -1] if id(event) in answers]
             return [*events[: index + 1], *earlier_responses, events[-1]]
     return events
 
 
 def calls_by_event(made: Iterable[MadeCall]) -> CallsByEvent:
-    """Return the calls of each event."""
     calls_of: dict[int, list[MadeCall]] = {}
     for call in made:
         calls_of.setdefault(id(call.event), []).append(call)
@@ -40,10 +45,10 @@ def calls_by_event(made: Iterable[MadeCall]) -> CallsByEvent:
 
 
 def pair_responses_with_calls(events: Sequence[Event], calls_of: CallsByEvent) -> list[types.Content]:
-    """Return the events' contents; a content with calls is followed by their latest responses, in call order.
+    """Return the contents of the events, with the latest responses after each content with calls, in call order.
 
-    Calls without a response and responses without a call are dropped, because models refuse such contents. Other
-    parts of an event with responses stay in their place. The events may be a slice of the events with the calls.
+    Drop calls without a response and responses without a call, because models refuse such contents. Keep the other
+    parts of an event with responses in place. `events` may be a slice of the events that `calls_of` is about.
     """
     paired: list[types.Content] = []
     for event in events:
@@ -67,5 +72,6 @@ def pair_responses_with_calls(events: Sequence[Event], calls_of: CallsByEvent) -
 
 
 def _without_calls(parts: Sequence[types.Part], dropped: Sequence[types.FunctionCall]) -> types.Content:
+    # By identity: models may use an id twice in one content.
     kept = [part for part in parts if not any(part.function_call is call for call in dropped)]
     return construct(types.Content, role="model", parts=kept)

@@ -1,4 +1,7 @@
-"""Artifacts that messages refer to, loaded when a request is built: the log keeps the references only (contract F4)."""
+"""Artifacts that messages refer to (contract F4).
+
+The log keeps references only. Each request loads the files again, the latest first, within limits of size.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.artifacts.file_types import is_text
 
 MAX_BYTES = 14_000_000
-"""Bytes of the files of a request: models refuse more than about 20 MB, and base64 adds a third."""
+"""Limit of the files of a request in bytes. Models refuse more than about 20 MB, and base64 adds a third."""
 MAX_CHARACTERS = 200_000
-"""Characters of a text file that are part of a request."""
+"""Limit of a text file in a request, in characters."""
 _SHOWN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
 
 
@@ -32,11 +35,10 @@ async def load_references(
     contents: Sequence[types.Content],
     with_files: Sequence[int],
 ) -> list[types.Content]:
-    """Return the contents with the referenced artifacts in place of the references.
+    """Return copies of the contents with the referenced artifacts in place of the references.
 
-    Images, PDF and text become parts that hold them; other files are named only. The files of the latest contents
-    come first. The first file that does not fit into `MAX_BYTES` is named only, and so are all after it, which are
-    not read. The given contents are not changed.
+    Images, PDF and text become parts with their data; other files are only named. Files of the latest contents come
+    first. From the first file that does not fit into `MAX_BYTES` on, files are only named and not read.
 
     Args:
         with_files: `positions_of_files` of the contents.
@@ -49,7 +51,7 @@ async def load_references(
 
 
 class _Loader:
-    """Loads the files of one request until they have `MAX_BYTES`."""
+    """Loads the files of one request, up to `MAX_BYTES` in total."""
 
     def __init__(self, service: BaseArtifactService | None, args: SessionArgs) -> None:
         self._service = service
@@ -57,7 +59,7 @@ class _Loader:
         self._bytes_left = MAX_BYTES
 
     async def load(self, content: types.Content) -> types.Content:
-        """Return the content with its files; the same content when it refers to none."""
+        """Return the content with its files, or the same object if it refers to none."""
         references = [ArtifactReference.of_part(part) for part in content.parts or []]
         if not any(references):
             return content

@@ -1,4 +1,9 @@
-"""The `LlmRequest` of a step (contract A8, Q13)."""
+"""Construction of the `LlmRequest` of a step (contract A8, Q13).
+
+The request starts with the contents of the log. Everything else is added in a fixed order: files, input context,
+instructions, code executor, planner, output schema, tools, and at last the parts that a static instruction moves into
+the contents. `BuiltRequest.derived` keeps the contents of the log, so a record of the request only stores the rest.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +27,11 @@ AGENT_LABEL = "adk_agent_name"
 
 
 class BuiltRequest(NamedTuple):
-    """A request, and what its contents were built from.
+    """A request and the source of its contents.
 
     Attributes:
-        derived: the contents as the log gives them, with their files, before anything was added.
-        last_seq: `seq` of the last event that the contents were built from.
+        derived: the contents of the log with their files, before anything was added.
+        last_seq: `seq` of the last event in the contents.
     """
 
     request: LlmRequest
@@ -37,10 +42,11 @@ class BuiltRequest(NamedTuple):
 async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: BaseLlm) -> BuiltRequest:
     """Return a new request with configuration, instructions, contents and tools.
 
-    Later changes come only from public extension points: the `process_llm_request` of each tool and toolset in the
-    order of `agent.tools`, then the `before_model` hooks of the plugins and of the agent.
+    `process_llm_request` of each tool and toolset may change the request, in the order of `agent.tools`. After this
+    function only the `before_model` hooks of plugins and of the agent change it.
     """
     sources = await resolve_sources(agent, ctx)
+    # Before `build_contents`, which reads the events at the time of the call: a parallel agent may append more.
     last_seq = ctx.session.last_seq or len(ctx.session.events)
     contents, with_files = await build_contents(agent, ctx)
     position = _position_of_input_context(contents, ctx)  # Before files are loaded: they change the message.
@@ -75,7 +81,7 @@ def callable_tools(request: LlmRequest) -> dict[str, BaseTool]:
 def _require_output_schema(
     agent: LlmAgentProtocol, model: BaseLlm, request: LlmRequest, *, has_tools: bool
 ) -> list[BaseTool]:
-    """Require the output schema in the request or, when the model cannot combine it with tools, by a tool."""
+    """Put the output schema into the request; return a tool for it if the model cannot combine a schema with tools."""
     schema = agent.canonical_output_schema
     if schema is None:
         return []
@@ -95,10 +101,12 @@ def _generation_config(agent: LlmAgentProtocol, run_config: RunConfig) -> types.
 
 
 def _merged(own: types.HttpOptions | None, given: types.HttpOptions) -> types.HttpOptions:
-    """Return the agent's options with the options of the run config, which do not change the agent's address."""
+    """Return the agent's options, overridden by the options of the run config."""
     if own is None:
         return given.model_copy(update={"headers": dict(given.headers or {})})
     update: dict[str, Any] = {"headers": {**(own.headers or {}), **(given.headers or {})}}
+    # Not the base URL and the API version: a caller of the Runner does not redirect the agent's requests.
+    # Not the base URL: the run config does not change the address that the agent's author chose.
     for name in ("timeout", "retry_options", "extra_body"):
         value = getattr(given, name)
         if value is not None:
@@ -111,7 +119,7 @@ def _input_context(run_config: RunConfig) -> list[types.Content]:
 
 
 def _position_of_input_context(contents: list[types.Content], ctx: InvocationContext) -> int:
-    """Return the position of the user's message; 0 without the message, or without an input context."""
+    """Return the position of the user's message; 0 without a message or without an input context."""
     if ctx.run_config.model_input_context:
         for position in reversed(range(len(contents))):
             if contents[position] == ctx.user_content:

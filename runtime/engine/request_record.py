@@ -1,8 +1,14 @@
-"""Record of a model request: what cannot be derived from the log, and the way back to the request (contract M6).
+"""Record of a model request, and the way back from the record to the request (contract M6).
 
-A request is mostly history, which the log has. Its record names the last event, the agent and the branch, refers by
-hash to the texts that repeat (instructions, declarations of tools, configuration), and says which contents are those of
-the log. Contents that tools, plugins and callbacks have added or changed are texts, too, without large files.
+Requests repeat themselves: most of a request is history, which the log has, and instructions, tool declarations and
+configuration rarely change. So a record stores only the difference:
+
+    seq, agent, branch         enough to derive the contents from the log again
+    contents                   pieces: [first, end) of the derived contents, or the hash of a text
+    system, tools, config      hashes of texts
+
+The texts are stored once per hash. Contents that tools, plugins and callbacks have added or changed are texts as well,
+without large files.
 """
 
 from __future__ import annotations
@@ -30,7 +36,7 @@ Record = dict[str, Json]
 MAX_FILE_LENGTH = 100_000
 """Characters of base64 of the largest file that a record keeps."""
 _NOT_IN_CONFIG = {"system_instruction", "tools", "response_schema", "http_options"}
-"""Fields of the configuration with a place of their own, and the options of the connection, which hold secrets."""
+"""Fields that a record stores elsewhere, and the options of the connection, which hold secrets."""
 _EMPTY_JSON = {"null", '""', "[]", "{}"}
 """Parts of a configuration that a record leaves out."""
 
@@ -51,13 +57,11 @@ class RebuiltRequest:
 
 
 def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
-    """Return the record of a request as JSON, and the texts that it refers to by hash.
-
-    The record of an agent that runs as a tool also has the model's answer: the agent's events are not in the log.
-    """
+    """Return the record of a request as JSON, and the referenced texts by hash."""
     texts: dict[str, str] = {}
 
     def keep(text: str) -> str:
+        # 128 bits are enough to tell texts apart.
         name = hashlib.sha256(text.encode()).hexdigest()[:32]
         texts[name] = text
         return name
@@ -76,20 +80,19 @@ def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
             record[name] = keep(text)
     if pieces := _pieces(call.contents, call.derived, lambda content: keep(_text_of_content(content))):
         record["contents"] = pieces
+    # The events of an agent that runs as a tool are not in the log, so the record keeps the answer.
     if call.inside and call.answer:
         record["answer"] = keep(_as_text(call.answer))
     return record, texts
 
 
 def record_children(calls: Sequence[ModelCall]) -> tuple[list[Record], dict[str, str]]:
-    """Return the records of agents that ran as tools, in their order, and the texts that these refer to.
-
-    A record refers to the contents of the agent's call before, so that many calls do not repeat them.
-    """
+    """Return the records of calls of agents that ran as tools, in order, and the referenced texts by hash."""
     records: list[Record] = []
     texts: dict[str, str] = {}
     before: dict[object, Sequence[types.Content]] = {}
     for call in calls:
+        # There is no log to derive contents from, so each call refers to the contents of the agent's call before.
         call.derived = before.get((call.inside, call.agent, call.branch), ())
         before[call.inside, call.agent, call.branch] = call.contents
         record, own_texts = record_request(call)
@@ -99,7 +102,7 @@ def record_children(calls: Sequence[ModelCall]) -> tuple[list[Record], dict[str,
 
 
 def rebuild_child(records: Sequence[Record], number: int, texts: Mapping[str, str]) -> RebuiltRequest:
-    """Return the request of one of the records that `record_children` has made."""
+    """Return the request of the record at position `number`, from the records of `record_children`."""
     wanted = _child_key(records[number])
     request = RebuiltRequest(None, None, None, None, [])
     for record in records[: number + 1]:
@@ -113,7 +116,7 @@ def _child_key(record: Record) -> tuple[Json, ...]:
 
 
 def derive(record: Record, events: Sequence[Event]) -> list[types.Content]:
-    """Return the contents that the log gives for a request, without the files that they refer to.
+    """Return the contents of a request as the log gives them, with references in place of files.
 
     Args:
         events: the session's events up to the record's `seq`, at least from its latest full summary on.
@@ -152,7 +155,7 @@ def rebuild(
 
 
 def as_json(value: object, *, exclude: set[str] | None = None) -> Json:
-    """Return a value of a request as JSON values; what JSON cannot hold is named."""
+    """Return a value of a request as JSON values, with the `repr` of objects that JSON cannot hold."""
     if isinstance(value, BaseModel):
         return value.model_dump(
             mode="json", by_alias=True, exclude=exclude, exclude_none=True, fallback=repr, warnings=False
@@ -174,7 +177,7 @@ def _parts_of_config(config: types.GenerateContentConfig) -> Iterator[tuple[str,
 
 
 def _text_of_content(content: types.Content) -> str:
-    """Return the content as JSON text, with hashes in the place of large files, which artifacts hold."""
+    """Return the content as JSON text, with hashes in place of large files."""
     text = _as_text(content)
     if len(text) <= MAX_FILE_LENGTH:
         return text
@@ -190,7 +193,7 @@ def _text_of_content(content: types.Content) -> str:
 def _pieces(
     sent: Sequence[types.Content], derived: Sequence[types.Content], keep: Callable[[types.Content], str]
 ) -> list[Json] | None:
-    """Return the sent contents as ranges of the derived ones and as texts; None when they are the derived ones."""
+    """Return the sent contents as ranges of the derived contents and as texts; None if both are the same."""
     # Fast path: without hooks and additions a long history is the same objects.
     if len(sent) == len(derived) and all(map(is_, sent, derived)):
         return None
@@ -211,11 +214,10 @@ def _pieces(
 
 
 def _positions(sent: Sequence[types.Content], derived: Sequence[types.Content]) -> list[int | None]:
-    """Return the position of each sent content among the derived ones; None for one that is not among them.
-
-    Contents that hooks might have changed are copies: those at the beginning and at the end are compared.
-    """
+    """Return the position of each sent content among the derived contents; None for a content that was added."""
     by_identity = {id(content): position for position, content in enumerate(derived)}
+    # If there are hooks, all contents are copies. Hooks usually insert or change a few contents, so comparing from
+    # both ends finds the unchanged rest without comparing every pair.
     positions: list[int | None] = [by_identity.get(id(content)) for content in sent]
     shorter = min(len(sent), len(derived))
     from_end = len(derived) - len(sent)
@@ -231,7 +233,7 @@ def _positions(sent: Sequence[types.Content], derived: Sequence[types.Content]) 
 
 
 def _as_text(value: object, *, exclude: set[str] | None = None) -> str:
-    """Return a value of a request as JSON that UTF-8 can hold, with escapes in place of NUL and of lone surrogates."""
+    """Return a value of a request as JSON text that is valid UTF-8: NUL and lone surrogates are escaped."""
     try:
         text = to_json(value, exclude=exclude, exclude_none=True, fallback=repr, bytes_mode="base64")
     except PydanticSerializationError:  # UTF-8 cannot hold a lone surrogate.

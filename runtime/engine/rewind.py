@@ -1,8 +1,10 @@
 """Rewind: restores the session's state and artifacts to before an invocation (contract R3).
 
-A rewind that undoes an earlier rewind restores them to before the earlier rewind. Earlier values are computed from all
-events in order; each event, including a rewind, carries its changes. `app:` and `user:` state and `user:` artifacts are
-shared with other sessions and are not rewound.
+The log is append-only, so a rewind is one more event. It names the first invocation that is out of effect, and carries
+the changes that restore state and artifacts. Every event carries its changes, rewinds included, so the values at any
+position follow from all events up to it, in the order of the log. A rewind that undoes an earlier rewind restores the
+values from before the earlier one. `app:` and `user:` state and `user:` artifacts are not rewound, because other
+sessions share them.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from runtime.sessions.deltas import ScopedState
 from runtime.sessions.session import Session
 
 EMPTY_ARTIFACT = types.Part(inline_data=types.Blob(data=b"", mime_type="application/octet-stream"))
-"""New version of an artifact that did not exist yet. Versions that events refer to are never deleted."""
+"""New version of an artifact that did not exist before. Events refer to versions, so no version is ever deleted."""
 
 
 async def rewind(
@@ -35,7 +37,7 @@ async def rewind(
     artifacts: BaseArtifactService | None,
     invocation_id: str,
 ) -> Event:
-    """Return the event that undoes an invocation and all later invocations; `session` must hold all its events.
+    """Return the event that undoes an invocation and all later invocations. `session` must hold all its events.
 
     Raises:
         InvocationNotFoundError: there is no such invocation, or it was rewound already.
@@ -48,9 +50,9 @@ async def rewind(
 async def undo_rewind(
     session: Session, sessions: BaseSessionService, artifacts: BaseArtifactService | None, rewind_id: str
 ) -> Event:
-    """Return the event that undoes a rewind; `session` must hold all its events.
+    """Return the event that undoes a rewind. `session` must hold all its events.
 
-    It is a rewind event itself: it names the first invocation that it puts out of effect.
+    The event is a rewind as well, of the first invocation that leaves the effective path.
 
     Raises:
         InvocationNotFoundError: there is no such rewind.
@@ -63,6 +65,7 @@ async def undo_rewind(
     else:
         raise InvocationNotFoundError(f"Session {session.id!r} has no rewind {rewind_id!r} to undo.")
     left = undone_positions(path.spans, step.before)
+    # Nothing has left the path if no event followed the rewind; the field must still name an invocation.
     invocation_id = session.events[left[0].start].invocation_id if left else step.rewind.invocation_id
     actions = await _actions(session, sessions, artifacts, step.rewind.position, invocation_id)
     return rewind_event(actions, undoes=rewind_id)
@@ -87,9 +90,10 @@ async def _actions(
 
 
 def first_rewound_index(events: Sequence[Event], session_id: str, invocation_id: str) -> int:
-    """Return the position of the invocation's first event that is not rewound."""
+    """Return the position of the invocation's first effective event."""
     path = path_of(events)
     for index, event in enumerate(events):
+        # Rewinds and summaries have invocation ids, too, but are not invocations to rewind.
         is_candidate = event.invocation_id == invocation_id and as_rewind(event, index) is None
         if is_candidate and not event.actions.compaction and index in path:
             return index
@@ -99,7 +103,7 @@ def first_rewound_index(events: Sequence[Event], session_id: str, invocation_id:
 
 
 def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first: int) -> dict[str, Any]:
-    """Return the delta that restores the session's keys to before `events[first]`; new keys become None."""
+    """Return the delta that restores the session's keys to before `events[first]`; newer keys become None."""
     before = _state_after(initial, events[:first])
     now = _state_after(initial, events)
     return {key: before.get(key) for key, value in now.items() if value != before.get(key)}
@@ -108,7 +112,7 @@ def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first:
 async def restore_artifacts(
     service: BaseArtifactService | None, args: SessionArgs, events: Sequence[Event], first: int
 ) -> dict[str, int]:
-    """Save the artifacts' contents before `events[first]` as new versions, and return the versions."""
+    """Save the contents from before `events[first]` as new versions; return the versions by filename."""
     before = _versions_after(events[:first])
     now = _versions_after(events)
     changed = {name: before.get(name) for name, version in now.items() if version != before.get(name)}

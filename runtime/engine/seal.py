@@ -1,4 +1,8 @@
-"""Events that record an interruption: partial text, and error responses for open calls (contract R2)."""
+"""Events that record an interruption: partial text, and error responses for open calls (contract R2).
+
+An invocation that was cancelled or crashed may leave calls without a response. They are sealed, because a later resume
+would otherwise run them again, and because models refuse contents with unanswered calls.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,11 @@ from runtime.events.event_actions import EventActions
 
 
 def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Return events that answer the invocation's open calls as interrupted: an event for each event with such calls.
+    """Return events that answer the open calls of an invocation as interrupted, one for each event with open calls.
 
-    Several events may have open calls when parallel agents ran. Long-running calls stay open: their response comes
-    from outside.
+    Long-running calls stay open: their response comes from outside.
     """
+    # Several events have open calls if parallel agents ran.
     open_calls: dict[int, tuple[Event, list[types.FunctionCall]]] = {}
     for made in made_calls(events_of_invocation(events, invocation_id)):
         if not (made.answers or made.is_long_running or made.call.name in FRAMEWORK_CALLS):
@@ -33,10 +37,7 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
 
 
 def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Return one event for each pending call of the invocation, which answers the call as stopped.
-
-    A question of the framework is about another call; its event answers that call, too.
-    """
+    """Return one event for each pending call of the invocation that answers the call as stopped."""
     made_here = made_calls(events_of_invocation(events, invocation_id))
     calls_by_id = {made.call.id: made.call for made in made_here}
     sealed = []
@@ -45,6 +46,7 @@ def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str)
             continue
         calls = [made.call]
         asked_about = calls_by_id.get(id_of_requested_call(made.call))
+        # Models never see the framework's question, so the call that it is about has to be answered as well.
         if asked_about and made.call.name in FRAMEWORK_CALLS:
             calls.append(asked_about)
         sealed.append(_failure_event(made.event, calls, CallFailure.STOPPED, reason))
@@ -54,7 +56,7 @@ def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str)
 def interrupted_event(
     author: str, invocation_id: str, text: str = "", *, thought: bool = False, branch: str | None = None
 ) -> Event:
-    """Return an event marked `interrupted` with the text streamed so far; without text it has no content."""
+    """Return an event marked `interrupted` with the text streamed so far; without text, an event without content."""
     content = None
     if text:
         content = types.Content(role="model", parts=[types.Part(text=text, thought=thought or None)])
@@ -64,7 +66,7 @@ def interrupted_event(
 def _failure_event(
     made_in: Event, calls: Sequence[types.FunctionCall], failure: CallFailure, reason: str
 ) -> Event:
-    """Return the event that answers calls of the event `made_in` as failed."""
+    """Return an event that answers calls of the event `made_in` as failed."""
     parts = []
     for call in calls:
         response = types.FunctionResponse(id=call.id, name=call.name, response=failure.response(reason))

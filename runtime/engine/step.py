@@ -1,4 +1,16 @@
-"""Steps of an LLM agent: a model call and its function calls, repeated until a final response (contract A6, A8)."""
+"""Steps of an LLM agent: a model call and its function calls, repeated until a final response (contract A6, A8).
+
+    decide_answers -> rerun answered calls --+
+                                             v
+    decide_resume  -> finish the old step -> run_step -> CallModel -> run_step ...
+                                                      -> Transfer(agent)
+                                                      -> Stop
+
+Each function that runs a part of a step is a generator of events. The Runner commits an event before it asks for the
+next, so everything after a `yield` can rely on the commit. Async generators cannot return a value, so a function leaves
+its outcome in `Step.next`. Decisions (`decide_answers`, `decide_resume`, `decide_next_step`) are pure functions of the
+committed events; this module acts on them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +51,7 @@ from runtime.events.event import Event
 
 @dataclass(frozen=True)
 class CallModel:
-    """The next step calls the model with the function responses."""
+    """Run another step: call the model with the function responses."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Stop:
-    """The agent call is over: a final response, or a call whose response comes from outside."""
+    """End the agent call: after a final response, or while a call waits for a response from outside."""
 
 
 NextStep = CallModel | Transfer | Stop
@@ -59,7 +71,11 @@ NextStep = CallModel | Transfer | Stop
 
 @dataclass
 class Step:
-    """One step; `next` is set when it has run."""
+    """One step of an agent call.
+
+    Attributes:
+        next: what to do after the step; set while the step runs.
+    """
 
     agent: LlmAgentProtocol
     ctx: InvocationContext
@@ -67,9 +83,10 @@ class Step:
 
 
 async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-    """Run steps until a step stops or transfers; after a transfer, run the target agent."""
+    """Run steps until one stops or transfers. After a transfer, run the target agent."""
     step = Step(agent, ctx, CallModel())
     output = Output(agent, ctx)
+    # Answers come before the resume: a rerun leaves response events, and `decide_resume` reads them.
     answers = decide_answers(ctx.session.events, ctx.invocation_id, agent.name)
     if not isinstance(answers, NoAnswers):
         async with aclosing(run_answered_calls(step, answers)) as events:
@@ -88,6 +105,7 @@ async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> Asyn
                 output.record(event)
                 yield event
     if isinstance(step.next, Transfer) and not ctx.end_invocation:
+        # The target runs with the same context: it continues this invocation, and may be resumed as well.
         target = agent.root_agent.get_agent(step.next.agent_name)
         async with aclosing(target.run_async(ctx)) as events:
             async for event in events:
@@ -107,11 +125,12 @@ async def run_answered_calls(step: Step, answers: AlreadyAnswered | Rerun) -> As
                 async for event in events:
                     yield event
             if isinstance(step.next, Transfer):
+                # This transfer is new, so the target starts from the beginning.
                 ctx.resuming = False
 
 
 async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
-    """Finish an interrupted step according to its events (contract R1)."""
+    """Finish the step that an interruption left incomplete (contract R1)."""
     decision = decide_resume(step.ctx)
     step.ctx.resuming = isinstance(decision, TransferTo)  # the transfer target resumes too
     match decision:
@@ -132,6 +151,7 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
                 step.next = Transfer(actions.transfer_to_agent)
             yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
+            # The request is built only for its tools: `resolve_tools` lacks tools such as `set_model_response`.
             request = (await build_request(step.agent, step.ctx, step.agent.canonical_model)).request
             async with aclosing(run_calls(step, calls, callable_tools(request))) as events:
                 async for event in events:
@@ -139,7 +159,7 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
 
 
 async def run_step(step: Step) -> AsyncGenerator[Event, None]:
-    """Call the model once and run the function calls it asks for."""
+    """Call the model once, then run the function calls of its response."""
     agent = step.agent
     ctx = step.ctx
     model = agent.canonical_model
@@ -162,7 +182,7 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
 
 
 async def execute_code(step: Step, code: CodeToRun) -> Event:
-    """Run code of the model and return the event with its result; the model is called next."""
+    """Run the model's code and return the event with the result. The model is called next."""
     step.next = CallModel()
     return await run_code(code, step.ctx)
 
@@ -170,9 +190,10 @@ async def execute_code(step: Step, code: CodeToRun) -> Event:
 async def run_calls(
     step: Step, calls: list[types.FunctionCall], tools: Tools, confirmations: Confirmations | None = None
 ) -> AsyncGenerator[Event, None]:
-    """Run the calls; yield an event with their responses, then an event with requests to the person, if any.
+    """Run the calls. Yield an event with their responses, then an event with requests to the person, if any.
 
-    Completed responses are yielded, and so committed, before a failure is raised (contract T2).
+    Raises:
+        Exception: the failure of a call, after the responses of the other calls were committed (contract T2).
     """
     batch = await run_function_calls(step.agent, step.ctx, calls, tools, confirmations)
     response = batch.response_event(step.ctx)
@@ -181,10 +202,12 @@ async def run_calls(
         requests = requests_to_person(calls, response.actions)
         if requests:
             yield request_event(step.ctx, requests)
+    # Only now: a resume replays calls without a response, so completed responses have to be committed first.
     if batch.failure is not None:
         raise batch.failure
     step.next = decide_next_step(batch, response, tools)
     if step.next == CallModel():
+        # `set_model_response` is the final answer in the form of a call: the model has nothing to add.
         answer = structured_answer(step.ctx, batch, tools)
         if answer is not None:
             step.next = Stop()
@@ -192,7 +215,7 @@ async def run_calls(
 
 
 def decide_next_step(batch: Batch, response: Event | None, tools: Tools) -> NextStep:
-    """Decide the step after function responses: pending results go to the model, too (contract A6, T5, Q9, Q10)."""
+    """Decide what follows function responses (contract A6, T5, Q9, Q10)."""
     if response is None:
         return Stop()
     actions = response.actions
@@ -200,4 +223,5 @@ def decide_next_step(batch: Batch, response: Event | None, tools: Tools) -> Next
         return Transfer(actions.transfer_to_agent)
     if actions.skip_summarization or actions.asks_person() or batch.has_calls_without_response(tools):
         return Stop()
+    # Pending results of long-running calls go to the model, too (contract Q10).
     return CallModel()

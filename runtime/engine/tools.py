@@ -1,4 +1,4 @@
-"""Tools of an agent for one step: its own tools, the tools of its toolsets, the transfer tool (contract A2, A6, T9)."""
+"""Tools of an agent for one step: the transfer tool, the agent's tools, the tools of toolsets (contract A2, A6, T9)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from runtime.tools.transfer_to_agent_tool import TransferToAgentTool, transfer_t
 
 
 async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool]:
-    """Return the transfer tool, then the tools in the order of `agent.tools`; toolsets are queried concurrently.
+    """Return the transfer tool, then the tools in the order of `agent.tools`. Query toolsets concurrently.
 
-    An agent's own tool called `transfer_to_agent` replaces the built-in tool.
+    An agent's own tool of the name `transfer_to_agent` replaces the built-in tool.
     """
     return _tools_in(await resolve_sources(agent, ctx))
 
 
 async def resolve_sources(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool | BaseToolset]:
-    """Return the tools of `resolve_tools`, and each toolset before its own tools."""
+    """Return the tools of `resolve_tools`, with each toolset in front of its tools."""
     sources = await _with_tools(agent.canonical_tool_sources, ReadonlyContext(ctx))
     targets = transfer_targets(agent)
     if targets and all(tool.name != transfer_to_agent.__name__ for tool in _tools_in(sources)):
@@ -32,7 +32,7 @@ async def resolve_sources(agent: LlmAgentProtocol, ctx: InvocationContext) -> li
 async def tools_of_sources(
     sources: Sequence[BaseTool | BaseToolset], readonly: ReadonlyContext | None
 ) -> list[BaseTool]:
-    """Return the tools, with the tools of a toolset in its place; toolsets are queried concurrently."""
+    """Return the tools, with each toolset replaced by its tools. Query toolsets concurrently."""
     return _tools_in(await _with_tools(sources, readonly))
 
 
@@ -43,6 +43,7 @@ async def _with_tools(
     if not toolsets:
         return list(sources)
     provided = await asyncio.gather(*(toolset.get_tools_with_prefix(readonly) for toolset in toolsets))
+    # By `id()`: toolsets are written by others and need not be hashable.
     tools_of = dict(zip(map(id, toolsets), provided, strict=True))
     found: list[BaseTool | BaseToolset] = []
     for source in sources:
@@ -59,6 +60,7 @@ def transfer_targets(agent: LlmAgentProtocol) -> list[AgentProtocol]:
     """Return the sub-agents, then the parent, then peers, as the two `disallow_` flags allow."""
     targets: list[AgentProtocol] = list(agent.sub_agents)
     parent = agent.parent_agent
+    # A workflow agent decides itself which sub-agent runs next.
     if parent is None or not parent.offers_transfer:
         return targets
     if not agent.disallow_transfer_to_parent:

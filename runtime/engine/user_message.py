@@ -1,4 +1,4 @@
-"""User messages: their validation, and their event, with files stored as artifacts (contract L2, L10, T5)."""
+"""User messages: validate them, and make their event (contract L2, L10, T5)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from runtime.events.event import Event
 
 
 def check_message(message: types.Content | None, events: Sequence[Event]) -> None:
-    """Check that a message is a content, and that its function responses answer calls of these events.
+    """Check that a message is a content whose function responses answer calls in `events`.
 
     Raises:
         InvalidMessageError: the message cannot be added to the session.
     """
     if message is None:
         return
+    # Python does not check the annotation, and a plain text in place of a content is an easy mistake.
     if not isinstance(message, types.Content):
         raise InvalidMessageError(
             f"new_message is a {type(message).__name__}. Give a types.Content, such as types.UserContent('Hello')."
@@ -38,7 +39,7 @@ def check_message(message: types.Content | None, events: Sequence[Event]) -> Non
 async def user_message_event(
     ctx: InvocationContext, message: types.Content | None, state_delta: dict[str, Any] | None
 ) -> Event:
-    """Return the event of a user message; save its files as artifacts when the run config says so."""
+    """Return the event of a user message; save its files as artifacts if the run config asks for it."""
     if message is None or not ctx.run_config.save_input_blobs_as_artifacts:
         return user_event(ctx, message, state_delta)
     saved = await save_input_blobs(

@@ -2,7 +2,12 @@
 
     user message -> commit -> agent -> event -> commit -> yield -> the agent continues -> event -> ...
 
-Partial events are yielded and never committed.
+Agents are generators: an agent stands still at its `yield` until its event is committed, so its next lines can read the
+committed state. Partial events are yielded and never committed.
+
+An invocation is the only writer of its session, from loading the session to its last commit. Every generator is closed
+by `aclosing`: Python closes an abandoned async generator only when it is garbage collected, and its tools would run on
+until then.
 """
 
 from __future__ import annotations
@@ -54,14 +59,13 @@ class Runner:
     """Runs an app's agents in sessions.
 
     Args:
-        app: app to run; give either this or `app_name` with `agent`.
-        auto_create_session: True when a message creates a session that does not exist.
-        compacts: True when `run_async` compacts the session after its last event (contract R4). With False, call
-            `compact_async` yourself.
+        app: app to run; give either `app`, or `agent` with `app_name`.
+        auto_create_session: True to create a missing session with its first message.
+        compacts: True to compact the session after each invocation (contract R4); otherwise call `compact_async`.
 
     Raises:
         ConfigurationError: neither or both of `app` and `agent` are given, two plugins share a name, or two agents of
-            a resumable app do.
+            a resumable app share a name.
     """
 
     def __init__(  # noqa: PLR0913  # the parameters of google-adk
@@ -115,22 +119,23 @@ class Runner:
 
         Args:
             new_message: user message, or function responses to long-running calls.
-            invocation_id: id of an interrupted invocation to resume (contract R1), or the id for a new one. Function
-                responses that continue an invocation need no id (contract T5).
+            invocation_id: id of an interrupted invocation to resume (contract R1), or the id of a new invocation.
+                Function responses that continue an invocation need no id (contract T5).
             state_delta: state changes to commit with the message or the resume.
-            credentials: credentials by credential key, taken out of the message before (contract T8).
+            credentials: credentials by credential key, if the caller took them out of the message (contract T8).
 
         Raises:
             SessionNotFoundError: the session does not exist.
             NestedRunError: the caller is code of an invocation of the same session.
             InvocationNotFoundError: there is neither a message nor an invocation to resume.
-            InvalidMessageError: the message is no content, or answers a call that the session does not have.
+            InvalidMessageError: the message is not a content, or answers a call that is missing in the session.
             InvalidAnswerError: an answer to a request of the framework cannot be read.
         """
         run = CancellableRun(invocation_id)
         with self._registered(run):
             async with AsyncExitStack() as stack:
                 session = await run.await_unless_cancelled(self._begin_writing(stack, user_id, session_id))
+                # Cancelled while it waited for the session or loaded it: nothing was committed.
                 if session is None or run.is_cancelled:
                     return
                 config = run_config or construct(RunConfig)
@@ -138,22 +143,25 @@ class Runner:
                 run.invocation_id = ctx.invocation_id
                 ctx.scope.credentials.update(credentials or {})
                 stream = self._run_invocation(ctx, message, state_delta)
+                # Entered only while the stream runs: a generator's context variables leak into its consumer.
                 writing = WritingTo(self._sessions.key(user_id, session_id))
                 async with aclosing(run.events(stream, writing)) as events:
                     async for event in events:
                         yield event
+                # Still the only writer here: no other invocation may see calls without responses.
                 for event in run.closing_events(ctx) if run.is_cancelled else ():
                     await self._commit(ctx, event)
                     yield event
+        # After the session is free: the model call for a summary may take long.
         if self._compacts:
             await self._try_compact(ctx)
 
     def cancel(self, invocation_id: str) -> bool:
-        """Cancel an invocation of this Runner (contract R2); return False when it runs none with this id.
+        """Cancel an invocation of this Runner (contract R2). Return False if no invocation with this id runs here.
 
         Agent, model and tools are cancelled at their current await. `run_async` then yields the events that record
-        the cancellation, and ends: the partial text, marked `interrupted`, and error responses for open calls. An
-        invocation that still waits for its session ends without events.
+        the cancellation (partial text marked `interrupted`, error responses to open calls) and ends. An invocation
+        that still waits for its session ends without events.
         """
         runs = [run for run in self._active_runs if run.invocation_id == invocation_id]
         for run in runs:
@@ -161,7 +169,7 @@ class Runner:
         return bool(runs)
 
     def run(self, **kwargs: Any) -> Generator[Event, None, None]:
-        """Run `run_async` in a thread of its own, for code without an event loop (contract L6).
+        """Run `run_async` for synchronous code, on an event loop in a new thread (contract L6).
 
         Closing the generator stops the agent (contract L7).
         """
@@ -177,11 +185,11 @@ class Runner:
         quiet: bool = False,
         verbose: bool = False,
     ) -> list[Event]:
-        """Run an invocation for each text, print the events and return them. A missing session is created.
+        """Run an invocation for each text; print and return the events. Create a missing session.
 
         Args:
-            quiet: True prints nothing.
-            verbose: True also prints function calls and responses, code and files.
+            quiet: True to print nothing.
+            verbose: True to print function calls, responses, code and files, too.
         """
         await self._sessions.load(user_id, session_id, creates_missing=True)
         run = partial(self.run_async, user_id=user_id, session_id=session_id, run_config=run_config)
@@ -190,8 +198,8 @@ class Runner:
     async def rewind_async(self, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> Event:
         """Rewind an invocation and all later invocations; return the rewind event (contract R3).
 
-        The session keeps all events, but agents no longer see the rewound events. Waits until no invocation runs in
-        the session.
+        The session keeps all events, but agents no longer see the rewound events. Wait until no invocation runs in the
+        session.
 
         Raises:
             SessionNotFoundError: the session does not exist.
@@ -201,27 +209,29 @@ class Runner:
         return await self._append_rewind(user_id, session_id, make_event)
 
     async def undo_rewind_async(self, *, user_id: str, session_id: str, rewind_event_id: str) -> Event:
-        """Undo a rewind by another rewind event; return this event. Raises as `rewind_async` does."""
+        """Undo a rewind by a second rewind event, and return it. Raise the errors of `rewind_async`."""
         return await self._append_rewind(user_id, session_id, partial(undo_rewind, rewind_id=rewind_event_id))
 
     async def compact_async(
         self, *, user_id: str, session_id: str, invocation_id: str | None = None
     ) -> Event | None:
-        """Commit a summary of the events that are due, and return its event (contract R4). Safe to repeat.
+        """Commit a summary of the events that are due, and return its event; None if none are (contract R4).
+
+        Safe to repeat.
 
         Args:
-            invocation_id: latest invocation known to have ended; without it, the newest invocation is left out.
+            invocation_id: latest invocation known to have ended; without an id, the newest invocation is left out.
 
         Raises:
             SessionNotFoundError: the session does not exist.
             ModelError: the model call failed.
         """
-        # Loads without becoming the session's writer: the summary stays valid when an invocation adds events.
+        # Without becoming the session's writer: a summary stays valid while an invocation adds events.
         session = await self._sessions.load(user_id, session_id, without_superseded=True)
         return await compact(self.app, self.session_service, session, invocation_id)
 
     async def close(self) -> None:
-        """Close the toolsets of the agents, then the plugins; a failure does not keep the others from being closed.
+        """Close the toolsets of the agents, then the plugins. Close all of them, even if some fail.
 
         Raises:
             ToolsetError: toolsets failed; the message names them.
@@ -248,7 +258,7 @@ class Runner:
 
     @property
     def _sessions(self) -> SessionAccess:
-        """The app's sessions. Made for each use: `session_service` may be replaced."""
+        # Made for each use, because `session_service` may be replaced.
         return SessionAccess(self.session_service, self.app_name)
 
     def _open_invocation(
@@ -261,10 +271,12 @@ class Runner:
         """Return the context of a new or resumed invocation, and the message without credentials."""
         check_message(message, session.events)
         if self.app.is_resumable and message is not None:
+            # The answered invocation wins over the id for a new one: an answer continues its invocation.
             invocation_id = find_answered_invocation(session.events, message) or invocation_id
         ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
         if message is not None:
             message, ctx.scope.credentials = extract_credentials(message, session.events)
+        # `may_contain_invocation` spares a search through all events for an id that was made for this run.
         if invocation_id and session.may_contain_invocation(invocation_id) and ctx.events():
             prepare_resume(ctx, self.agent, message)
         elif message is None:
@@ -284,12 +296,14 @@ class Runner:
                 message = replaced or message
             if message is not None or state_delta:
                 event = await user_message_event(ctx, message, state_delta)
+                # A resumed invocation keeps the message that began it.
                 ctx.user_content = ctx.user_content or event.content
                 await self._commit(ctx, event)
             async with aclosing(agent_events(self.agent, ctx, self.plugin_manager)) as events:
                 async for event in events:
                     replacement = await ask("on_event_callback", invocation_context=ctx, event=event)
                     if replacement is not None:
+                        # Before the commit, so the stored event, the yielded event and the model's contents agree.
                         event = replaced_by(event, replacement)
                     if not event.partial:
                         await self._commit(ctx, event)
@@ -300,18 +314,17 @@ class Runner:
             raise
 
     async def _try_compact(self, ctx: InvocationContext) -> None:
-        """Compact the session. A failure is only logged: the invocation is complete, and the next will try again."""
+        """Compact the session; log a failure."""
+        # The invocation is complete, and the next invocation tries again.
         try:
             await compact(self.app, self.session_service, ctx.session, ctx.invocation_id)
         except Exception:
             logger.exception("Session %s was not compacted after %s", ctx.session.id, ctx.invocation_id)
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
-        """Store the event and its actions. The agent that yielded the event is paused until then (contract L3).
-
-        Values that were changed in place stay the same objects in the state: a parallel agent may hold a reference
-        to one, and its changes are state changes too (contract S6).
-        """
+        """Store the event and its actions (contract L3)."""
+        # A value that was changed in place must stay the same object in the state: a parallel agent may hold a
+        # reference to the value, and its changes are state changes, too (contract S6).
         delta = event.actions.state_delta
         state = ctx.session.state
         changed_in_place = ctx.scope.changed_in_place(delta)
@@ -321,7 +334,7 @@ class Runner:
 
     @contextmanager
     def _registered(self, run: CancellableRun) -> Generator[None, None, None]:
-        """Let `cancel` find the run while the block is active."""
+        """Register the run for `cancel` while the block is active."""
         self._active_runs.add(run)
         try:
             yield
@@ -329,7 +342,7 @@ class Runner:
             self._active_runs.discard(run)
 
     async def _begin_writing(self, stack: AsyncExitStack, user_id: str, session_id: str) -> Session:
-        """Load the session as its only writer; closing the stack lets others write."""
+        """Load the session as its only writer, until the stack is closed."""
         await stack.enter_async_context(self._sessions.one_writer(user_id, session_id))
         return await self._sessions.load(
             user_id, session_id, without_superseded=True, creates_missing=self.auto_create_session
@@ -359,7 +372,7 @@ class Runner:
     async def _run_child(
         self, context: Context, agent: AgentProtocol, message: types.Content, state: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
-        """Run an agent as a tool, in a session of its own (contract T6); the caller's scope counts its model calls."""
+        """Run an agent as a tool, in a new in-memory session (contract T6)."""
         if not isinstance(agent, BaseAgent):
             raise ConfigurationError(f"Agent {agent.name!r} is not a BaseAgent, so it cannot run as a tool.")
         ctx = context.invocation
@@ -376,6 +389,7 @@ class Runner:
             memory_service=ctx.memory_service,
             credential_service=ctx.credential_service,
         )
+        # The limit of model calls holds for the invocation with all its child runs.
         runner._caller = ctx.scope
         child = await runner.session_service.create_session(
             app_name=self.app_name, user_id=session.user_id, state=state
@@ -394,12 +408,13 @@ class Runner:
 async def agent_events(
     root: BaseAgent, ctx: InvocationContext, plugins: PluginManager
 ) -> AsyncGenerator[Event, None]:
-    """Yield the events of the chosen agent, or of the plugin that replies in its place.
+    """Yield the events of the routed agent, or the reply of a plugin that answers instead.
 
-    Before an exception is raised, its error event is yielded, unless the caller of the run records failures itself.
+    On an exception, yield an error event and re-raise, unless the run config leaves failures to the caller.
     """
     try:
         if ctx.resuming:
+            # Route again as at the time of the message: later events would lead to another agent.
             began = route_message(root, ctx.session.events[: ctx.scope.begins_at + 1])
             ctx.agent = route_resume(root, began, ctx.events())
         else:

@@ -2,8 +2,13 @@
 
     call -> "pending" response -> adk_request_… call -> the person's answer -> the same call is rerun -> response
 
-A call is rerun by the agent that made it, with its recorded arguments, once per request. Only the events record
-whether it was rerun.
+The agent that made a call reruns it, with the recorded arguments, once per request. A request passes these states:
+
+    open -> answered -> settled: the call has a response after the answer
+      |
+      +--> replaced by a newer request of the same kind for the same call
+
+Only events record the state, so an answer that arrives twice reruns the call once.
 """
 
 from __future__ import annotations
@@ -21,17 +26,17 @@ from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 
 Confirmations = Mapping[str, ToolConfirmation | None]
-"""Answers by the id of the call to rerun; None for a call that needed a credential but no confirmation."""
+"""Confirmations by the id of the call to rerun; None for a call that needed only a credential."""
 
 
 @dataclass(frozen=True)
 class NoAnswers:
-    """The message answers no request of this agent; the agent calls its model as usual."""
+    """The message answers no request to this agent: call the model as usual."""
 
 
 @dataclass(frozen=True)
 class AlreadyAnswered:
-    """The message answers only requests that were settled before; there is nothing to do."""
+    """The message answers only settled requests: do nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,22 +55,22 @@ class Rerun:
 def requests_to_person(
     calls: Sequence[types.FunctionCall], actions: EventActions
 ) -> list[types.FunctionCall]:
-    """Return the framework's calls that ask the person for the confirmations and credentials in `actions`."""
+    """Return the framework's calls that request the confirmations and credentials in `actions`."""
     return confirmation_requests(calls, actions) + credential_requests(calls, actions)
 
 
 def decide_answers(
     events: Sequence[Event], invocation_id: str, agent_name: str
 ) -> NoAnswers | AlreadyAnswered | Rerun:
-    """Decide which of the agent's calls the answers in the invocation's latest message let run.
+    """Decide which calls the agent reruns, by the answers in the invocation's latest message.
 
-    Only calls that the agent made and the framework requested input for are rerun: events supplied by a client must
-    not execute a tool.
+    Rerun only calls that the agent made and that the framework asked about.
 
     Raises:
         InvalidAnswerError: an answer cannot be read.
     """
     message = _latest_message(events, invocation_id)
+    # Most messages answer nothing: do not read the whole log for them.
     if message is None or not any(map(_is_answer, message.get_function_responses())):
         return NoAnswers()
     log = _RequestLog(invocation_id)
@@ -88,15 +93,15 @@ def _latest_message(events: Sequence[Event], invocation_id: str) -> Event | None
 
 @dataclass
 class _Request:
-    """A request to the person and its progress.
+    """A request to the person and its state.
 
     Attributes:
         kind: name of the framework call.
         author: agent that made the call.
-        call: the call object itself, because models may reuse ids; None when the agent made no such call.
-        answer: the latest answer before the call was rerun.
-        is_fresh: True when the answer came in this invocation.
-        is_settled: True when the call was rerun after an answer.
+        call: the call; None if the agent made no such call. Compared by identity, because models may reuse ids.
+        answer: the latest answer before the rerun.
+        is_fresh: True if the answer came in this invocation.
+        is_settled: True if the call was rerun after an answer.
     """
 
     kind: str
@@ -121,6 +126,7 @@ class _RequestLog:
         for call in event.get_function_calls():
             if call.id and call.name not in FRAMEWORK_CALLS:
                 self._calls[event.author, call.id] = call
+            # A model may make a call of the same name, but only the framework's calls are long-running.
             elif call.id and call.id in (event.long_running_tool_ids or ()):
                 self._record_request(event.author, call)
         for response in event.get_function_responses():
@@ -130,28 +136,32 @@ class _RequestLog:
                 self._record_rerun(response)
 
     def is_already_answered(self, message: Event) -> bool:
-        """True when the message holds only answers that came too late or match no request."""
+        """Return True if the message holds only answers that came too late or match no request."""
         answered = [part.function_response for part in parts_of(message)]
         return all(response and (message.id, response.id) in self._late_answers for response in answered)
 
     def calls_to_run(self, agent_name: str) -> list[types.FunctionCall]:
-        """Return the agent's calls that are answered and not rerun yet, in the order of their requests."""
+        """Return the agent's answered calls that were not rerun yet, in the order of their requests."""
         calls: list[types.FunctionCall] = []
         for request in self._requests.values():
             if request.author == agent_name and request.is_fresh and not request.is_settled:
+                # A call may have two answered requests: for a confirmation and for a credential.
                 if request.call and not any(request.call is call for call in calls):
                     calls.append(request.call)
         return calls
 
     def confirmation(self, call: types.FunctionCall) -> ToolConfirmation | None:
-        """Return the person's confirmation of the call, given now or before a credential was requested."""
+        """Return the person's confirmation of the call, or None.
+
+        The confirmation may be older than the answer: a confirmed call may have asked for a credential next.
+        """
         for request in self._requests.values():
             if request.call is call and request.kind == REQUEST_CONFIRMATION and request.answer:
                 return read_confirmation(request.answer)
         return None
 
     def _record_request(self, author: str, request_call: types.FunctionCall) -> None:
-        """Record a request; it replaces an earlier one of the same kind for the same call."""
+        """Record a request in place of an earlier request of the same kind for the same call."""
         call = self._calls.get((author, id_of_requested_call(request_call) or ""))
         kind = request_call.name or ""
         for request_id, earlier in list(self._requests.items()):

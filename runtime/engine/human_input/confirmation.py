@@ -30,10 +30,10 @@ REJECTED_BECAUSE = "This call was rejected: it did not run. The reason: "
 async def unconfirmed_response(
     tool: BaseTool, args: dict[str, Any], context: Context
 ) -> dict[str, Any] | None:
-    """Return the response of a call that is not confirmed or was rejected; None when the call may run.
+    """Return the response to an unconfirmed or rejected call; None if the call may run.
 
-    An allowance that the person has given earlier in the session confirms the call. A tool that calls
-    `request_confirmation` itself runs after a yes and after a no, and reads the answer.
+    An allowance given earlier in the session confirms the call. A tool that calls `request_confirmation` itself always
+    runs, and reads the answer.
     """
     if not await tool.needs_confirmation(args=args, tool_context=context):
         return None
@@ -49,21 +49,21 @@ async def unconfirmed_response(
 
 
 def name_confirmer(tool: BaseTool, context: Context) -> None:
-    """Set the party that may answer in the question about the call; do nothing if no question was asked."""
+    """Write the party that may answer into the question about the call, if there is a question."""
     question = context.actions.requested_tool_confirmations.get(context.function_call_id or "")
     if question is not None:
         question.confirmed_by = tool.confirmed_by
 
 
 def default_hint(tool_name: str) -> str:
-    """Return the hint of the question that the framework asks about a call of the tool."""
+    """Return the hint of the framework's question about a call of the tool."""
     return f"May {tool_name} run with these arguments?"
 
 
 def confirmation_requests(
     calls: Iterable[types.FunctionCall], actions: EventActions
 ) -> list[types.FunctionCall]:
-    """Return a confirmation request for each of the calls that needs one."""
+    """Return a confirmation request for each call that needs a confirmation."""
     requested = actions.requested_tool_confirmations
     return [_request(call, requested[call.id]) for call in calls if call.id in requested]
 

@@ -1,11 +1,10 @@
 """Credentials: a function call needs a secret from the person (contract T8).
 
 A call of `adk_request_credential`, without secrets, asks the person. The secret is removed from the answer before
-plugins, models and the session service see it: the stored event only records that a credential was given. The
-credential itself is kept in the memory of the invocation that the answer starts. An application that takes the
-credentials out of the message itself gives them to `Runner.run_async`, also when it resumes the invocation. Otherwise
-a credential is lost when the process dies before the call has run, and the tool asks again. Exchanging an OAuth code
-for a token is left to the tool.
+plugins, models and the session service see it; the stored event only records that a credential was given. The
+credential stays in the memory of the invocation that the answer starts. If the process dies before the call has run,
+the credential is lost and the tool asks again, unless the application keeps it: an application may take credentials
+out of the message and pass them to `Runner.run_async`, also for a resume. Tools exchange OAuth codes for tokens.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ def extract_credentials(
 ) -> tuple[types.Content, dict[str, AuthCredential]]:
     """Return the message without secrets, and its credentials by credential key.
 
-    The recorded request has the key. Credentials that answer no recorded request are dropped. An answer without its
-    credential, which was removed earlier, stays as it is.
+    Drop credentials that answer no recorded request. Leave an answer unchanged if its credential was removed before.
 
     Raises:
         InvalidAnswerError: an answer is not a credential.
@@ -60,6 +58,7 @@ def extract_credentials(
         if response is None or response.name != REQUEST_CREDENTIAL or _is_redacted(response):
             parts.append(part)
             continue
+        # The key comes from the recorded request: an answer cannot choose the key to store its credential under.
         key = _requested_key(response, events)
         given = _read_credential(response)
         if key and given:
@@ -91,7 +90,7 @@ def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) ->
 
 
 def _read_credential(response: types.FunctionResponse) -> AuthCredential | None:
-    """Return the credential, or None when the person gave none."""
+    """Return the credential, or None if the person gave none."""
     given: dict[str, Any] = response.response or {}
     try:
         if set(given) == {"response"}:

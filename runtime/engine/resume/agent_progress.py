@@ -1,7 +1,12 @@
 """Progress of the agents of an invocation, read from its events (contract R1).
 
-The progress of an agent follows from its own events since its latest start. A start is an `agent_state` event of a
-workflow agent above it, or a transfer to it.
+The runtime stores nothing but events, so any process can resume an invocation. The progress of an agent follows from
+its own events since its latest start:
+
+    agent_state of a workflow agent above it   the agent starts (a loop starts it once per round)
+    transfer to it                             the agent starts
+    an event with its name and branch          the agent has begun
+    end_of_agent                               the agent has ended
 """
 
 from __future__ import annotations
@@ -21,12 +26,12 @@ from runtime.events.event import Event
 
 
 def has_begun(ctx: InvocationContext) -> bool:
-    """True when the context's agent has committed an event since its latest start."""
+    """Return True if the context's agent has committed an event since its latest start."""
     return bool(own_events(ctx))
 
 
 def has_escalated(ctx: InvocationContext) -> bool:
-    """True when an agent below the context's agent escalated since the latter recorded its latest state."""
+    """Return True if a descendant escalated since the context's agent recorded its latest state."""
     descendants = {agent.name for agent in ctx.agent.descendants()}
     for event in reversed(ctx.events()):
         if event.author == ctx.agent.name and event.actions.agent_state is not None:
@@ -51,11 +56,10 @@ def own_events(ctx: InvocationContext) -> list[Event]:
 
 
 def find_latest_start(events: Sequence[Event]) -> int:
-    """Return the position of the event with which the work to resume began.
+    """Return the position of the event that began the work to resume.
 
-    This is 0, unless the person answers a call that is no longer pending, for example when a progress report was
-    answered before the result came. The agents have continued since then, so such an answer is a start of its own;
-    calls made after that start belong to it.
+    This is 0 unless the person answered a call that was no longer pending. Such an answer begins new work, and later
+    calls belong to this work.
     """
     start = 0
     start_of_call: dict[str, int] = {}
@@ -65,6 +69,9 @@ def find_latest_start(events: Sequence[Event]) -> int:
         if answered:
             waiting = {made.call.id for made in made_calls(events[:position]) if made.waits}
             pending_starts = [start_of_call[call_id] for call_id in answered if call_id in waiting]
+            # An answer to a pending call resumes the work that made the call. Without a pending call the agents have
+            # continued since the first answer (a progress report, for example), so this answer starts new work.
+            # Answers to framework requests are no start: they let the original call run.
             if pending_starts:
                 start = min(pending_starts)
             elif answered - requests:
@@ -78,9 +85,9 @@ def find_latest_start(events: Sequence[Event]) -> int:
 def recorded_states(
     root: AgentProtocol, events: Sequence[Event]
 ) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """Return the latest state of each agent, and the names of the agents that ended.
+    """Return the latest state of each agent, and the names of the ended agents.
 
-    A new state of an agent restarts the agents below it; a transfer restarts its target.
+    A new state of an agent restarts its descendants; a transfer restarts the target.
     """
     states: dict[str, dict[str, Any]] = {}
     ended: set[str] = set()
@@ -102,10 +109,9 @@ def recorded_states(
 def find_latest_agent(
     top: AgentProtocol, events: Sequence[Event], log: Sequence[Event]
 ) -> AgentProtocol | None:
-    """Return the agent at or below `top` that continues after `events`, a part of `log`; None when there is none.
+    """Return the agent at or below `top` to continue after `events`, a part of `log`; None if there is none.
 
-    This is the agent whose call the person answered, or else the transfer target or author of the latest event. A
-    transfer does not count while its event asks the person for input to other calls.
+    This is the agent whose call the person answered, or else the transfer target or the author of the latest event.
     """
     for event in reversed(events):
         for name in _names_that_continue(event, log):
@@ -119,27 +125,29 @@ def _names_that_continue(event: Event, log: Sequence[Event]) -> list[str]:
     if event.author == "user":
         answered = answered_call_events(log, event.content) if event.content else []
         return [call_event.author for call_event in answered]
+    # The author has to ask the person about its other calls before the transfer takes place.
     if event.actions.transfer_to_agent and not event.actions.asks_person():
         return [event.actions.transfer_to_agent]
     return [event.author]
 
 
 def entry_agent(agent: AgentProtocol, began: AgentProtocol) -> AgentProtocol:
-    """Return the agent to run so that `agent` continues: the topmost workflow agent above it, or itself.
+    """Return the agent to run for `agent` to continue: its topmost workflow agent below `began`, or `agent` itself.
 
-    Workflow agents find their place from their recorded state. Agents above `began`, the agent with which the
-    invocation began, are not considered.
+    A workflow agent then finds its place from its recorded state, and runs the rest of its sub-agents after `agent`.
     """
     outside = {ancestor.name for ancestor in _ancestors(began)}
     entry = agent
     for ancestor in _ancestors(agent):
+        # Agents above `began` did not run in this invocation.
         if ancestor.name not in outside and not ancestor.offers_transfer:
             entry = ancestor
     return entry
 
 
 def is_own(event: Event, ctx: InvocationContext) -> bool:
-    """True when the context's agent committed the event on the context's branch."""
+    """Return True if the context's agent committed the event."""
+    # The branch matters: agents on parallel branches may transfer to the same agent.
     return event.author == ctx.agent.name and event.branch == ctx.branch
 
 

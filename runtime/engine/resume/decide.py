@@ -1,6 +1,17 @@
 """Decision on how an LLM agent resumes: a pure function of the committed events (contract R1, T5).
 
-`engine.step` carries out the decision.
+The agent's latest event shows where the step was interrupted:
+
+    nothing yet             -> Continue    call the model
+    calls without response  -> Replay      run the calls; Pause if a long-running call waits
+    request needed, not made-> AskPerson   ask for confirmations and credentials
+    code without result     -> RunCode
+    transfer                -> TransferTo
+    responses, code result  -> Continue
+    final response          -> Done        or TransferTo, if an agent below continued
+
+`engine.step` acts on the decision. A call or code with a result never runs again; without a result it runs at least
+once, because a crash between its effect and the commit leaves no trace.
 """
 
 from __future__ import annotations
@@ -30,31 +41,31 @@ class Continue:
 
 @dataclass(frozen=True)
 class Pause:
-    """A long-running call waits for its response."""
+    """Wait: a long-running call has no response yet."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """The agent call was complete."""
+    """Do nothing: the agent call was complete."""
 
 
 @dataclass(frozen=True)
 class TransferTo:
-    """The agent transferred to another agent."""
+    """Run the agent that the agent transferred to."""
 
     agent_name: str
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Run calls that never ran or may not have run: a call runs at least once."""
+    """Run calls that have no response: they may or may not have run."""
 
     calls: list[types.FunctionCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class AskPerson:
-    """Calls have a "pending" response, but the person was not asked for input yet (contract T7, T8)."""
+    """Ask the person for input to calls that already have their "pending" response (contract T7, T8)."""
 
     calls: list[types.FunctionCall]
     actions: EventActions
@@ -62,7 +73,7 @@ class AskPerson:
 
 @dataclass(frozen=True)
 class RunCode:
-    """The latest event ends with code that has no result: code runs at least once."""
+    """Run the code at the end of the latest event, which has no result."""
 
     event: Event
 
@@ -73,15 +84,18 @@ Decision = Continue | Pause | Done | TransferTo | Replay | AskPerson | RunCode
 def decide_resume(ctx: InvocationContext) -> Decision:
     """Decide how the context's LLM agent continues its interrupted invocation.
 
-    Only calls that the agent made in this invocation are replayed: events supplied by a client must not execute a tool.
+    Replay only calls that the agent made in this invocation.
     """
+    # Other events may come from a client, which must not be able to execute a tool.
     log = ctx.events()
+    # First, because an answer starts new work, which an earlier content or transfer of the agent does not end.
     calls = _call_event(ctx, log, _answered_since_latest_content(ctx, log))
     if calls is not None:
         return _decide_on_calls(calls, log)
     own = [event for event in own_events(ctx) if _shows_progress(event)]
     request = None
     if own and is_framework_request(own[-1]):
+        # The request follows the event whose calls it asks about; this earlier event decides.
         request = own.pop()
     if not own:
         return Continue()
@@ -98,9 +112,10 @@ def decide_resume(ctx: InvocationContext) -> Decision:
 
 
 def _decide_on_latest(own: Sequence[Event], *, is_asked: bool) -> Decision | None:
-    """Decide from the agent's latest event alone; None when the calls of its step have to be examined.
+    """Decide from the agent's latest event alone; return None if the calls of its step have to be examined.
 
-    `is_asked` is True when the person was asked for input to the calls.
+    Args:
+        is_asked: True if the person was asked for input to the calls.
     """
     latest = own[-1]
     actions = latest.actions
@@ -124,6 +139,7 @@ def _decide_on_calls(calls: Event, log: Sequence[Event]) -> Decision:
     since = _own_since(calls, log)
     unanswered = [made for made in made_calls(log) if made.event is calls and not made.answers]
     have_run = _have_surely_run(calls, log, since)
+    # A long-running tool may return nothing at first, so a missing response does not prove that it never ran.
     not_run = [made.call for made in unanswered if not (have_run and made.is_long_running)]
     if not_run:
         return Replay(not_run)
@@ -136,12 +152,10 @@ def _decide_on_calls(calls: Event, log: Sequence[Event]) -> Decision:
 
 
 def _have_surely_run(calls: Event, log: Sequence[Event], since: Sequence[Event]) -> bool:
-    """True when the events prove that the calls ran, although a long-running tool gave no response.
-
-    The proof is a later event of the agent, or a later message of the person, which is only accepted after the run.
-    """
+    """Return True if the events prove that the calls ran, although a long-running tool gave no response."""
     if any(later.content or later.actions != EventActions() for later in since):
         return True
+    # A message of the person is only accepted after the run.
     messages = log[_position(log, calls) + 1 :]
     return any(later.author == "user" and later.content for later in messages)
 
@@ -157,10 +171,7 @@ def _answered_by(event: Event, events: Sequence[Event]) -> list[types.FunctionCa
 
 
 def _answered_since_latest_content(ctx: InvocationContext, log: Sequence[Event]) -> set[str]:
-    """Return the ids of the calls that the person answered since the agent's latest content, on any branch.
-
-    An earlier content or transfer of the agent does not end the work that such an answer starts.
-    """
+    """Return the ids of the calls that the person answered since the agent's latest content, on any branch."""
     answered: set[str] = set()
     for event in reversed(log):
         if event.author == "user":
@@ -173,7 +184,7 @@ def _answered_since_latest_content(ctx: InvocationContext, log: Sequence[Event])
 def _agent_that_continued(
     ctx: InvocationContext, log: Sequence[Event], latest: Event
 ) -> AgentProtocol | None:
-    """Return the agent below that spoke or was answered after the agent's latest event, or None."""
+    """Return the descendant that spoke or was answered after the agent's latest event, or None."""
     since = log[_position(log, latest) + 1 :]
     agent = find_latest_agent(ctx.agent, since, log)
     return None if agent is ctx.agent else agent
@@ -198,12 +209,12 @@ def _position(log: Sequence[Event], event: Event) -> int:
 
 
 def _is_open(request: Event, log: Sequence[Event]) -> bool:
-    """True when the person has not answered all of a request."""
+    """Return True if the person has not answered all calls of a request."""
     return not call_ids(request) <= answered_ids(log)
 
 
 def _shows_progress(event: Event) -> bool:
-    """True for an event with a content or a transfer that is neither an error nor interrupted."""
+    """Return True for an event with a content or a transfer, unless it records an error or an interruption."""
     if event.error_code or event.interrupted:
         return False
     return bool(event.content or event.actions.transfer_to_agent)

@@ -23,15 +23,17 @@ def find_answered_invocation(events: Sequence[Event], message: types.Content) ->
 def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.Content | None) -> None:
     """Set the context to the progress recorded in the invocation's events.
 
-    A message that answers a call after its wait has ended starts new work: the context then has no progress.
+    A message that answers a call which no longer waits starts new work, so the context then has no progress.
     """
     events = ctx.events()
     ctx.user_content = next((event.content for event in events if event.author == "user"), None)
     start = find_latest_start([*events, user_event(ctx, message)] if message else events)
+    # The message has no event yet. If it starts new work, its event will be the first of this work.
     ctx.scope.begins_at = len(ctx.session.events)
     if start < len(events):
         positions = enumerate(ctx.session.events)
         ctx.scope.begins_at = next(index for index, event in positions if event is events[start])
+    # Again: `begins_at` has cut off earlier work.
     events = ctx.events()
     ctx.resuming = any(event.author != "user" for event in events)
     ctx.scope.agent_states, ctx.scope.ended = recorded_states(root, events)
