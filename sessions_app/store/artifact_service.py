@@ -1,4 +1,8 @@
-"""Artifact service: rows in PostgreSQL, bytes in Django's storage (contract F1)."""
+"""Artifact service: rows in PostgreSQL, bytes in Django's storage (contract F1).
+
+The bytes are stored first, then the row. A crash between the two leaves a file without a row, which nobody sees; the
+other order could leave a row whose content cannot be loaded.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ from sessions_app.process.threads import in_thread
 
 USER_PREFIX = "user:"
 NAME_LENGTH = 1024
+# Attempts at a version number: concurrent saves of one file may take it first.
 ATTEMPTS = 10
 
 
@@ -58,7 +63,7 @@ class DjangoArtifactService(BaseArtifactService):
 
 
 def _content_of(filename: str, part: types.Part) -> tuple[bytes, str, str]:
-    """Return the bytes, the MIME type, and the kind of part that loading returns: `text` or `blob`."""
+    """Return the bytes, the MIME type, and the kind of part to return when loading: `text` or `blob`."""
     if part.inline_data is not None:
         return part.inline_data.data or b"", part.inline_data.mime_type or "application/octet-stream", "blob"
     if part.text is not None:
@@ -111,11 +116,11 @@ def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
     """Store the bytes, and the row with the next version number. Idempotent with an upload id.
 
     Returns:
-        The artifact, or the one that an earlier request with the upload id has stored.
+        The artifact, or the artifact stored by an earlier request with the upload id.
 
     Raises:
         LimitExceededError: the user's artifacts would be too large together.
-        SessionNotFoundError: the session was deleted meanwhile.
+        SessionNotFoundError: the session was deleted in the meantime.
     """
     if stored := _stored_before(artifact):
         return stored
@@ -126,6 +131,7 @@ def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
     except Exception:
         artifact.file.delete(save=False)
         raise
+    # A concurrent request with the same upload id was first: its file stays, and this copy has no row.
     if stored is not artifact:
         artifact.file.delete(save=False)
     return stored
@@ -147,11 +153,11 @@ def _stored_before(artifact: Artifact) -> Artifact | None:
 
 
 def _insert(artifact: Artifact) -> Artifact:
-    """Insert the row with the next version number; return it, or the one that was stored before."""
+    """Insert the row with the next version number; return it, or the row of an earlier request."""
     for _ in range(ATTEMPTS):
         last = _versions(artifact).aggregate(last=Max("version"))["last"]
-        # Looked for after the number is read: a request that stores the same upload later takes this number, and the
-        # insertion below fails.
+        # Query this after the version number: a request that stores the same upload in between takes the number, so
+        # the insertion below fails and the next round finds its row.
         if stored := _stored_before(artifact):
             return stored
         artifact.version = 0 if last is None else last + 1
@@ -170,16 +176,11 @@ def _insert(artifact: Artifact) -> Artifact:
 
 
 def _check_size(user: Any, more: int) -> None:
-    """Check that the user's artifacts and `more` bytes stay within `max_artifact_bytes_per_user`.
-
-    In the transaction of an insertion the sum is locked: concurrent saves cannot exceed the limit together.
-
-    Raises:
-        LimitExceededError: they are too large together.
-    """
+    """Raise `LimitExceededError` if the user's artifacts and `more` bytes exceed `max_artifact_bytes_per_user`."""
     most = conf().max_artifact_bytes_per_user
     if not most:
         return
+    # After an insertion its trigger holds the lock of the sum: concurrent saves cannot exceed the limit together.
     stored = PersonUsage.objects.filter(pk=user).values_list("artifact_bytes", flat=True).first() or 0
     if stored + more > most:
         raise LimitExceededError(

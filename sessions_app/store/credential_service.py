@@ -30,14 +30,14 @@ class DjangoCredentialService(BaseCredentialService):
     async def load_credential(
         self, auth_config: AuthConfig, callback_context: CredentialContext
     ) -> AuthCredential | None:
-        """Return the stored credential of the context's user; None without one, and when it is too old."""
+        """Return the stored credential of the context's user; None if there is none or it is too old."""
         return await in_thread(_load, _owner(auth_config, callback_context))
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
-        """Store the config's `exchanged_auth_credential`; without one, delete the stored credential.
+        """Store the config's `exchanged_auth_credential`; if it is None, delete the stored credential.
 
         Raises:
-            NotFoundError: the user was deleted meanwhile.
+            NotFoundError: the user was deleted in the meantime.
         """
         owner = _owner(auth_config, callback_context)
         credential = auth_config.exchanged_auth_credential
@@ -48,7 +48,7 @@ class DjangoCredentialService(BaseCredentialService):
 
 
 def delete_old_credentials() -> int:
-    """Delete credentials that were saved too long ago; return their number."""
+    """Delete credentials older than `saved_credential_days`; return their number."""
     deleted, _ = SavedCredential.objects.filter(saved_at__lt=timezone.now() - _max_age()).delete()
     return deleted
 
@@ -79,11 +79,12 @@ def _save(owner: Owner, credential: AuthCredential) -> None:
 
 
 def _sealed_name(owner: Owner) -> str:
-    """Return the name under which the credential is encrypted. Copied to another person's row, it is not found."""
+    # The name is part of the ciphertext: a value copied to another person's row does not decrypt to a credential.
     return "\n".join(map(str, owner))
 
 
 def _digest(key: str) -> str:
+    # Fits the column whatever the length of the key. `surrogatepass`: agents choose keys, which may be no valid text.
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 

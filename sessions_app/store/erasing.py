@@ -1,4 +1,4 @@
-"""Deletion of sessions: the only code that deletes events, after a check of the legal holds."""
+"""Deletion of sessions: the only code to delete events, after a check of the legal holds."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ def permit_erasing() -> None:
 
 
 def delete_session_row(rows: QuerySet[Session]) -> None:
-    """Delete the first of the sessions with all that belongs to it; nothing when there is none.
-
-    The texts of its model requests that no other session needs are deleted after the commit, because appends wait for
-    their deletion. The housekeeping deletes what a crash leaves of them.
+    """Delete the first of the sessions with all its rows; do nothing when there is none.
 
     Raises:
         LegalHoldError: the session or its user is under legal hold.
@@ -43,11 +40,13 @@ def delete_session_row(rows: QuerySet[Session]) -> None:
             refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
             texts = list(session.request_texts.values_list("text_id", flat=True))
             session.delete()
+            # After the commit, because appends wait for the deletion of texts. Housekeeping deletes the texts that a
+            # crash leaves.
             transaction.on_commit(partial(delete_unused_texts, texts), robust=True)
 
 
 def refuse_if_held(holds: QuerySet[LegalHold]) -> None:
-    """Raise `LegalHoldError` that names the first of the holds; do nothing when there is none."""
+    """Raise `LegalHoldError` with the name of the first hold; do nothing when there is none."""
     if hold := holds.order_by("pk").first():
         raise LegalHoldError(
             f"There is a {hold}: nothing that it covers may be erased. Staff with the permission can lift it."

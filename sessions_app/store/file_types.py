@@ -1,4 +1,4 @@
-"""MIME types of files by their first bytes: names and browsers may claim any type."""
+"""MIME types of files by their first bytes: the name and the browser may claim any type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INLINE_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"}
 PDF = "application/pdf"
 BINARY = "application/octet-stream"
 BEGINNING = 4096
-"""Number of bytes at the beginning of a file that decide its type."""
+"""Number of bytes to read from a file to decide its type."""
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -23,7 +23,7 @@ _FURTHER_TYPES = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "
 
 
 def signed_type(beginning: bytes) -> str | None:
-    """Return the type whose signature the bytes begin with: an image that browsers show, or PDF; None for others."""
+    """Return the type by the signature of the bytes: an image for browsers, or PDF; None for other files."""
     if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for signature, kind in _SIGNATURES if beginning.startswith(signature)), None)
@@ -36,6 +36,7 @@ def detect_type(filename: str, beginning: bytes) -> str:
         return signed
     named = named_type(filename)
     if named in INLINE_IMAGES or named == PDF or named is None or is_text(named):
+        # The name claims a type with a signature, or text, and the bytes have no signature: text, or unknown bytes.
         if not _is_utf8(beginning):
             return BINARY
         return named if named and is_text(named) else "text/plain"
@@ -49,8 +50,9 @@ def named_type(filename: str) -> str | None:
 
 
 def _is_utf8(beginning: bytes) -> bool:
-    """True for UTF-8 text without NUL. The last character may be cut."""
+    """Return True for UTF-8 text without NUL."""
     try:
+        # Incremental: the last character may be cut.
         text = codecs.getincrementaldecoder("utf-8")().decode(beginning[:BEGINNING])
     except UnicodeDecodeError:
         return False

@@ -1,4 +1,8 @@
-"""Cache of event histories: loading a session again reads only its new events."""
+"""Cache of event histories: loading a session again reads only its new events.
+
+Events never change, so a cached history is never wrong, only short: each load compares `seq` with the session's row and
+reads the missing events. Nothing has to be invalidated when another process writes.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +20,24 @@ from sessions_app.base.codec import event_from_json
 from sessions_app.conf import conf
 
 BYTES_OF_EVENT = 3_500
-"""Memory of an event's objects without its texts, as measured with tracemalloc."""
+"""Memory of an event's objects without its texts, in bytes, measured with tracemalloc."""
 
 SLICE_EVENTS = 100
-"""Events after which other tasks run: a slice takes a few milliseconds."""
+"""Number of events to parse before other tasks run: a slice takes a few milliseconds."""
 SLICE_CHARACTERS = 250_000
-"""Characters of the JSON of events after which other tasks run."""
+"""Number of characters of JSON to parse before other tasks run."""
 
 SessionName = tuple[str, str, str]
 """App name, user id and session id of the ADK API."""
 
 
 async def bodies_in_slices(pages: AsyncGenerator[list[str]]) -> AsyncIterator[Sequence[str]]:
-    """Yield the stored bodies of pages in slices, between which other tasks run. Closes `pages`."""
+    """Yield the stored bodies of pages in slices, and let other tasks run in between. Close `pages` at the end."""
     is_first = True
     async with aclosing(pages):
         async for page in pages:
             for bodies in _slices(page):
+                # A short history, the usual case, is loaded without a turn of the event loop.
                 if not is_first:
                     await asyncio.sleep(0)
                 is_first = False
@@ -56,8 +61,8 @@ class History:
 
     Attributes:
         skipped: number of events before the tail; a summary covers them (contract R4).
-        invocations: the ids of the events' invocations.
-        is_plain: true when all events are in effect: none is a rewind or a summary.
+        invocations: ids of the events' invocations.
+        is_plain: True when all events are in effect: there is no rewind and no summary.
         bytes: estimated memory of the events.
     """
 
@@ -74,13 +79,14 @@ class History:
         return self.skipped + len(self.events)
 
     def add(self, after: int, bodies: Sequence[str]) -> int:
-        """Read and append the new stored events, unless there is a gap; return their bytes.
+        """Parse and append the new stored events, unless there is a gap; return their bytes.
 
         Args:
-            after: `seq` of the event before the first one of `bodies`.
+            after: `seq` of the event before `bodies`.
         """
         if after > self.last_seq:
             return 0
+        # Two loads of a session may read the same events at the same time.
         new = bodies[self.last_seq - after :]
         events = list(map(event_from_json, new))
         self.events += events
@@ -94,7 +100,7 @@ class History:
 class HistoryCache:
     """Least recently used cache of histories by session; the caller checks `seq` at every use.
 
-    The events are shared with the loaded sessions, which is safe because events are immutable.
+    Loaded sessions share the cached events, which are immutable.
     """
 
     def __init__(self) -> None:
@@ -116,19 +122,20 @@ class HistoryCache:
         self._evict_least_recently_used()
 
     def extend(self, name: SessionName, session_id: UUID, after: int, bodies: Sequence[str]) -> None:
-        """Append the new ones of the stored events to the cached history of a session, as `History.add` does.
+        """Append new stored events to the cached history of a session, as `History.add` does.
 
-        A summary among them drops the history: few of its events are still in effect, and the next load reads only
-        these few.
+        A summary among the events drops the history.
         """
         history = self.get(name)
         if history is None:
             return
+        # A deleted session and a new one may have the same name.
         if history.session_id != session_id:
             self.forget(name)
             return
         known = len(history.events)
         self._size += history.add(after, bodies)
+        # After a summary few of the events are in effect; the next load reads these few.
         if any(event.actions.compaction for event in history.events[known:]):
             self.forget(name)
         self._evict_least_recently_used()

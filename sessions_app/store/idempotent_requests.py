@@ -1,7 +1,12 @@
-"""Requests of the API under idempotency keys: one process handles a request, and its response is repeated for a day.
+"""API requests under idempotency keys: one process handles a request, and its response is repeated for a day.
 
-A request whose process has died is handled once more. A row that a request creates has the id `id_of_created`, by which
-the second attempt finds the row of the first.
+    claim ---> locked for `LOCKED` seconds ---> finish: the response is stored, and repeated
+                 |              |
+                 |              +---> release: nothing was changed, so the row is deleted
+                 +---> the lock has expired (the process has died), or unlock: the next request takes over
+
+A request may therefore be handled twice. Rows created by a request have the id `id_of_created`, by which the second
+attempt finds the row of the first.
 """
 
 from __future__ import annotations
@@ -19,9 +24,9 @@ from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import IdempotentRequest
 
 KEPT = timedelta(days=1)
-"""Time for which a response is repeated."""
+"""How long a response is repeated."""
 LOCKED = timedelta(seconds=60)
-"""Time after which the process that handles a request counts as dead, and another may handle it."""
+"""Time after which the process handling a request counts as dead, and another process may handle the request."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class RequestKey:
 
 
 def claim(request: RequestKey) -> IdempotentRequest:
-    """Return the row of the request: with a status if it has been answered, else for this process to handle it.
+    """Return the row of the request: with a status if the request was answered, else to be handled by this process.
 
     Raises:
         InvalidInputError: the key was used for another request.
@@ -51,12 +56,13 @@ def claim(request: RequestKey) -> IdempotentRequest:
             "attempt": attempt,
             "locked_until": Now() + LOCKED,
         }
-        # Found and locked in one step: the request that holds the key may be refused, which deletes the row.
+        # Find and lock in one step: the request that holds the key may be refused, which deletes the row.
         row, _ = rows.select_for_update().get_or_create(caller=request.caller, key=request.key, defaults=new)
         if row.fingerprint != request.fingerprint:
             raise InvalidInputError("it was used for another request; make a new one")
         if row.status is not None or row.attempt == attempt:
             return row
+        # By PostgreSQL's clock, in the statement: two requests cannot both take over.
         if not rows.filter(locked_until__lt=Now()).update(attempt=attempt, locked_until=Now() + LOCKED):
             raise ConflictError(
                 "The first request with this Idempotency-Key is being handled. Try again in a minute."
@@ -67,10 +73,9 @@ def claim(request: RequestKey) -> IdempotentRequest:
 
 
 def id_of_created(row: IdempotentRequest) -> UUID:
-    """Return the id of the thing that the request creates, the same in each attempt.
-
-    A key that is used again after a day names another thing. Nobody else can foresee the id and take it.
-    """
+    """Return the id for the row that the request creates, the same in each attempt."""
+    # With the row's own key, since an idempotency key may be used again after a day for another request. Salted with
+    # the site's secret, so nobody can foresee the id and take it.
     words = f"{row.pk} {row.caller} {row.key}"
     return UUID(bytes=salted_hmac(__name__, words, algorithm="sha256").digest()[:16], version=4)
 
@@ -85,17 +90,17 @@ def finish(row: IdempotentRequest, session_pk: UUID | None, status: int, body: s
 
 
 def release(row: IdempotentRequest) -> None:
-    """Delete the row of a request that has changed nothing, so that its client can correct it under the same key."""
+    """Delete the row of a request without effect, so that the client can send a corrected one under the same key."""
     IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt).delete()
 
 
 def unlock(row: IdempotentRequest) -> None:
-    """Let a request that may have changed something be tried again immediately."""
+    """Let the client immediately repeat a request that may have had an effect."""
     IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt).update(
         locked_until=Now() - timedelta(seconds=1)
     )
 
 
 def delete_old_requests() -> None:
-    """Delete the requests whose responses are no longer repeated."""
+    """Delete requests older than `KEPT`."""
     IdempotentRequest.objects.filter(created_at__lt=Now() - KEPT).delete()

@@ -19,24 +19,24 @@ from sessions_app.base.codec import content_to_json, user_pk
 from sessions_app.process.threads import in_thread
 
 MAX_EVENT_WORDS = 10_000
-"""Words of an event that are indexed: PostgreSQL limits a search vector to one megabyte."""
+"""Largest number of indexed words of an event: PostgreSQL limits a search vector to one megabyte."""
 MAX_QUERY_WORDS = 200
-"""Words of a query that are searched for: `preload_memory` searches with whole messages."""
+"""Largest number of words to search for: `preload_memory` searches with whole messages."""
 BATCH = 500
 
 
 class DjangoMemoryService(BaseMemoryService):
-    """Remembers sessions that are stored in this site; the entries of a deleted session are deleted with it.
+    """Remembers sessions of this site; deleting a session deletes its entries.
 
     Args:
-        limit: largest number of entries that a search returns, best first.
+        limit: largest number of entries returned by a search, best first.
     """
 
     def __init__(self, *, limit: int = 20) -> None:
         self._limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Replace the session's memory entries by those of its current events.
+        """Replace the session's memory entries by entries of its current events.
 
         Raises:
             SessionNotFoundError: the session is not stored here.
@@ -52,7 +52,7 @@ class DjangoMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add entries of these events to those of the session. The metadata is not used.
+        """Add entries of these events to the session's entries. The metadata is not used.
 
         Raises:
             SessionNotFoundError: the session is not stored here.
@@ -84,7 +84,8 @@ def _add(app_name: str, user_id: str, session_id: str | None, events: Sequence[E
 
 
 def _locked(app_name: str, user_id: str, session_id: str | None) -> models.Session:
-    """Return the session, locked until the end of the transaction."""
+    # Locked until the end of the transaction: replacements of the same session take turns. `no_key`: rows that refer to
+    # the session, such as artifacts, can be inserted at the same time.
     stored = models.Session.objects.filter(app_name=app_name, user_id=user_pk(user_id), key=session_id)
     owner = stored.select_for_update(no_key=True).only("id", "app_name", "user_id").first()
     if owner is None:
@@ -95,7 +96,7 @@ def _locked(app_name: str, user_id: str, session_id: str | None) -> models.Sessi
 
 
 def _insert(owner: models.Session, events: Sequence[Event]) -> list[str]:
-    """Insert entries of the events that have none, and return the ids of all events with text."""
+    """Insert missing entries of the events, and return the ids of all events with text."""
     rows = [_row(owner, event, entry) for event in events if (entry := memory_entry_of(event))]
     models.MemoryEntry.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     return [row.event_id for row in rows]

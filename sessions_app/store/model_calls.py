@@ -1,4 +1,8 @@
-"""Model calls of an execution until they are stored, each with the event of its answer (contract M6)."""
+"""Model calls of an execution until they are stored, each with the event of its answer (contract M6).
+
+The record of a call is a column of the event's row, written by the statement of the append: a trace needs no write of
+its own, and none exists for an answer which was not committed.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +25,14 @@ logger = logging.getLogger(__name__)
 MAX_KNOWN_TEXTS = 50_000
 
 _known_texts: OrderedDict[tuple[UUID, str], None] = OrderedDict()
-"""Texts that this process has stored, by session and id; the least recently used are forgotten."""
+"""Texts stored by this process, by session and id; the least recently used are forgotten."""
 
 
 class ModelCallLog:
-    """The model calls of one execution that are not stored yet.
+    """Model calls of one execution until they are stored.
 
     Args:
-        hides_failures: True when the contents leave out how earlier attempts at the invocation failed.
+        hides_failures: True when the contents leave out the failures of earlier attempts at the invocation.
     """
 
     def __init__(self, session_id: UUID, *, hides_failures: bool) -> None:
@@ -39,19 +43,19 @@ class ModelCallLog:
 
     def note(self, call: ModelCall) -> None:
         """Keep a call that begins."""
+        # A call of an agent that runs as a tool has no event in this log: it is stored with the tool's response.
         if call.inside:
             self._child_calls.setdefault(call.inside[0], []).append(call)
         else:
             self._calls[call.event_id] = call
 
     def take(self, event: Event) -> RecordedCall | None:
-        """Return the record of the model call that ended with the event; None without one.
-
-        An event with an error or of an interruption ends a call that has no answer.
+        """Return the record of the model call which the event answers; None without a call.
 
         The record includes the calls of agents that ran as tools, when their answers are in the event.
         """
         call = self._calls.pop(event.id, None)
+        # An error or an interruption ends a call without an answer; its event has an id of its own.
         if call is None and self._calls and (event.error_code or event.interrupted):
             call = self._calls.pop(next(iter(self._calls)))
         try:
@@ -62,7 +66,7 @@ class ModelCallLog:
             return None
 
     def remember_texts(self, call: RecordedCall) -> None:
-        """Remember that the texts of a call are stored: later records of this process only refer to them."""
+        """Remember the stored texts of a call: later records of this process only refer to them."""
         for name in call.texts:
             _known_texts[self._session_id, name] = None
         while len(_known_texts) > MAX_KNOWN_TEXTS:
@@ -109,7 +113,7 @@ def _times_of(call: ModelCall) -> Record:
 
 
 def _end_of(call: ModelCall) -> Record:
-    """Return the fields that a trace shows of the answer to an agent that ran as a tool."""
+    """Return the fields of the answer to an agent that ran as a tool, for a trace."""
     answer = call.answer
     if answer is None:
         return {}
@@ -124,7 +128,7 @@ def _end_of(call: ModelCall) -> Record:
 
 
 def _storable_json(record: Record) -> str:
-    """Return the record as JSON for a jsonb column. Only the rare record with an odd character is copied."""
+    # NUL and lone surrogates cannot be stored as jsonb. They are rare: copying every record would cost more.
     with suppress(PydanticSerializationError):
         text = to_json(record).decode()
         if "\\u0000" not in text:

@@ -1,4 +1,14 @@
-"""Session service on PostgreSQL, one statement for each operation of the hot path (contract S1 to S8)."""
+"""Session service on PostgreSQL, one statement for each operation of the hot path (contract S1 to S8).
+
+A load takes the first source that suffices:
+
+    1  preloaded   the row and state that the claiming statement returned, with the cached events
+    2  cache       one statement for the row, the state and the events after the cached ones
+    3  stored      one statement and further pages, from the last summary on; this fills the cache
+
+An append goes to `sql/appends`. If other writers have appended since the load (a summary, a change of state), the new
+event's `seq` shows it: the missing events are read and added to the session before its agent resumes.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +45,7 @@ KEY_LENGTH = 255
 
 @dataclass(frozen=True)
 class CommittedEvent:
-    """An event that was just committed, with its JSON and the jobs created with it."""
+    """A committed event, with its JSON and the jobs created with it."""
 
     session_id: UUID
     app_name: str
@@ -51,16 +61,16 @@ def _nothing(of: object) -> tuple[()]:
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """Writer of events: its rights, and what is stored and called with each event.
+    """Writer of events: its rights, the rows to store with each event, and the callback after each commit.
 
     Attributes:
         lease_token: fencing token of the writer's lease. Without a lease, events with content are refused while
             another process holds the session's lease.
-        act: the act that each appended event is the result of.
+        act: the act to record with each appended event.
         expected: see `appends.Append`.
         staged_jobs: returns the jobs to create with an event.
         staged_errors: returns the exceptions of tools to store with an event.
-        model_calls: the model calls to store with the events that answer them.
+        model_calls: the model calls to store with their answers.
         on_commit: called after each commit.
     """
 
@@ -73,7 +83,7 @@ class Writer:
     on_commit: Callable[[CommittedEvent], object] = _nothing
 
     def make_append(self, session: Session, event: Event) -> appends.Append:
-        """Return the event with all that is stored in its transaction. Takes what is staged for the event."""
+        """Return the event with all rows of its transaction. Staged jobs, errors and model calls are consumed."""
         return appends.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
             body=event_to_json(event),
@@ -89,7 +99,7 @@ class Writer:
         )
 
     def note_commit(self, append: appends.Append, committed: CommittedEvent) -> None:
-        """Remember the texts that are stored now, and call `on_commit`."""
+        """Remember the texts stored by the append, and call `on_commit`."""
         if self.model_calls and append.model_call:
             self.model_calls.remember_texts(append.model_call)
         self.on_commit(committed)
@@ -99,8 +109,8 @@ class DjangoSessionService(BaseSessionService):
     """Stores sessions in the models of this app.
 
     Args:
-        preloaded: the session's row and state, read just before; the first load does not read them again if the cached
-            history reaches as far.
+        preloaded: the session's row and state, just read; the first load uses them if the cached history reaches as
+            far.
         view: filters the events of a loaded session.
     """
 
@@ -124,7 +134,7 @@ class DjangoSessionService(BaseSessionService):
         session_id: str | None = None,
         pk: UUID | None = None,
     ) -> Session:
-        """Create a session as the contract says, with `pk` as its primary key.
+        """Create a session, with `pk` as its primary key.
 
         Raises:
             AlreadyExistsError: the user has a session with this id and app, or `pk` is in use.
@@ -157,6 +167,7 @@ class DjangoSessionService(BaseSessionService):
         if found is None:
             return None
         loaded, history = found
+        # Another load may have extended the shared history while this load was awaited: fit the events to the state.
         events = history.events[: loaded.last_seq - history.skipped]
         if not whole and not history.is_plain:
             events = without_superseded(events)
@@ -169,7 +180,7 @@ class DjangoSessionService(BaseSessionService):
     async def _load_cached(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """Extend the cached history by the new events; None when the cache has no usable history."""
         preloaded = self._preloaded
-        self._preloaded = None  # Only the first load may use it.
+        self._preloaded = None  # A later load would get a state from before this run's own appends.
         history = cache.get(name)
         if history is None or (whole and history.skipped):
             return None
@@ -185,16 +196,14 @@ class DjangoSessionService(BaseSessionService):
             async for bodies in bodies_in_slices(event_log.pages(loaded)):
                 cache.extend(name, loaded.session_id, known, bodies)
                 known += len(bodies)
+        # During the awaits the session may have been deleted or created again, or the history dropped or evicted.
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
             cache.forget(name)
             return None
         return None if _lacks_rewound_summary(history) else (loaded, history)
 
     async def _load_stored(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
-        """Load the session from PostgreSQL. Cache it unless a history is cached.
-
-        The cached history is shorter then, and invocations use it.
-        """
+        """Load the session from PostgreSQL, and cache it unless a history is cached."""
         loaded = await event_log.load(_key(name), without_summed_up=not whole)
         if loaded is None:
             return None
@@ -203,9 +212,11 @@ class DjangoSessionService(BaseSessionService):
             history.add(history.last_seq, bodies)
         if history.last_seq < loaded.last_seq:  # The session has been deleted since.
             return None
+        # The statement takes the latest summary without regard to rewinds; whether it is in effect shows only here.
         if _lacks_rewound_summary(history):
             cache.forget(name)
             return await self._load_stored(name, whole=True)
+        # An existing history begins at a summary and is shorter than a whole load. Invocations need no more.
         if cache.get(name) is None:
             cache.keep(name, history)
         return loaded, history
@@ -244,7 +255,7 @@ class DjangoSessionService(BaseSessionService):
         )
 
     async def _catch_up(self, session: Session, committed: appends.Committed) -> None:
-        """Add the events that other writers appended between the load of the session and the new event."""
+        """Add the events appended by other writers between the load of the session and the new event."""
         missing = committed.seq - 1 - session.last_seq
         if missing <= 0:
             return
@@ -255,7 +266,7 @@ class DjangoSessionService(BaseSessionService):
             session.state.update(missed.actions.state_delta)
 
     async def _refusal(self, session: Session) -> Exception:
-        """Return the error that explains why an append wrote nothing."""
+        # The append's statement returns no row in both cases; only a refused append pays for the second query.
         loaded = await event_log.load((session.app_name, _pk_or_none(session.user_id), session.id), recent=0)
         if loaded is None:
             return SessionNotFoundError(f"Session {session.id!r} was deleted meanwhile.")
@@ -267,6 +278,7 @@ class DjangoSessionService(BaseSessionService):
 
 def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -> Session:
     app_name, user_id, key = name
+    # Not validated: all values come from typed rows.
     return Session.model_construct(
         id=key,
         app_name=app_name,
@@ -279,14 +291,14 @@ def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -
 
 
 def _lacks_rewound_summary(history: History) -> bool:
-    """True when a rewind undid the summary that covers the skipped events, so they are in effect again."""
+    """Return True when a rewind undid the summary of the skipped events, so the events are in effect again."""
     if not history.skipped:
         return False
     return rewinds_past_start(history.events) or latest_full_summary(drop_rewound(history.events)) is None
 
 
 async def _load_part(name: SessionName, config: GetSessionConfig) -> Session | None:
-    """Load the session with its newest events, or those since a time. None when it does not exist, or was deleted."""
+    """Load the session with its newest events, or events since a time; None if the session is missing or deleted."""
     loaded = await event_log.load(_key(name), recent=config.num_recent_events, since=config.after_timestamp)
     if loaded is None:
         return None

@@ -15,11 +15,12 @@ from sessions_app.models import AppState, UserState
 
 BROWSER_TIME_ZONE = "browser_time_zone"
 BROWSER_TIME_ZONE_KEY = f"{State.USER_PREFIX}{BROWSER_TIME_ZONE}"
-"""Key of the state with the time zone of the browser in which the person has used a chat with the app last."""
+"""Key of the user's state with the time zone of the browser that last showed a chat with the app."""
 
 
 def remember_time_zone(app_name: str, user: Any, time_zone: str) -> None:
-    """Store the browser's time zone in the user's state. Nothing is written if it is there already, as most times."""
+    """Store the browser's time zone in the user's state."""
+    # The condition spares a write and a row lock each time the same time zone is sent, which is the usual case.
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s::jsonb) "
@@ -30,11 +31,9 @@ def remember_time_zone(app_name: str, user: Any, time_zone: str) -> None:
 
 
 def merge_shared_state(app_name: str, user: Any, scoped: ScopedState) -> None:
-    """Merge the `user:` and `app:` parts of a delta, one statement each.
-
-    Lock order: user state before app state, as an append has it. The rows are created even for an empty delta: an
-    append reads the old value of a key from the row that it locks (contract S2).
-    """
+    """Merge the `user:` and `app:` parts of a delta, one statement each."""
+    # Lock order: user state before app state, as in an append. The rows are created even for an empty delta: an append
+    # reads the old value of a key from a locked row (contract S2).
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO sessions_app_userstate AS t (app_name, user_id, state) VALUES (%s, %s, %s::jsonb) "
@@ -50,14 +49,14 @@ def merge_shared_state(app_name: str, user: Any, scoped: ScopedState) -> None:
 
 
 def shared_states(app_name: str, users: Iterable[Any]) -> tuple[dict[str, Any], dict[Any, dict[str, Any]]]:
-    """Return the app's state and the users' states by user."""
+    """Return the app's state, and the users' states by primary key of the user."""
     app = AppState.objects.filter(app_name=app_name).values_list("state", flat=True).first() or {}
     rows = UserState.objects.filter(app_name=app_name, user_id__in=list(users))
     return app, {row.user_id: row.state for row in rows}
 
 
 def length_of_state(app_name: str, user: Any, session_id: UUID | None, replaced: ScopedState) -> int:
-    """Return the length, in characters of JSON, of the state of a session and its person without the replaced keys."""
+    """Return the length of a session's and its user's state, without the replaced keys, in characters of JSON."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT COALESCE((SELECT length((state - %s::text[])::text) FROM sessions_app_session WHERE id = %s), 0) "

@@ -1,4 +1,8 @@
-"""Deletion of texts of model requests that no session refers to any more."""
+"""Deletion of unused texts of model requests: texts without a reference of a session.
+
+Sessions share texts, so a text cannot be deleted with a session. Appends may add references during a deletion: an
+advisory lock, shared by appends and exclusive here, keeps a text from being deleted just after it got a reference.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,14 @@ _UNUSED = RequestText.objects.filter(~Exists(SessionText.objects.filter(text_id=
 
 
 def delete_all_unused_texts() -> int:
-    """Delete all texts that no session refers to; return their number."""
+    """Delete all unused texts; return their number."""
     return delete_unused_texts(_UNUSED.values_list("pk", flat=True).iterator(TEXTS_PER_TRANSACTION))
 
 
 def delete_unused_texts(ids: Iterable[UUID]) -> int:
-    """Delete the given texts that no session refers to; return their number. Idempotent.
+    """Delete the given texts unless a session refers to them; return the number of deleted texts. Idempotent.
 
-    Call it outside of a transaction: appends with new texts wait for the end of the transaction that deletes a batch.
+    Call it outside of a transaction: appends with new texts wait for the end of the deleting transaction.
     """
     remaining = iter(ids)
     deleted = 0
@@ -38,8 +42,8 @@ def _delete_batch(ids: list[UUID]) -> int:
         return 0
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # An append that adds a reference holds the lock shared. Before this deletion it finds the text, which then
-            # stays; after the deletion it stores the text again.
+            # Appends with references hold the lock shared. After an earlier append the text is in use and stays; a
+            # later append finds no text and stores it again.
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('adk:texts'))")
         deleted, _ = unused.delete()
     return deleted

@@ -1,4 +1,4 @@
-"""Uploads: artifacts of a session that its person sends, and that messages refer to."""
+"""Uploads: artifacts sent by the session's person, for messages to refer to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def store_upload(
 
     Args:
         mime_type: type of the file, from `check_upload`.
-        upload_id: id of the request that brings the file.
+        upload_id: id of the uploading request.
 
     Raises:
         LimitExceededError: the person's files would be too large together.
@@ -58,7 +58,7 @@ def store_upload(
 
 
 def _size_beyond(limit: int, size: int) -> str:
-    """Return the size in words, at least a tenth of a unit above the limit: rounded, both could read alike."""
+    # At least a tenth of a unit above the limit: rounded, size and limit could read alike.
     unit = 1024 ** ((limit.bit_length() - 1) // 10)
     return filesizeformat(max(size, limit + unit // 10))
 
@@ -67,7 +67,7 @@ def check_upload(upload: UploadedFile[Any]) -> str:
     """Return the MIME type of the file.
 
     Raises:
-        InvalidInputError: the file is empty or of a type that the site does not take.
+        InvalidInputError: the file is empty, or the site does not accept its type.
         TooLargeError: the file is too large.
     """
     filename = artifact_name(upload.name or "")
@@ -92,16 +92,17 @@ def check_upload(upload: UploadedFile[Any]) -> str:
 
 
 def artifact_name(name: str) -> str:
-    """Return the artifact's name for a file: on one line, without folders, and without `user:`."""
+    """Return the artifact's name for a file: on a single line, without folders, and without `user:`."""
     last = storable(name).replace("\\", "/").rsplit("/", 1)[-1]
     printable = "".join(character for character in last if character.isprintable()).strip()
+    # The prefix would make the file visible in all sessions of the person. A loop, for `user:user:`.
     while printable.startswith(USER_PREFIX):
         printable = printable.removeprefix(USER_PREFIX)
     return printable[-NAME_LENGTH:] if printable.strip(".") else "file"
 
 
 def is_accepted(mime_type: str) -> bool:
-    """True when the site takes files of this type."""
+    """Return True when the site accepts files of this type."""
     patterns = conf().upload_types
     return not patterns or any(fnmatch(mime_type, pattern) for pattern in patterns)
 
@@ -111,7 +112,7 @@ def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactR
 
     Raises:
         NotFoundError: a file is no upload of this session.
-        InvalidInputError: there are more files than a message may have.
+        InvalidInputError: there are too many files for a message.
     """
     wanted = list(dict.fromkeys(files))
     if len(wanted) > conf().upload_files:
@@ -129,7 +130,7 @@ def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactR
 
 
 def delete_upload(session: Session, file: FileName) -> None:
-    """Delete an upload that no message refers to; do nothing when it is gone already.
+    """Delete an upload without a message; do nothing when the upload is gone already.
 
     Raises:
         ConflictError: a message refers to the file, or a legal hold covers it.
@@ -146,7 +147,7 @@ def delete_upload(session: Session, file: FileName) -> None:
 
 
 def _uploads(session: Session, files: list[FileName]) -> list[Artifact]:
-    named = Q(pk__in=())
+    named = Q(pk__in=())  # Matches nothing: an empty Q would match all uploads of the session.
     for name, version in files:
         if is_storable(name):
             named |= Q(filename=name, version=version)

@@ -1,12 +1,16 @@
 """Group commit: appends of one event loop that change the state of the same app share transactions.
 
 The row of an app's state stays locked until the commit is on disk. Without groups, twenty sessions that write the same
-`app:` key wait for twenty commits, one after the other. Therefore the appends that come while another one is executed
-become the next group: one transaction in one round trip. An append that finds no other is executed immediately.
+`app:` key wait for twenty commits in turn. Therefore appends queue while an append of their app is executed, and the
+queue becomes the next group: one transaction in one round trip. An append that finds no other is executed immediately.
 
-A group waits for the row of the app's state and for no other row. A group that waited for the row of a session while it
-holds the locks of others could be part of a deadlock, and all writers of the app would wait with it. The wait for the
-app's row is bounded, because a member that is cancelled waits for the end of its group.
+    append ---> app is idle ---> executed alone ---+
+       |                                           +---> the members in line become the next group
+       +------> app is busy ---> line of members --+
+
+A group waits for the row of the app's state and for no other row. If a group waited for the row of a session while it
+holds other session rows, it could be part of a deadlock, and all writers of the app would wait with it. Members whose
+rows are locked therefore write nothing, and are executed again without a group.
 """
 
 from __future__ import annotations
@@ -21,13 +25,15 @@ from sessions_app.process.loop_local import LoopLocal
 from sessions_app.process.pool import Row, fetch_each, fetch_one
 
 MAX_MEMBERS = 32
+# Bounded because a cancelled member waits for the end of its group. Shorter than PostgreSQL's `deadlock_timeout` of one
+# second: a group in a deadlock gives up before PostgreSQL looks for a victim.
 MAX_LOCK_SECONDS = 0.8
-"""Longest wait of a group for the app's row. It is shorter than PostgreSQL's `deadlock_timeout` of a second."""
+"""Longest wait of a group for the app's row, in seconds."""
 
 
 @dataclass(eq=False)
 class _Member:
-    """A statement and the group that it becomes part of. Cancelling `group` takes the statement out of the line."""
+    """A statement and its group. Cancelling `group` takes the statement out of the line."""
 
     query: str
     params: dict[str, Any]
@@ -36,20 +42,20 @@ class _Member:
 
 _Group = asyncio.Task[dict[_Member, Row | None]]
 _lines: LoopLocal[dict[str, list[_Member]]] = LoopLocal(dict)
-"""Members that wait for a group, by app. An app has an entry while one of its appends is executed."""
+"""Members in line for a group, by app. An app has an entry while one of its appends is executed."""
 
 
 async def fetch_in_turn(app_name: str, query: str, params: dict[str, Any]) -> Row | None:
     """Run a statement that changes the app's state, and return its first row.
 
-    None means that nothing is written: the statement has returned no row, or its group was rolled back. The caller then
-    executes its append without a group.
+    Return None, with nothing written, when the statement has returned no row or its group was rolled back. The caller
+    then executes its append without a group.
 
-    A task that is cancelled while it waits for a group writes nothing. A task that is cancelled later ends with its
-    group, and its statement may be committed, as with any cancelled statement: the caller must read the rows.
+    A task cancelled before its group begins writes nothing. A task cancelled later ends with its group, and its
+    statement may be committed, as with any cancelled statement: the caller must read the rows.
 
     Args:
-        query: a statement that returns no row when its session or user is locked, in place of waiting.
+        query: a statement which returns no row when its session or user is locked, in place of waiting.
     """
     lines = _lines.get()
     if app_name not in lines:
@@ -57,14 +63,17 @@ async def fetch_in_turn(app_name: str, query: str, params: dict[str, Any]) -> Ro
         try:
             return await fetch_one(query, params)
         finally:
+            # After an error, too: no other call would begin the group of the members in line.
             _begin_next(lines, app_name)
     member = _Member(query, params)
     lines[app_name].append(member)
     try:
         group = await member.group
+        # Shielded: the group also commits the appends of other sessions.
         return (await asyncio.shield(group)).get(member)
     except asyncio.CancelledError:
         if not member.group.cancelled():
+            # The group has begun and cannot leave this member out. Wait, so the rows that the caller reads are final.
             await asyncio.wait([member.group.result()])
         raise
 
@@ -73,6 +82,7 @@ def _begin_next(lines: dict[str, list[_Member]], app_name: str) -> None:
     waiting = [member for member in lines.pop(app_name) if not member.group.cancelled()]
     if not waiting:
         return
+    # The rest stays in line, before the appends that come during this group.
     members = waiting[:MAX_MEMBERS]
     lines[app_name] = waiting[MAX_MEMBERS:]
     group = asyncio.create_task(_execute(members), name=f"append events of app {app_name}")

@@ -1,4 +1,19 @@
-"""Append of an event: one statement that writes the row of the event, the three scopes of state, and the jobs."""
+"""Append an event in one statement: its row, the three scopes of state, its jobs, and all else that it commits.
+
+The append is the only writer of the log. One statement is one transaction in one round trip: a crash leaves the event
+with its state and jobs, or nothing. The statement is a chain of CTEs, built from the parts that the event needs:
+
+    given    the event's JSON, parsed once
+    old      the session's row, locked, if the writer's fencing token is the newest (`_MAY_WRITE`)
+    equal    conditional appends only: the row, if the state has the expected values
+    s        the session's row with the next `seq`, the merged state and the next hash of the log
+    ...      user state, app state, jobs, act, errors, texts: each selects from `s`
+    INSERT   the event's row, which selects from `s`, too
+
+All later parts select from `s`. A writer without the right to append gets no `s`, so the statement writes nothing and
+returns no row. `seq` is counted in the session's row rather than taken from a sequence: the lock of the row makes the
+numbers dense, in the order of the commits.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +49,7 @@ class Append:
         jobs: the jobs to create in the same transaction.
         act: the act that appends the event, recorded in the same transaction.
         expected: MD5 of the values, as PostgreSQL writes them, that the keys of `delta` must have before the append.
-            Keys have their prefixes; keys without a value are absent. None leaves the values unchecked.
+            Keys have their prefixes; keys without a value are absent. None skips the check.
         errors: the exceptions behind the responses of the event, stored in the same transaction.
     """
 
@@ -62,8 +77,8 @@ class Committed:
 async def append(event: Append) -> Committed | None:
     """Write the row of the event, and all rows that belong to it, in one statement.
 
-    Returns None, with nothing written, when the session does not exist, its lease refuses the event (by `needs_lease`
-    and `lease_token`), or a value is not the expected one.
+    Return None, with nothing written, when the session does not exist, its lease refuses the event (by `needs_lease`
+    and `lease_token`), or a value differs from `expected`.
     """
     delta = event.delta
     params = _parameters(event)
@@ -77,10 +92,10 @@ async def append(event: Append) -> Committed | None:
         has_errors=bool(event.errors),
         has_texts=has_texts,
     )
-    # A group waits for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
+    # A group may wait for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
     if delta.app and event.expected is None and not has_texts:
         row = await fetch_in_turn(event.key[0], statement(waits=False), params)
-        # Without a row, a statement that waits for locked rows finds out why.
+        # No row: the group was rolled back, a row was locked, or the append is refused. The waiting statement tells.
         row = row or await fetch_one(statement(), params)
     elif delta.app and delta.user and event.expected is not None:
         row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
@@ -90,7 +105,6 @@ async def append(event: Append) -> Committed | None:
 
 
 def _parameters(event: Append) -> dict[str, Any]:
-    """Return the parameters of `_append_statement`."""
     app_name, user_id, key = event.key
     params = {
         "app": app_name,
@@ -129,7 +143,7 @@ def _append_statement(
     """Return the statement of an append, with only the parts that the event needs.
 
     Args:
-        waits: false for a statement that writes nothing when its session or user is locked (see `append_groups`).
+        waits: False for a statement which writes nothing when its session or user is locked (see `append_groups`).
     """
     parts = [_BODY]
     if changes_state and is_conditional:
@@ -152,6 +166,8 @@ def _append_statement(
     return f"WITH {', '.join(parts)} {insert}"
 
 
+# A writer with a token must hold the newest lease. A writer without a token may append an event with content only while
+# no lease is in force; `lease_expires_at < now()` covers a crashed owner that no sweep has found yet.
 _MAY_WRITE = """
     app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND CASE
         WHEN %(token)s::bigint IS NOT NULL THEN lease_token = %(token)s::bigint AND lease_owner <> ''

@@ -1,4 +1,4 @@
-"""Exceptions of tools that are stored in the transaction of the event that answers their calls."""
+"""Exceptions of tools, stored in the transaction of the event that answers the tools' calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 
 @dataclass(frozen=True)
 class StagedError:
-    """The columns of `CallError` that are known before the event is committed."""
+    """Columns of `CallError` known before the commit of the event."""
 
     call_id: str
     tool_name: str
@@ -25,7 +25,7 @@ errors AS (
     SELECT s.id, s.last_seq, {", ".join(f"e.{column}" for column in _COLUMNS)}
     FROM s, jsonb_populate_recordset(NULL::sessions_app_callerror, %(errors)s::jsonb) AS e
 )"""  # noqa: S608
-"""A part of an append: inserts the rows of the parameter `errors` for the event that is appended to the session `s`."""
+"""Part of an append: inserts the rows of the parameter `errors` for the new event of the session `s`."""
 
 
 def errors_parameter(errors: Iterable[StagedError]) -> str:

@@ -1,4 +1,7 @@
-"""Persistent cancel requests, stored in the row because channel messages can be lost and processes die."""
+"""Cancel requests, stored in the invocation's row: channel messages can be lost, and processes die.
+
+The heartbeat of the process which runs the invocation reads the request (`leases.renew`), should the message be lost.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ class CancelRequest:
     """State of an invocation after a request to cancel it.
 
     Attributes:
-        status: `cancelled` when the invocation had not begun. `queued` when an earlier process had begun it, when it is
-            an answer, or when it waited: the next claim ends it. `running` when a process runs it. An ended invocation
-            keeps its status.
-        error: the error message of the row, for the person.
+        status: `cancelled` for an invocation that had not begun. `queued` for an answer, a waiting invocation, or an
+            invocation that an earlier process had begun: the next claim ends these. `running` while a process runs the
+            invocation. An ended invocation keeps its status.
+        error: error message of the row, shown to the person.
     """
 
     client_id: str
@@ -34,8 +37,8 @@ async def request_cancel(
 ) -> CancelRequest | None:
     """Store who cancels an invocation, and why. The first request counts.
 
-    A message that has not begun ends immediately. An invocation that waits is stopped by staff only: it is queued, and
-    the process that claims it ends it. Returns None when the session has no such invocation.
+    A message that has not begun ends immediately. Only staff can stop a waiting invocation: it is queued, and ended by
+    the process that claims it. Return None when the session has no such invocation.
     """
     params = {
         "session": session_id,
@@ -55,7 +58,8 @@ async def request_cancel(
     return CancelRequest(**row) if row else None
 
 
-# A queued answer does not end here: its call waits for a function response, which the process that claims it appends.
+# A queued answer does not end here: its call waits for a function response, which the claiming process appends.
+# The final SELECT reads the old snapshot, so an updated row would have its earlier status there: hence NOT EXISTS.
 _REQUEST_CANCEL = f"""
 WITH locked AS {LOCKED_SESSION}, target AS (
     SELECT i.id, i.attempts = 0 AND NOT i.client_id ^@ ANY(%(answers)s::text[]) AS ends_here,
@@ -84,11 +88,9 @@ WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS
 
 
 async def is_stopped_by_staff(claim: Claim) -> bool:
-    """True when staff requested the cancellation in the admin.
-
-    The record of the act is read, because the row does not tell: staff may stop an invocation in a session of their
-    own, and their account may have been deleted.
-    """
+    """Return True when staff requested the cancellation in the admin."""
+    # Read from the record of the act: `cancelled_by` does not tell, since staff may stop an invocation in a session of
+    # their own, and their account may have been deleted.
     # A retry withdraws the request but keeps its act, which is older than a later request.
     query = """
         SELECT FROM sessions_app_invocation i JOIN sessions_app_sessionact a ON a.session_id = i.session_id

@@ -1,6 +1,7 @@
 """Limits on invocations at once, on the queue, and on the use of a day.
 
-The statements that queue or claim an invocation check the limits and return the name of the one that is exceeded.
+The statements that queue or claim an invocation check the limits, and return the name of an exceeded limit. Checking in
+a statement of its own would let two messages pass a limit together.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sessions_app.process.pool import Row, fetch_one, fetch_one_under_locks
 
 
 class Limit(StrEnum):
-    """Limit that keeps a message out of the queue (the first three), or an invocation from running (the others).
+    """Limit that refuses a message (the first three), or ends an invocation before its run (the others).
 
     The values are the names in SQL.
     """
@@ -25,7 +26,7 @@ class Limit(StrEnum):
     POLICY = "policy"
     """The app's queue policy `reject`: another invocation of the session is active."""
     QUEUE = "queue"
-    """Messages of the user that wait for their turn."""
+    """Queued messages of the user."""
     KEY = "key"
     """Tokens of an API key in a day; checked again when the invocation begins."""
     USER = "person"
@@ -50,7 +51,7 @@ class ConcurrencyLimits:
     Attributes:
         of_app: numbers of invocations at once by app name; the key "" holds the limit of all other apps.
         of_person: number of invocations of a user at once.
-        queued: number of messages of a user that may wait for their turn.
+        queued: number of queued messages of a user.
         tokens: number of tokens of a user in a day.
         cost: cost of a user in a day.
     """
@@ -70,10 +71,7 @@ NO_LIMITS = ConcurrencyLimits()
 
 
 async def fetch_one_counted(query: str, params: dict[str, Any], limits: ConcurrencyLimits) -> Row | None:
-    """Run a statement that contains `EXCEEDED_NOW` and `EXCEEDED_TODAY` and return its first row.
-
-    Advisory locks let only one such statement count the same app or user at a time. Without limits no lock is taken.
-    """
+    """Run a statement that contains `EXCEEDED_NOW` and `EXCEEDED_TODAY` and return its first row."""
     params = {
         **params,
         "of_app": Jsonb(dict(limits.of_app)),
@@ -83,6 +81,8 @@ async def fetch_one_counted(query: str, params: dict[str, Any], limits: Concurre
         "most_cost": limits.cost,
         "time_zone": settings.TIME_ZONE,
     }
+    # Two statements that count at the same time would each miss the other's invocation, and both pass the limit.
+    # Without limits no lock is taken. All callers lock the app before the user, so they cannot deadlock.
     locks = []
     if any(limits.of_app.values()):
         locks.append(_LOCK_APP)
@@ -94,7 +94,7 @@ async def fetch_one_counted(query: str, params: dict[str, Any], limits: Concurre
 
 
 EXCEEDED_NOW = "adk_excess(s.id, %(of_person)s::int, %(of_app)s)"
-"""SQL expression: `Limit.USER`, `Limit.APP` or '' for an invocation of the session `s` that begins now."""
+"""SQL expression: `Limit.USER`, `Limit.APP` or '' for an invocation of the session `s` if it began now."""
 
 TODAY = "(now() AT TIME ZONE %(time_zone)s::text)::date"
 """SQL expression: today's date in the site's time zone."""

@@ -1,4 +1,8 @@
-"""Log of a session: load the session with its events, ask for its status."""
+"""Log of a session: load the session with its events, or query its status.
+
+A session and its first page of events come from one statement, so state and `last_seq` fit each other. Further pages
+need no snapshot: events never change, and a reader knows from `last_seq` where to stop.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ SessionKey = tuple[str, Any, str]
 """Name of the app, primary key of the user, session key."""
 
 PAGE_EVENTS = 500
-"""Events that one statement reads of a log. To receive them holds up the event loop for a millisecond or two."""
+"""Largest number of events that one statement reads. Receiving them blocks the event loop for a millisecond or two."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,14 @@ async def load(
     since: float | None = None,
     without_summed_up: bool = False,
 ) -> Loaded | None:
-    """Load a session with the first page of its events; `pages` yields all pages. None without such a session.
+    """Load a session with the first page of its events; None if the session does not exist. See `pages`.
 
     Args:
         after: load only events with a larger `seq`.
         recent: load at most this many events, the newest.
         since: load only events with this timestamp or a later one.
-        without_summed_up: leave out the events that the latest summary of the whole session covers, except the last
-            of them (contract R4). A summary that was rewound counts, too. `after` is ignored.
+        without_summed_up: skip the events covered by the latest summary of the whole session, except the last covered
+            event (contract R4). A rewound summary counts, too. `after` is ignored.
     """
     app_name, user_id, session_key = key
     params = {
@@ -85,34 +89,32 @@ async def load(
     if row is None:
         return None
     if since is not None:
-        # All events are in one page. Timestamps need not grow with `seq`: other events may lie between the events.
+        # Not a real position: timestamps need not grow with `seq`, so the events may have gaps. All are in one page,
+        # and `pages` must not read further.
         row["skipped"] = row["last_seq"] - len(row["events"])
     return Loaded.from_row(row)
 
 
 async def pages(loaded: Loaded) -> AsyncGenerator[list[str]]:
-    """Yield the pages of a loaded session's events. PostgreSQL makes the next page while the caller reads one.
-
-    Events never change, so the pages fit the loaded state, which is as of `last_seq`. The pages end early when the
-    session has been deleted.
-    """
+    """Yield the pages of a loaded session's events up to `last_seq`. They end early when the session was deleted."""
     page = loaded.events
     read = loaded.skipped + len(page)
     while page and read < loaded.last_seq:
         following = events_after(loaded.session_id, read, min(loaded.last_seq - read, PAGE_EVENTS))
+        # PostgreSQL makes the next page while the caller parses this page.
         coming = asyncio.create_task(following, name="read the next events")
         try:
             yield page
             page = [body for _seq, body in await coming]
         finally:
-            coming.cancel()
+            coming.cancel()  # The caller may stop early; without effect on a finished task.
         read += len(page)
     if page:
         yield page
 
 
 def _load_statement(skipped: str) -> str:
-    """Return the statement that loads a session without its first events.
+    """Return the statement to load a session without its first events.
 
     Args:
         skipped: SQL expression of the number of events to skip.
@@ -134,8 +136,8 @@ CROSS JOIN LATERAL (SELECT greatest({skipped}, s.last_seq - %(recent)s::bigint) 
 WHERE s.app_name = %(app)s AND s.user_id = %(user)s AND s.key = %(key)s"""  # noqa: S608
 
 
-# The number of events to skip. Scanning backwards from the end of the log finds the summary, then the last event that
-# the summary covers and names by its timestamp.
+# Number of events to skip. Scanning backwards from the end of the log finds the summary, then the last event that the
+# summary covers. A summary names this event by its timestamp, because the runtime's events have no `seq`.
 _SKIPPED_BY_SUMMARY = f"""
 coalesce((
     SELECT last.seq - 1 FROM (
@@ -164,18 +166,18 @@ async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[i
 
 
 NO_IDS: frozenset[str] = frozenset()
-"""The ids of an idle session. All idle sessions share this set, because an empty one takes 216 bytes."""
+"""Ids of an idle session. All idle sessions share this set: an empty set takes 216 bytes."""
 
 
 @dataclass(frozen=True)
 class SessionStatus:
-    """Status of a session, as its readers need it.
+    """Status of a session, for its readers.
 
     Attributes:
         lease_token: fencing token of the session's newest lease.
         invocation: id and status of the running invocation, else of the oldest queued one; None without either.
-        active: the ids of the invocations and jobs that are queued or running.
-        waiting: the ids of the jobs that wait for an answer.
+        active: ids of the queued and running invocations and jobs.
+        waiting: ids of the jobs waiting for an answer.
     """
 
     app_name: str
@@ -212,7 +214,7 @@ async def find_session(key: SessionKey) -> tuple[UUID, int] | None:
 
 
 async def owners(session_ids: Iterable[UUID]) -> list[str]:
-    """Return the users, by their primary keys, to whom the sessions belong."""
+    """Return the primary keys of the sessions' owners, as texts."""
     query = "SELECT DISTINCT user_id::text AS user_id FROM sessions_app_session WHERE id = ANY(%(ids)s)"
     return [row["user_id"] for row in await fetch_all(query, {"ids": list(session_ids)})]
 

@@ -1,4 +1,9 @@
-"""Queue of a session's invocations: add an invocation, which is claimed immediately when the session is free."""
+"""Queue of a session's invocations: add an invocation, and claim it immediately when the session is free.
+
+`enqueue` checks the admission rules, inserts the row, takes the lease and returns the claim in one statement, so a
+message to an idle session begins after one round trip. The statement also returns the session's row and state: the
+first load of the runner needs no query if the cached events reach as far (`Claim.preloaded`).
+"""
 
 from __future__ import annotations
 
@@ -41,15 +46,15 @@ class AdmissionRules:
 
     Attributes:
         policies: queue policies by app name; the key "" holds the policy of all other apps. The default is `enqueue`.
-        limits: limits on invocations and on the use of a day. For answers, results of jobs and scheduled tasks, which
-            must not be lost, only the limits on use apply.
+        limits: limits on invocations and on the use of a day. Answers, results of jobs and scheduled tasks must not be
+            lost: only the limits on use apply to them.
     """
 
     policies: Mapping[str, str] = field(default_factory=dict)
     limits: ConcurrencyLimits = NO_LIMITS
 
     def limits_of(self, client_id: str) -> ConcurrencyLimits:
-        """Return the limits that apply to the message with this client id."""
+        """Return the limits for the message with this client id."""
         return self.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else self.limits
 
 
@@ -61,7 +66,7 @@ class NewInvocation:
         message: the message as JSON, without credentials.
         credentials: the credentials of the message, encrypted.
         title: becomes the title of a session without one.
-        state_delta: changes of the state that are committed with the message.
+        state_delta: changes of the state, committed with the message.
     """
 
     session_id: UUID
@@ -77,7 +82,6 @@ class NewInvocation:
     state_delta: Mapping[str, Any] | None = None
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the statement that inserts the row."""
         return {
             "session": self.session_id,
             "user": self.user_id,
@@ -100,9 +104,9 @@ class Queued:
     Attributes:
         status: status of the invocation; empty when the message was refused.
         claim: the caller's claim when the invocation runs immediately.
-        is_repeated: True when an invocation with the client id existed; id and status are of that invocation.
-        interrupts: True when the queue policy cancels the invocations before this one: see `interrupt_older`.
-        refused_by: the limit that kept the message out of the queue; no invocation was added.
+        is_repeated: True when an invocation with the client id existed; id and status are of the existing invocation.
+        interrupts: True when the queue policy cancels the earlier invocations: see `interrupt_older`.
+        refused_by: limit by which the message was refused; no invocation was added.
     """
 
     invocation_id: str
@@ -118,7 +122,7 @@ async def enqueue(
 ) -> Queued | None:
     """Add an invocation. With a `lease`, claim it immediately when the session has no other active invocation.
 
-    Idempotent: a repeated client id adds nothing and returns the first invocation. Returns None when the user has no
+    Idempotent: a repeated client id adds nothing and returns the first invocation. Return None when the user has no
     such session, or has deleted it.
     """
     params = {
@@ -128,7 +132,8 @@ async def enqueue(
         "ttl": lease.seconds if lease else 0.0,
     }
     enqueue_once = partial(fetch_one_counted, _ENQUEUE, params, rules.limits_of(new.client_id))
-    # A statement that has waited for another one with the same client id does not see the row of that one.
+    # Of two requests with the same client id the second waits for the session's row. Its snapshot is older than the
+    # new invocation, so it neither adds nor finds a row; the repeated statement finds it.
     row = await enqueue_once() or await enqueue_once()
     if row is None:
         return None
@@ -163,7 +168,8 @@ def _claim(new: NewInvocation, row: Row) -> Claim:
     )
 
 
-# Lock order: session row first. The lock keeps `is_free` true until the statement ends.
+# Lock order: session row first. The lock keeps `is_free` true until the statement ends. The session's row is updated
+# only if something changes: a message that queues behind others leaves it alone.
 _ENQUEUE = short(f"""
 WITH s AS (
     SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, last_event_at, state
@@ -230,7 +236,7 @@ WHERE added.status IS NOT NULL OR existing.id IS NOT NULL OR decided.refused_by 
 
 @dataclass(frozen=True)
 class Interrupted:
-    """An invocation that a newer message interrupts: already cancelled if it had not begun, else still running."""
+    """Invocation interrupted by a newer message: already cancelled if it had not begun, else still running."""
 
     invocation_id: str
     client_id: str
@@ -240,7 +246,7 @@ class Interrupted:
 async def interrupt_older(session_id: UUID, *, invocation_id: str, by: Actor) -> Sequence[Interrupted]:
     """Request the cancellation of the invocations before a user's newer message. An earlier cancel request stays.
 
-    Queued answers, results of jobs and scheduled tasks are not cancelled, because they must not be lost.
+    Queued answers, results of jobs and scheduled tasks must not be lost, and stay queued.
 
     Args:
         invocation_id: id of the newer message's invocation.

@@ -1,4 +1,19 @@
-"""Leases with fencing tokens: claim an invocation, renew, finish and hand over a lease, take back expired ones."""
+"""Leases with fencing tokens: claim an invocation, renew, finish and hand over a lease, take back expired leases.
+
+A session has one lease, in the columns of its row, and its holder is the only writer of content. Each new lease raises
+`lease_token`, the fencing token; each append and each statement here compares it. A holder which was only slow, and
+whose lease was taken back, therefore writes nothing more: its statements find no row.
+
+             enqueue, claim_next                 finish
+    queued -----------------------> running ------------------> completed, failed, cancelled or waiting
+       ^                               |                                                        |
+       +------- hand_over, at shutdown-+                             complete_waiting, or a cancel request
+       +------- take_back_expired, after a crash
+
+A heartbeat renews all leases of a process in one statement. An expired lease stays in the row until a sweep takes it
+back: the sweep changes token and status together, so no claim finds a free session with a running invocation. All times
+are PostgreSQL's, because the clocks of machines differ.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +48,13 @@ class Claim:
 
     Attributes:
         lease_token: the lease's fencing token.
-        attempts: number of claims so far, including this one. From the second on the log may hold a part of the run.
+        attempts: number of claims, with this claim. From the second on the log may hold a part of the run.
         is_retried: True when the invocation had failed and the person asked for a retry.
         is_cancelled: True when a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
-        exceeds: the limit that the invocation exceeds.
+        exceeds: exceeded limit, if any: end the invocation instead of running it.
         actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
-        state_delta: changes of the state that are committed with the message.
+        state_delta: changes of the state, committed with the message.
         preloaded: the session's row and state just before the claim, when the claiming statement returned them.
     """
 
@@ -64,7 +79,7 @@ class Claim:
 
     @property
     def log_fields(self) -> dict[str, str]:
-        """Return the fields of lines in the log that are about the invocation."""
+        """Return the `extra` fields for log lines about the invocation."""
         return {"invocation_id": self.invocation_id, "session_id": str(self.session_id)}
 
     @classmethod
@@ -76,10 +91,10 @@ class Claim:
 async def claim_next(
     session_id: UUID, *, owner: str, lease_seconds: float, limits: ConcurrencyLimits = NO_LIMITS
 ) -> Claim | None:
-    """Take the session's lease for its oldest queued invocation. None when it is leased, or nothing is queued.
+    """Take the session's lease for its oldest queued invocation; None when the session is leased or nothing is queued.
 
-    An invocation that exceeds a limit is claimed, too: `Claim.exceeds` names the limit. No limit applies to an
-    invocation that has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
+    An invocation over a limit is claimed, too: `Claim.exceeds` names the limit. No limit applies to an invocation that
+    has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
     """
     exempt = list(MUST_NOT_BE_LOST)
     params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
@@ -131,7 +146,7 @@ class Renewed:
 
 
 async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float) -> Renewed:
-    """Extend this owner's leases, and report cancel requests whose channel message was lost."""
+    """Extend this owner's leases, and report cancel requests, whose channel message may have been lost."""
     params = {"ids": list(session_ids), "owner": owner, "ttl": lease_seconds}
     rows = await fetch_all(_RENEW, params)
     return Renewed(
@@ -158,9 +173,9 @@ async def finish(
     error_detail: str = "",
     used: Used = NO_USE,
 ) -> Finished | None:
-    """End the invocation, count what it used, and release the lease.
+    """End the invocation, count its use, and release the lease.
 
-    Returns None, with nothing written, when the lease was lost.
+    Return None, with nothing written, when the lease was lost.
     """
     params = {
         "session": claim.session_id,
@@ -186,8 +201,8 @@ class Finished:
     """State of the session after an invocation has ended.
 
     Attributes:
-        status: status of the invocation. It is `queued` when a cancel request came just before the invocation began to
-            wait: the next claim ends it.
+        status: status of the invocation; `queued` when a cancel request came just before the invocation began to wait:
+            the next claim ends the invocation.
     """
 
     status: str
@@ -195,15 +210,14 @@ class Finished:
 
 
 def _finish_query(more: str = "") -> str:
-    """Return the statement that ends an invocation.
-
-    Safe with `synchronous_commit=off`: after a crash the invocation is resumed and found complete. `adk_has_queued`
-    takes its snapshot under the lock of the session's row, so it sees an invocation that was queued while the
-    statement waited for the lock.
+    """Return the statement to end an invocation.
 
     Args:
         more: a further part of its WITH.
     """
+    # `synchronous_commit=off` saves a wait for the disk and is safe: if a crash of PostgreSQL loses the commit, the
+    # invocation is resumed and found complete. `adk_has_queued` takes its snapshot under the lock of the session's row,
+    # so it sees an invocation that was queued while the statement waited for the lock; a subquery would not.
     return f"""
 WITH asynchronous AS (SELECT set_config('synchronous_commit', 'off', true)), lease AS (
     UPDATE sessions_app_session SET lease_owner = '', lease_expires_at = NULL, updated_at = last_event_at
@@ -223,13 +237,13 @@ _FINISH_OF_KEY = _finish_query(f", used_of_key AS ({ADD_USED_OF_KEY})")
 
 
 async def hand_over(claim: Claim) -> bool:
-    """Release the lease and queue the invocation for another process. False when the lease was lost."""
+    """Release the lease and queue the invocation for another process. Return False when the lease was lost."""
     params = {"session": claim.session_id, "token": claim.lease_token, "invocation": claim.invocation_id}
     return await fetch_one(_HAND_OVER, params) is not None
 
 
 def _past_attempt(reason: str) -> str:
-    """Return an SQL expression: the past attempts of the invocation `i`, and the attempt that ends now.
+    """Return an SQL expression: the past attempts of the invocation `i`, with the current attempt as the last.
 
     Args:
         reason: the reason of the end, without quotation marks.
@@ -252,13 +266,12 @@ RETURNING i.id"""  # noqa: S608
 
 
 async def take_back_expired() -> list[UUID]:
-    """Release up to `BATCH_SIZE` expired leases and queue their running invocations again; return the sessions.
-
-    The fencing token grows: an owner that was only slow can no longer write.
-    """
+    """Release up to `BATCH_SIZE` expired leases and queue their running invocations again; return the sessions."""
     return [row["id"] for row in await fetch_all(_TAKE_BACK, {"limit": BATCH_SIZE})]
 
 
+# The token grows here and not only with the next claim: an owner that was only slow must not write in between.
+# SKIP LOCKED: sweeps of several processes share the work, and a session whose owner is writing is left alone.
 _TAKE_BACK = f"""
 WITH expired AS (
     SELECT id FROM sessions_app_session
@@ -276,7 +289,7 @@ SELECT id FROM freed"""  # noqa: S608
 
 
 async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]:
-    """Return up to `BATCH_SIZE` sessions without a lease that have queued invocations older than this.
+    """Return up to `BATCH_SIZE` sessions without a lease whose queued invocations are older than `older_than_seconds`.
 
     The process that queued the invocations has died, or could not run them.
     """
@@ -291,7 +304,7 @@ async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]
 
 
 async def complete_waiting(session_id: UUID, still_waiting: Sequence[str]) -> None:
-    """Complete the session's waiting invocations, except those that still wait for an answer."""
+    """Complete the session's waiting invocations, except `still_waiting`."""
     query = """
         UPDATE sessions_app_invocation SET status = 'completed'
         WHERE session_id = %(session)s AND status = 'waiting' AND invocation_id <> ALL(%(waiting)s)

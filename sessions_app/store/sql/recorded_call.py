@@ -1,4 +1,7 @@
-"""Record of a model call that is stored with the event of its answer, and the texts that it refers to."""
+"""Record of a model call, stored with the event of its answer, and the long texts to which the record refers.
+
+Instructions and tool declarations repeat with each call: a text is stored once, under an id, for all sessions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ class RecordedCall:
 
     Attributes:
         body: the record as JSON.
-        texts: texts that this process has not stored for the session yet, by their ids in hexadecimal.
+        texts: texts not stored yet for the session by this process, by their ids in hexadecimal.
     """
 
     body: str
@@ -33,7 +36,7 @@ texts_lock AS (
     SELECT texts_lock.session_id, t.id FROM texts_lock, unnest(%(text_ids)s::uuid[]) AS t(id)
     ON CONFLICT (session_id, text_id) DO NOTHING
 )"""
-"""A part of an append: stores the texts that are new, and notes that the session `s` refers to all of them."""
+"""Part of an append: stores new texts, and the references of the session `s` to all texts."""
 
 
 def texts_parameters(call: RecordedCall | None) -> dict[str, list[str]]:

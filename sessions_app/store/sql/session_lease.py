@@ -11,7 +11,7 @@ from sessions_app.process.pool import fetch_one
 async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
     """Take the lease of an idle session, and return its fencing token. Messages are queued until its release.
 
-    Returns None when the session is leased, has an active invocation, or does not exist. After a crash the sweep
+    Return None when the session is leased, has an active invocation, or does not exist. After a crash the sweep
     releases the lease.
     """
     query = f"""
@@ -28,7 +28,8 @@ async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int 
 
 
 async def release(session_id: UUID, lease_token: int) -> bool:
-    """Release the lease unless it was lost. Returns True when an invocation was queued under it."""
+    """Release the lease unless it was lost. Return True when an invocation was queued under the lease."""
+    # The caller starts the queue: `enqueue` found the session leased, so it left the invocation to the lease's holder.
     query = """
         UPDATE sessions_app_session s SET lease_owner = '', lease_expires_at = NULL
         WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> ''

@@ -1,4 +1,7 @@
-"""Staged job: a job that waits for the event whose statement inserts it."""
+"""Staged job: a job kept until the statement that appends its event inserts it.
+
+A job without its event would run for a call that is not in the log; an event without its job would wait for ever.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from psycopg.types.json import Jsonb
 
 @dataclass(frozen=True)
 class StagedJob:
-    """The columns of `ToolJob` that are known before the event is committed.
+    """Columns of `ToolJob` known before the commit of the event.
 
     Attributes:
         run_at: the earliest start; None for an immediate one.
@@ -40,7 +43,7 @@ jobs AS (
     FROM s, jsonb_populate_recordset(NULL::sessions_app_tooljob, %(jobs)s) AS j
     ON CONFLICT (session_id, call_id) DO NOTHING
 )"""  # noqa: S608
-"""A part of an append: inserts the rows of the parameter `jobs` into the session `s`; one call creates one job."""
+"""Part of an append: inserts the rows of the parameter `jobs` into the session `s`; a call creates one job."""
 
 
 def jobs_parameter(jobs: Iterable[StagedJob]) -> Jsonb:

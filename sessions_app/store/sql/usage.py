@@ -13,7 +13,7 @@ from sessions_app.store.sql.concurrency_limits import TODAY
 
 @dataclass(frozen=True)
 class Used:
-    """Tokens and cost of an invocation, or of one model call."""
+    """Tokens and cost of an invocation or a model call."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -29,7 +29,7 @@ ADD_USED = f"""
         tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END,
         cost = EXCLUDED.cost + CASE WHEN u.day = EXCLUDED.day THEN u.cost ELSE 0 END
     RETURNING u.user_id"""  # noqa: S608
-"""Part of a statement: counts the use for the person of `lease`, a part with the session's `user_id`."""
+"""Part of a statement: counts the use for the person of `lease`, an earlier part with the session's `user_id`."""
 
 ADD_USED_OF_KEY = f"""
     INSERT INTO sessions_app_keyusage AS u (key_id, day, tokens)
@@ -42,7 +42,7 @@ ADD_USED_OF_KEY = f"""
 
 
 async def add_used(session_id: UUID, used: Used) -> None:
-    """Count the use of a model call that is part of no invocation. Does nothing when the session is erased."""
+    """Count the use of a model call outside of invocations. Do nothing when the session is erased."""
     query = f"WITH lease AS (SELECT user_id FROM sessions_app_session WHERE id = %(session)s) {ADD_USED}"  # noqa: S608
     params = {
         "session": session_id,
