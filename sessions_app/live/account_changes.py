@@ -1,5 +1,6 @@
-"""Signals of Django's accounts, passed on to the sign-ins of all processes: a sign-out, a changed or deleted account,
-a changed key.
+"""Signals of Django's accounts, passed on to the sign-ins of all processes.
+
+The signals report a sign-out, a changed or deleted account, and a changed API key.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def _on_sign_out(request: HttpRequest, **kwargs: Any) -> None:
 
 
 def _on_save(instance: Any, created: bool, update_fields: frozenset[str] | None, **kwargs: Any) -> None:
+    # Django saves `last_login` at each sign-in, which ends nothing.
     if not created and (update_fields is None or CHECKED_FIELDS & update_fields):
         check_person(instance.pk)
 
@@ -56,16 +58,14 @@ def check_person(user_pk: Any) -> None:
 
 
 def _publish(publish: Callable[[str], Coroutine[Any, Any, None]], subject: str) -> None:
-    """Publish from the thread of a request. A command has no event loop: the slow tick finds its changes."""
+    # A management command has no event loop: the check on every heartbeat finds its changes.
     if threads.calling_loop() is not None:
         threads.run(publish(subject))
 
 
 async def _end_session(session_digest: str) -> None:
-    """End the session's sign-in in all processes.
-
-    A check would still find the session valid, because Django deletes it only after the signal.
-    """
+    """End the session's sign-in in all processes."""
+    # Not by a check: Django deletes the session only after the signal, so a check would still find it valid.
     live().sign_ins.end_session(session_digest)
     live().relay.send_sign_out(session_digest)
 

@@ -1,7 +1,7 @@
-"""Followers: the topics that other processes follow. News of a topic goes only to its followers.
+"""Followers: which other process follows which topics. News of a topic goes only to its followers.
 
-A topic is a session or a person. Each process tells all others which topics it follows. A process that has told nothing
-for `FORGET_SECONDS` is forgotten.
+A topic is a session or a person. Each process sends all others the list of its topics, again every 30 seconds. A
+process silent for `FORGET_SECONDS` is forgotten.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 FORGET_SECONDS = 90.0
-"""Silence after which a process is forgotten: three lists of its topics in a row have not arrived."""
+"""Silence after which a process is forgotten: the time of three lists of topics (`relay.LIST_SECONDS`)."""
 
 
 def session_topic(session_id: UUID) -> str:
@@ -33,7 +33,7 @@ def session_of(topic: str) -> UUID | None:
 
 
 class Followers:
-    """Other processes, by the channel at which each receives news, and the topics that each follows."""
+    """Topics followed by other processes; a process is named by the channel of its relay."""
 
     def __init__(self) -> None:
         self._topics: dict[str, set[str]] = {}
@@ -41,15 +41,15 @@ class Followers:
         self._followers: defaultdict[str, set[str]] = defaultdict(set)
 
     def __bool__(self) -> bool:
-        """True when another process is known."""
+        """Return True when another process is known."""
         return bool(self._topics)
 
     def of(self, topic: str) -> Collection[str]:
-        """Return the processes that follow a topic."""
+        """Return the followers of a topic."""
         return self._followers.get(topic, ())
 
     def add(self, process: str, topics: Iterable[str]) -> set[str]:
-        """Note that a process follows topics; return the topics that it did not follow before."""
+        """Add topics of a process; return the new topics."""
         known = self._topics.setdefault(process, set())
         self._heard_at[process] = time.monotonic()
         added = {*topics} - known
@@ -59,26 +59,27 @@ class Followers:
         return added
 
     def remove(self, process: str, topics: Iterable[str]) -> None:
-        """Note that a process no longer follows topics."""
+        """Remove topics of a process."""
         for topic in {*topics} & self._topics.get(process, set()):
             self._topics[process].discard(topic)
             self._followers[topic].discard(process)
+            # Sessions are many: an entry for each session once followed would fill the memory.
             if not self._followers[topic]:
                 del self._followers[topic]
 
     def replace(self, process: str, topics: Collection[str]) -> set[str]:
-        """Note all topics that a process follows; return the topics that it did not follow before."""
+        """Replace the topics of a process; return the new topics."""
         self.remove(process, self._topics.get(process, set()) - {*topics})
         return self.add(process, topics)
 
     def forget(self, process: str) -> None:
-        """Forget a process that has ended."""
+        """Remove a process and its topics."""
         self.remove(process, self._topics.get(process, ()))
         self._topics.pop(process, None)
         self._heard_at.pop(process, None)
 
     def forget_silent(self) -> None:
-        """Forget the processes that have told nothing for `FORGET_SECONDS`."""
+        """Forget processes without news for `FORGET_SECONDS`."""
         silent_since = time.monotonic() - FORGET_SECONDS
         for process in [process for process, at in self._heard_at.items() if at < silent_since]:
             self.forget(process)

@@ -1,8 +1,14 @@
 """Hub: passes news of sessions to the watchers in this process, and to the relay for other processes.
 
-Committed events, notices and the first piece of a text go out immediately. Further text is gathered first, for a short
-window while the process is idle and a longer one under load, so that its cost does not grow with the number of model
-chunks.
+Committed events, notices and the first piece of a text go out immediately. Further text is gathered and flushed at the
+end of a window, which is short while the process is idle and longer under load: the cost of streaming then depends on
+the time, not on the number of model chunks.
+
+The hub keeps each growing text until its event is committed, its invocation ends, or a newer lease replaces it. Readers
+that connect in the middle of an answer, or have missed a piece, read the text from here.
+
+All methods run on the hub's event loop and never wait, so no lock is needed and watchers see news in the order of the
+calls.
 """
 
 from __future__ import annotations
@@ -24,20 +30,20 @@ from sessions_app.store.sql.event_log import SessionStatus
 
 logger = logging.getLogger(__name__)
 SECONDS_PER_GROWING_SESSION = 0.001
-"""Bounds flushing to about 10% of the process's CPU: sending a chunk takes about 0.1 ms."""
+"""Seconds of the window for each session with text. Bounds flushing to about 10% of the CPU: a chunk takes 0.1 ms."""
 
 
 class Watcher(Protocol):
     """Receiver of one session's news: `SessionFeed`.
 
-    The hub calls the methods on its event loop, so none of them may block. All watchers get the same objects.
+    The hub calls the methods on its event loop: they must not block. All watchers get the same objects.
     """
 
     def on_event(self, update: EventUpdate) -> None:
-        """Take an event that this process has committed, the next one or a later one."""
+        """Take an event committed by this process: the next event, or a later event after a gap."""
 
     def on_log_position(self, seq: int) -> None:
-        """Read the events up to `seq`: another process has committed them."""
+        """Read the events up to `seq`, committed by another process."""
 
     def on_text(self, update: TextUpdate) -> None:
         """Take a piece of a growing text. Its offset does not fit when earlier pieces were lost."""
@@ -79,7 +85,7 @@ class Hub:
 
     Attributes:
         on_notice: called with each notice of this process, whether or not its session has watchers.
-        lateness: seconds by which the last flush began later than planned: a measure of how busy the event loop is.
+        lateness: seconds by which the last flush began late, a measure of the load of the event loop.
     """
 
     def __init__(self, outbox: Outbox) -> None:
@@ -99,20 +105,18 @@ class Hub:
         watchers = self.watchers(session_id)
         if not watchers:
             self._outbox.follow(session_id)
+        # A new tuple: a watcher may be added while a loop over the old tuple calls the others.
         if watcher not in watchers:
             self._watchers[session_id] = (*watchers, watcher)
 
     def unwatch(self, session_id: UUID, watcher: Watcher) -> None:
-        """Remove a watcher.
-
-        With the last watcher the text of other processes is dropped, too. The slow tick checks watched sessions only,
-        so that nothing would tell when such a text has ended.
-        """
+        """Remove a watcher. With the last watcher, drop the text of other processes."""
         remaining = tuple(other for other in self.watchers(session_id) if other is not watcher)
         if remaining:
             self._watchers[session_id] = remaining
         else:
             self._watchers.pop(session_id, None)
+            # Unwatched sessions are not polled: we would never learn that a remote text has ended.
             self._drop_text_of_other_processes(session_id)
             self._unfollow_unused(session_id)
 
@@ -121,10 +125,8 @@ class Hub:
         return list(self._watchers)
 
     def expect(self, session_id: UUID, on_created: Callable[[], None]) -> None:
-        """Call `on_created` once, at the first news of a session that does not exist yet.
-
-        The news itself is not passed on, because the session may become another person's. Idempotent.
-        """
+        """Call `on_created` once, at the first news of a session that does not exist yet. Idempotent."""
+        # The news itself is not passed on: another person may create the session under this id.
         self._expecting[session_id].add(on_created)
         self._outbox.follow(session_id)
 
@@ -141,7 +143,7 @@ class Hub:
             self._outbox.unfollow(session_id)
 
     def expected(self) -> list[UUID]:
-        """Return the sessions that are expected in this process."""
+        """Return the expected sessions of this process."""
         return list(self._expecting)
 
     def _note_existence(self, session_id: UUID) -> None:
@@ -158,6 +160,7 @@ class Hub:
         """Publish a committed event, which replaces its streamed text."""
         session_id, seq = committed.session_id, committed.seq
         self._note_existence(session_id)
+        # Before the watchers are called: a feed that reads the growing texts must not get the text after its event.
         self._keep_texts(session_id, lambda stream: stream.event_id != committed.event.id)
         self._outbox.send_log_position(session_id, seq)
         update = EventUpdate(seq, committed.body, committed, rewound_from)
@@ -165,10 +168,11 @@ class Hub:
             watcher.on_event(update)
 
     def publish_text(self, session_id: UUID, stream: StreamKey, text: str) -> None:
-        """Publish text of a partial event. U+FFFD takes the place of characters that no socket can send.
+        """Publish text of a partial event: the first piece immediately, further pieces at the next flush.
 
-        The first piece goes out immediately, the others at the next flush.
+        U+FFFD replaces characters that cannot be sent.
         """
+        # Without text no flush measures the lateness; the old value would make the first execution pause.
         if not self._texts:
             self.lateness = 0.0
         texts = self._texts[session_id]
@@ -200,7 +204,7 @@ class Hub:
         return [text.whole() for text in self._texts.get(session_id, {}).values()]
 
     def growing_texts(self, session_id: UUID) -> Mapping[StreamKey, GrowingText]:
-        """Return the session's growing texts. A committed event takes its texts out."""
+        """Return the session's growing texts, without texts of committed events."""
         return self._texts.get(session_id, {})
 
     def streaming_invocations(self, session_id: UUID) -> set[str]:
@@ -210,7 +214,7 @@ class Hub:
     # News of other processes and of PostgreSQL
 
     def receive_follower(self, session_id: UUID) -> None:
-        """Send the text that grows here to the other processes: one of them has just begun to follow the session."""
+        """Send the text of this process to the others, because a process has begun to follow the session."""
         for text in self._texts.get(session_id, {}).values():
             if text.is_local:
                 self._outbox.send_text(session_id, text.whole())
@@ -222,9 +226,9 @@ class Hub:
             watcher.on_log_position(seq)
 
     def receive_text(self, session_id: UUID, chunk: TextChunk) -> None:
-        """Show text that another process streams. When text before it is missing, ask for the whole text."""
+        """Show text streamed by another process. After a loss, ask for the whole text."""
         self._note_existence(session_id)
-        if session_id not in self._watchers:
+        if session_id not in self._watchers:  # The sender has not received the `unfollow` yet.
             self._drop_text_of_other_processes(session_id)
             return
         texts, stream = self._texts[session_id], chunk.stream
@@ -234,7 +238,7 @@ class Hub:
             _drop_superseded(texts, stream)
             texts[stream] = GrowingText(stream, is_local=False)
         if not texts[stream].receive(chunk):
-            self._outbox.follow(session_id)
+            self._outbox.follow(session_id)  # A repeated `follow` asks for the text from its beginning.
             return
         unseen = texts[stream].take_pending()
         if unseen:
@@ -251,26 +255,21 @@ class Hub:
             watcher.on_notice(update)
 
     def receive_status(self, session_id: UUID, session_status: SessionStatus) -> None:
-        """Give the watchers the session's status on the slow tick.
-
-        When an invocation is open and no text of the session is here, ask the other processes for its text: the process
-        that streams it may not know of the watchers here.
-        """
+        """Give the watchers the session's status on the slow tick."""
         self._note_existence(session_id)
+        # The `follow` may have been lost, so the streaming process does not know of the watchers here.
         if session_status.invocation and session_id not in self._texts:
             self._outbox.follow(session_id)
         for watcher in self.watchers(session_id):
             watcher.on_status(session_status)
 
     def drop_ended_text(self, session_id: UUID, streaming: set[str], session_status: SessionStatus) -> None:
-        """Drop text of invocations that have ended, and text under an older lease.
-
-        The process that streamed text under an older lease has lost the session.
+        """Drop text of ended invocations, and text under an older lease, whose process has lost the session.
 
         Args:
-            streaming: result of `streaming_invocations` before the status was read. The status does not know an
-                invocation that has begun since.
+            streaming: result of `streaming_invocations` from before the query of the status.
         """
+        # Not the invocations that stream now: some may have begun after the query, and the status lacks them.
         for invocation_id in streaming - session_status.active:
             self.drop_text(session_id, invocation_id)
         self._keep_texts(session_id, lambda stream: stream.lease_token >= session_status.lease_token)
@@ -290,7 +289,7 @@ class Hub:
             loop.call_at(self._flush_due, self._flush)
 
     def _flush(self) -> None:
-        """Send the text gathered since the last flush. The next window grows with the number of sessions with text."""
+        """Send the gathered text. The length of the next window depends on the number of sessions with text."""
         self._is_flush_scheduled = False
         self.lateness = asyncio.get_running_loop().time() - self._flush_due
         unflushed, self._unflushed = self._unflushed, set()
@@ -309,7 +308,7 @@ class Hub:
                 self._outbox.send_text(session_id, chunk)
 
     def _bound_memory(self) -> None:
-        """Cut the longest texts until all take no more memory than `streamed_bytes`."""
+        """Cut the longest texts until the memory of all is within `streamed_bytes`."""
         texts = [text for of_session in self._texts.values() for text in of_session.values()]
         excess = sum(text.bytes for text in texts) - conf().streamed_bytes
         if excess <= 0:
@@ -344,10 +343,8 @@ class Hub:
 
 
 def _drop_superseded(texts: dict[StreamKey, GrowingText], new: StreamKey) -> None:
-    """Drop the texts that a new stream makes void: of an earlier event of its agent, and of an older lease.
-
-    An agent streams one event at a time, so that its earlier text is committed or lost.
-    """
+    """Drop texts made void by a new stream: of an earlier event of its agent, and of an older lease."""
+    # An agent streams a single event at a time: its earlier text is committed or lost.
     for stream in list(texts):
         is_earlier_event = stream.author == new.author and stream.event_id != new.event_id
         if is_earlier_event or stream.lease_token < new.lease_token:

@@ -1,4 +1,4 @@
-"""ListNews: tells the open tabs of a person that the list of the person's sessions has changed."""
+"""ListNews: reports changes of a person's list of sessions to the person's open tabs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sessions_app.store.sql.event_log import owners
 
 logger = logging.getLogger(__name__)
 WINDOW_SECONDS = 0.5
-"""Time for which changed sessions are gathered, so that one query finds the owners of all of them."""
+"""Time for which changed sessions are gathered, to find the owners of all with a single query."""
 
 Tell = Callable[[], None]
 
@@ -33,7 +33,7 @@ class ListOutbox(Protocol):
         """Ask for no more changes of a person's list."""
 
     def follows_lists(self) -> bool:
-        """True when another process follows a list, or may follow one."""
+        """Return True when another process follows a list, or may follow a list."""
 
 
 class ListNews:
@@ -72,7 +72,7 @@ class ListNews:
             tell()
 
     def on_notice(self, session_id: UUID, notice: Notice) -> None:
-        """Tell the owner of the session soon, if the notice changes what the list shows."""
+        """Report to the owner of the session soon, if the notice changes the list."""
         if not _changes_list(notice) or not (self._watchers or self._outbox.follows_lists()):
             return
         self._changed.add(session_id)
@@ -80,7 +80,7 @@ class ListNews:
             self._gathering = asyncio.create_task(self._tell_owners(), name="live: lists of sessions")
 
     async def stop(self) -> None:
-        """Stop telling the owners of changed sessions."""
+        """Stop reporting changes."""
         if self._gathering is not None:
             self._gathering.cancel()
             await asyncio.wait([self._gathering])
@@ -97,7 +97,7 @@ class ListNews:
 
 
 def _changes_list(notice: Notice) -> bool:
-    """True for a notice of an invocation, and for that of a job unless the job runs."""
+    # A running job sends many notices, of its progress, which the list does not show.
     if isinstance(notice, JobNotice):
         return notice.status != JobStatus.RUNNING
     return isinstance(notice, InvocationNotice)

@@ -1,7 +1,7 @@
-"""Notices: changes of something other than the log, as plain data.
+"""Notices: changes of invocations, jobs, scheduled tasks and calls, as plain data.
 
-The hub gives the notice itself to the readers of this process, and the relay carries `values_of` the notice to other
-processes. Each edge turns a notice into its own format: HTML for a browser, JSON for a program, a line for a terminal.
+The hub gives a notice to the readers of this process, and the relay carries its `values_of` to other processes. Each
+edge turns a notice into its own format: HTML for a browser, JSON for a program, a line for a terminal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class InvocationNotice:
 
 @dataclass(frozen=True)
 class JobNotice:
-    """What people may see of a job. The fields have the names of the columns and properties of `ToolJob`."""
+    """The part of a job that people may see. Fields are named as the columns and properties of `ToolJob`."""
 
     type: ClassVar[str] = "job"
 
@@ -69,7 +69,7 @@ class JobNotice:
         return self.status in JobStatus.active()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that programs and scripts read. An open question has its number, counted from 0."""
+        """Return the fields for programs and scripts. An open question has its number, counted from 0."""
         question = self.question and {**self.question, "number": len(self.answers)}
         return {
             "id": self.id,
@@ -86,7 +86,7 @@ class JobNotice:
 
 @dataclass(frozen=True)
 class ScheduleNotice:
-    """What people may see of a scheduled task. The fields have the names of the columns of `ScheduledTask`."""
+    """The part of a scheduled task that people may see. Fields are named as the columns of `ScheduledTask`."""
 
     type: ClassVar[str] = "schedule"
     is_active: ClassVar[bool] = False
@@ -106,14 +106,14 @@ class ScheduleNotice:
         return recurrence_in_words(self.every, self.time_zone)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that programs and scripts read."""
+        """Return the fields for programs and scripts."""
         next_at = self.next_at.isoformat() if self.next_at else None
         return {"id": self.id, "status": self.status, "task": self.task, "next_at": next_at}
 
 
 @dataclass(frozen=True)
 class CallNotice:
-    """The end of a call, while other calls of its step still run. One event with all responses follows.
+    """The end of a call, while other calls of its step still run. An event with all responses follows.
 
     Attributes:
         id: id of the call.
@@ -192,7 +192,7 @@ def values_of(notice: Notice) -> dict[str, Any]:
 
 
 def notice_from(values: Mapping[str, Any]) -> Notice:
-    """Return the notice whose `values_of` these are."""
+    """Return the notice from its `values_of`."""
     fields = dict(values["fields"])
     for name in _TIMES:
         if fields.get(name) is not None:

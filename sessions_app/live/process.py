@@ -1,4 +1,4 @@
-"""Hub, relay and sign-ins of this process, and the slow tick that compares them with PostgreSQL."""
+"""Hub, relay and sign-ins of this process, and the slow tick, which compares them with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sessions_app.process.loop_local import LoopLocal
 
 logger = logging.getLogger(__name__)
 RECANCEL_SECONDS = 0.1
-"""Pause after which a task that has not ended is cancelled again."""
+"""Pause before a task that has not ended is cancelled again."""
 
 
 @dataclass(frozen=True)
 class Live:
-    """Live view of an event loop: its hub, relay, news of lists and sign-ins, and the tasks that serve them."""
+    """Live view of an event loop: its hub, relay, news of lists and sign-ins, and their tasks."""
 
     hub: Hub
     relay: Relay
@@ -60,6 +60,7 @@ async def close_live() -> None:
     closing = _lives.pop()
     if closing is None:
         return
+    # The listening task is not cancelled, because a wait for Redis cannot be: `relay.stop` ends it with a message.
     listening, *others = closing.tasks
     await _cancel(others)
     await closing.list_news.stop()
@@ -67,18 +68,16 @@ async def close_live() -> None:
         async with asyncio.timeout(conf().heartbeat_seconds):
             await closing.relay.stop()
             await asyncio.wait([listening])
-    except Exception:  # Redis may be away. News is a hint, so that losing the last of it is safe.
+    except Exception:  # Redis may be away. News is a hint, so the last news can be lost.
         logger.warning("The channel layer did not answer at shutdown", exc_info=True)
         sending = closing.relay.sending
         await _cancel([listening, *([sending] if sending else [])])
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel the tasks and wait for their end.
-
-    A single cancellation may be lost: the Redis client calls `asyncio.wait_for`, which before Python 3.12 swallows a
-    cancellation that comes when the awaited call has just ended.
-    """
+    """Cancel the tasks and wait for their end."""
+    # A single cancellation may be lost: the Redis client calls `asyncio.wait_for`, which before Python 3.12 swallows a
+    # cancellation at the moment when the awaited call ends.
     pending = set(tasks)
     while pending:
         for task in pending:
@@ -87,7 +86,8 @@ async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
 
 
 async def _check_sign_ins(sign_ins: SignIns) -> None:
-    """Check the sign-ins on request and on every heartbeat, in case messages were lost or SQL changed an account."""
+    """Check the sign-ins on request and on every heartbeat."""
+    # The heartbeat finds changes whose message was lost, and accounts changed with SQL.
     while True:
         await sign_ins.check_requested(conf().heartbeat_seconds)
         try:

@@ -1,16 +1,16 @@
-"""Publication of commits and notices: the one way by which they reach open tabs.
+"""Publication of commits and notices: the only way by which they reach open tabs.
 
-An execution, a rewind and a compaction give each of their commits to `publish_committed`. They learn of a commit
-from the `on_commit` callback of the session service, not from the events that the runner yields, for three reasons:
+An execution, a rewind and a compaction give each of their commits to `publish_committed`. They get a commit from the
+`on_commit` callback of the session service, not from the events yielded by the runner, for three reasons:
 
-- The runner does not yield every commit (the person's message, a rewind and a summary are not yielded), and a plugin
-  may replace an event on its way out.
-- Only the append knows the `seq`, the stored JSON and the jobs that were created with the event.
+- The runner does not yield every commit (the person's message, a rewind, a summary), and a plugin may replace an event
+  on its way out.
+- Only the append knows the `seq`, the stored JSON and the created jobs.
 - The callback runs after the commit and before the agent resumes (a sub-agent of a parallel agent, too). So an open
-  tab gets events in the order of the log, and none that is not stored.
+  tab gets stored events only, in the order of the log.
 
 Partial events are never committed. The execution takes them from the runner's stream and gives them to
-`Hub.publish_text`, which holds them back until the next flush.
+`Hub.publish_text`, which gathers them until the next flush.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ logger = logging.getLogger(__name__)
 def publish_committed(
     hub: Hub, committed: CommittedEvent, *, jobs: Iterable[ToolJob] = (), rewound_from: int | None = None
 ) -> None:
-    """Publish an event that was just committed, and the jobs that were created with it. Never raises or waits.
-
-    A failure is only logged: the event is stored, and open tabs read it from PostgreSQL.
+    """Publish a committed event and the jobs created with it. Never raises or waits.
 
     Args:
-        rewound_from: `seq` of the first event that the event undid, when it is a rewind.
+        rewound_from: for a rewind, `seq` of the first undone event.
     """
     session_id, seq = committed.session_id, committed.seq
+    # A failure must not stop the agent: the event is stored, and open tabs read it from PostgreSQL.
     try:
         hub.publish_event(committed, rewound_from)
         for job in jobs:

@@ -1,8 +1,16 @@
 """Relay: carries news between processes over the channel layer, gathered into few messages.
 
-Each process has a channel, and all channels are in one group. News of a session goes to the channels of the processes
-that follow the session, and news that concerns every process goes to the group. A process that is alone sends no news
-of sessions. A lost message delays news but loses none: the slow tick reads PostgreSQL.
+Each process has a channel, and all channels are in one group. News of a session goes to the channels of its followers;
+news for every process goes to the group. A process without followers sends no news of sessions.
+
+    process A: a tab opens session S        process B: runs an invocation of S
+      follow S  ----------- group ----------->  notes the follower, sends the text so far
+      <----------------- channel of A --------  text, log positions, notices
+      followed: [S, ...] -- group, every 30 s ->  replaces what B knows of A
+
+Until a process has listened for the time of a heartbeat, it cannot know its followers and sends all news to the group.
+News is gathered for `relay_seconds`; a cancel request and a sign-out go out immediately. A lost message delays news but
+loses none: the slow tick reads PostgreSQL.
 """
 
 from __future__ import annotations
@@ -30,22 +38,19 @@ GROUP = "adk.live"
 STOP = "stop"
 FLUSH_SECONDS = 1.0
 EVERYBODY = ""
-"""Destination of news that concerns all processes."""
+"""Destination of news for all processes."""
 MAX_NEWS = 1_000
 """Items of news kept for one destination while Redis is away; the oldest are dropped first."""
 LIST_SECONDS = 30.0
-"""Interval at which a process tells all others what it follows, in case messages were lost."""
+"""Interval at which a process sends its topics to all others, in case messages were lost."""
 
 
 class Relay:
     """Outbox of a hub, and listener for the news of other processes.
 
-    The relay does not know the other processes before it has listened for the time of a heartbeat. Until then it sends
-    its news to all of them.
-
     Attributes:
-        on_cancel: called with the id of an invocation that another process wants cancelled.
-        on_sign_out: called with the digest of a Django session that was signed out elsewhere.
+        on_cancel: called with the id of an invocation to cancel, requested in another process.
+        on_sign_out: called with the digest of a Django session, signed out elsewhere.
         on_account_change: called with the id of a person whose account was changed elsewhere.
         on_list_change: called with the id of a person whose list of sessions was changed elsewhere.
         on_followed: called with the sessions whose news arrives from now on; earlier news may have been missed.
@@ -89,11 +94,11 @@ class Relay:
         self._unfollow(person_topic(user_id))
 
     def is_followed(self, session_id: UUID) -> bool:
-        """True when another process follows the session, or may follow it."""
+        """Return True when another process follows the session, or may follow it."""
         return not self._knows_followers or bool(self._followers.of(session_topic(session_id)))
 
     def follows_lists(self) -> bool:
-        """True when another process follows a list, or may follow one."""
+        """Return True when another process follows a list, or may follow a list."""
         return not self._knows_followers or bool(self._followers)
 
     @property
@@ -117,7 +122,7 @@ class Relay:
         self._post_about(session_id, {"kind": "event", "seq": seq})
 
     def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
-        """Send text that is streamed here."""
+        """Send text streamed by this process."""
         self._post_about(session_id, {"kind": "text", **vars(chunk), "stream": chunk.stream._asdict()})
 
     def send_notice(self, session_id: UUID, notice: Notice) -> None:
@@ -126,7 +131,7 @@ class Relay:
             self._post_about(session_id, {"kind": "notice", "notice": values_of(notice)})
 
     def send_cancel(self, invocation_id: str) -> None:
-        """Ask the process that runs the invocation to cancel it, without waiting for more news to send with it."""
+        """Ask the process that runs the invocation to cancel it. The message is sent immediately."""
         self._tell_all_now({"kind": "cancel", "invocation": invocation_id})
 
     def send_sign_out(self, session_digest: str) -> None:
@@ -143,7 +148,7 @@ class Relay:
 
     @property
     def sending(self) -> asyncio.Task[None] | None:
-        """Task that sends news, or has sent the latest; None when there was none."""
+        """Task that sends news, running or ended; None before the first news."""
         return self._sending
 
     def _post_about(self, session_id: UUID, news: dict[str, Any]) -> None:
@@ -157,12 +162,12 @@ class Relay:
                 self._put(process, news)
 
     def _tell_others(self, news: dict[str, Any]) -> None:
-        """Send news to all processes, unless this one is alone: a process that starts later asks for all topics."""
+        """Broadcast, unless no other process is known."""
+        # A process that starts later asks for all topics.
         if self._followers or not self._knows_followers:
             self._put(EVERYBODY, news)
 
     def _tell_all_now(self, news: dict[str, Any]) -> None:
-        """Send news to all processes without waiting for more to send with it."""
         self._put(EVERYBODY, news)
         self._is_urgent.set()
 
@@ -174,7 +179,7 @@ class Relay:
             self._sending = asyncio.create_task(self._send_all(), name="relay: send")
 
     async def _send_all(self) -> None:
-        """Send the first news after a silence and urgent news immediately, all other news once in `relay_seconds`."""
+        """Send the first news after a silence and urgent news immediately, other news every `relay_seconds`."""
         if self._hub is not None:  # Other processes may reply, so join the group first.
             await wait_until_set(self._has_joined, conf().heartbeat_seconds)
         while self._unsent:
@@ -183,6 +188,8 @@ class Relay:
             self._is_urgent.clear()
             while self._unsent:
                 destination, news = self._unsent.popitem()
+                # Kept for the next attempt, before newer news: receivers see news in order. After a long outage the
+                # oldest is dropped; receivers read PostgreSQL.
                 if not await self._send(destination, news):
                     self._unsent[destination] = [*news, *self._unsent[destination]][-MAX_NEWS:]
                     await asyncio.sleep(conf().heartbeat_seconds)
@@ -211,7 +218,7 @@ class Relay:
         return True
 
     async def flush(self) -> None:
-        """Send the unsent news now, within a second if Redis answers."""
+        """Send the unsent news now. Wait at most `FLUSH_SECONDS`."""
         self._is_urgent.set()
         if self._sending is not None:
             await asyncio.wait([self._sending], timeout=FLUSH_SECONDS)
@@ -229,6 +236,7 @@ class Relay:
                 if self._is_stopped:  # `stop` had no channel to send to.
                     return
                 self._put(EVERYBODY, self._followed_list(asks=True))
+                # Only the first time: a process that joins again knows its followers already.
                 if self._knows_followers_at == math.inf:
                     self._knows_followers_at = time.monotonic() + conf().heartbeat_seconds
                 while (message := await layer.receive(self._channel))["type"] != STOP:
@@ -240,7 +248,7 @@ class Relay:
         self._has_joined.set()  # Releases callers that wait for a listener which was stopped before it joined.
 
     async def stay_joined(self) -> None:
-        """Join the group again on every heartbeat, and tell the followed topics every `LIST_SECONDS`."""
+        """Join the group again on every heartbeat, and send the followed topics every `LIST_SECONDS`."""
         next_list_at = time.monotonic() + LIST_SECONDS
         while True:
             await asyncio.sleep(conf().heartbeat_seconds)
@@ -255,16 +263,14 @@ class Relay:
                 self._put(EVERYBODY, self._followed_list())
 
     async def join(self) -> None:
-        """Join the group of all processes. Idempotent. Called again, because a restarted Redis forgets its members."""
+        """Join the group of all processes. Idempotent."""
+        # Called on every heartbeat: a restarted Redis has forgotten the members of the group.
         if self._channel:
             await get_channel_layer().group_add(GROUP, self._channel)
             self._has_joined.set()
 
     async def stop(self) -> None:
-        """Send the unsent news, then end `listen`. Later news is dropped.
-
-        A message ends `listen`, because a wait for Redis cannot be cancelled.
-        """
+        """Send the unsent news, then end `listen`. Later news is dropped."""
         if self._channel:
             self._tell_others({"kind": "leave"})
         self._is_stopped = True
@@ -273,18 +279,17 @@ class Relay:
             await asyncio.wait([self._sending])
         if self._channel:
             await get_channel_layer().group_discard(GROUP, self._channel)
+            # A message ends `listen`, because a wait for Redis cannot be cancelled.
             await get_channel_layer().send(self._channel, {"type": STOP})
 
     def _followed_list(self, *, asks: bool = False) -> dict[str, Any]:
-        """Return the news with the topics of this process; with `asks` the other processes send theirs."""
+        """Return the news with the topics of this process; with `asks` the receivers reply with their own topics."""
         return {"kind": "followed", "asks": asks}
 
     def _with_topics(self, news: dict[str, Any]) -> dict[str, Any]:
-        """Add the topics to news of the kind `followed`, just before it is sent.
-
-        The list replaces the topics that the receiver knows. A list made earlier would undo a `follow` that was sent
-        meanwhile.
-        """
+        """Add the topics to news of the kind `followed`."""
+        # Just before sending: the list replaces the topics known to the receiver, so an older list would undo a
+        # `follow` that was sent after the list was made.
         return {**news, "topics": sorted(self._followed)} if news["kind"] == "followed" else news
 
     def _receive(self, message: dict[str, Any]) -> None:
@@ -299,7 +304,9 @@ class Relay:
                 logger.exception("News of the kind %r cannot be used; other news can", news.get("kind"))
 
     def _on_echo(self, news: dict[str, Any]) -> None:
-        """Handle news of this process that comes back: the other processes have received it by now."""
+        """Handle news of this process that comes back through the group."""
+        # The other processes have received the `follow` by now and send their news. News from before it is missing, so
+        # the status of the sessions is checked.
         if news["kind"] == "follow" and news["is_new"] and self.on_followed:
             self.on_followed(_sessions_of(news["topics"]))
 
@@ -322,7 +329,7 @@ class Relay:
             self._hub.receive_notice(session_id, notice_from(news["notice"]))
 
     def _note_follower(self, hub: Hub, process: str, news: dict[str, Any]) -> None:
-        """Note what another process follows, and give it the text of the sessions that are new to it."""
+        """Update the topics of another process, and send it the text of sessions new to it."""
         if not process:  # The other process sends and does not listen.
             return
         match news["kind"]:
@@ -341,7 +348,7 @@ class Relay:
             hub.receive_follower(session_id)
 
     def _dispatch_to_process(self, kind: str, news: dict[str, Any]) -> None:
-        """Pass on news that is about no session."""
+        """Pass on news without a session."""
         if kind == "cancel" and self.on_cancel:
             self.on_cancel(news["invocation"])
         elif kind == "sign_out" and self.on_sign_out:

@@ -15,9 +15,9 @@ an idle or stalled reader has no task here. The phase decides what the next `tak
     ENDED     the end, once                     dropped
 
 Notices are buffered in all phases, behind the status and the events. A gap is a mark in the buffer: the reader first
-takes what came before it, and nothing but notices is buffered behind it (`_is_live` is False). A full buffer drops all
-news; that is a gap, and lost notices. So a reader that stalls holds `MAX_BUFFERED_CHARACTERS` of updates at most, which
-it shares with the other readers of the session, and later gets the rest from PostgreSQL and from the hub's texts.
+takes the updates before the mark, and only notices are buffered behind it (`_is_live` is False). A full buffer drops
+all news, which makes a gap and loses notices. A stalled reader therefore holds `MAX_BUFFERED_CHARACTERS` of updates at
+most, shared with the other readers of the session, and later gets the rest from PostgreSQL and from the hub's texts.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ MAX_BUFFERED_CHARACTERS = 256 * 1024
 """Limit on the characters of the buffered updates. The last accepted update may exceed the limit."""
 ROWS_AT_ONCE = 50
 KEEP_ROWS_SECONDS = 1.0
-"""Time for which read rows are kept for a slow reader; after it they are read again."""
+"""Time for which read rows are kept for a slow reader; later they are read again."""
 PIECE_CHARACTERS = 16_384
-"""Characters of a growing text in one update; JSON may need twelve for one of them."""
+"""Characters of a growing text in one update; a character may take twelve in JSON."""
 MAX_TEXTS = 100
-"""Number of growing texts, and of events read from PostgreSQL, that a feed remembers."""
+"""Largest number of growing texts, and of events read from PostgreSQL, remembered by a feed."""
 
 
 class Phase(Enum):
-    """Phase of a feed; see the module."""
+    """Phase of a feed; see the table in the module's docstring."""
 
     GREETING = auto()
     EVENTS = auto()
@@ -69,17 +69,17 @@ class SessionFeed:
     """Yields each event once and in order, with streamed text and notices between them.
 
     Args:
-        after: `seq` of the last event that the reader has.
-        restarts_text: True for a reader that drops its streamed text when it gets a status.
+        after: `seq` of the reader's last event.
+        restarts_text: True for a reader that drops its streamed text at each status.
         on_wake: called when `take` may have something to return.
         on_full: called when the buffer becomes full.
         on_text: called with each new piece of text before it is buffered, in the order of the text.
 
     Attributes:
         user_id: primary key of the session's user.
-        seq: `seq` of the last event that the reader has taken.
-        is_full: True from an update that found the buffer full until the reader is greeted again.
-        reason: reason why the feed has ended; empty before that.
+        seq: `seq` of the last taken event.
+        is_full: True after an update found the buffer full, until the reader is greeted again.
+        reason: reason of the feed's end; empty before the end.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class SessionFeed:
         return update
 
     async def take(self) -> Update | None:
-        """Return the next update; None when there is none yet, and after the end."""
+        """Return the next update; None when there is no update yet, and after the end."""
         while True:
             update: Update | None = None
             match self._phase:
@@ -164,11 +164,11 @@ class SessionFeed:
 
     @property
     def has_ended(self) -> bool:
-        """True after `end`, or when the session was deleted."""
+        """Return True after `end`, or when the session was deleted."""
         return self._phase is Phase.ENDED
 
     def greet(self, after: int = 0) -> None:
-        """Give the reader, which has the events up to `after`, the status of the session again."""
+        """Return the status of the session again from `take`, to a reader with the events up to `after`."""
         self._after = max(self._after, after)
         self._note_gap(greets=True)
 
@@ -179,7 +179,7 @@ class SessionFeed:
         self._notify()
 
     def end(self, reason: EndReason) -> None:
-        """End the feed. Buffered updates are dropped, because the reader may no longer have them."""
+        """End the feed. Buffered updates are dropped: the reader may no longer be allowed to see them."""
         if self.has_ended:
             return
         self.leave()
@@ -197,7 +197,7 @@ class SessionFeed:
     # Watcher
 
     def on_event(self, update: EventUpdate) -> None:
-        """Buffer the event if it is the next one."""
+        """Buffer the event if it is next in the log; otherwise note a gap."""
         if not self._is_live or update.seq != self._buffered_seq + 1:
             self.on_log_position(update.seq)
         elif self._put(update):
@@ -210,7 +210,7 @@ class SessionFeed:
             self._note_gap()
 
     def on_text(self, update: TextUpdate) -> None:
-        """Buffer the piece if it continues the text that the reader has."""
+        """Buffer the piece if it continues the reader's text."""
         chunk = update.chunk
         if not self._is_live or chunk.stream.event_id in self._read_events:
             return
@@ -276,6 +276,7 @@ class SessionFeed:
 
     def _next_buffered(self) -> Update | None:
         update = self._buffer.pop(0)
+        # The mark of a gap: all buffered updates before it have been taken.
         if update is None:
             self._phase = Phase.GREETING if self._must_greet else Phase.EVENTS
             return None
@@ -287,10 +288,11 @@ class SessionFeed:
     # Reading
 
     async def _greet(self) -> Update | None:
-        """Watch the session and return its status. The status replaces all notices that came before."""
+        """Watch the session and return its status. The status replaces all earlier notices."""
         self._must_greet = self.is_full = False
         self._buffer.clear()
         self._buffered_characters = 0
+        # Watch before the query: news that comes during the query is noted, and none falls in between.
         self._hub.watch(self.session_id, self)
         streaming = self._hub.streaming_invocations(self.session_id)
         session_status = await event_log.session_status(self.session_id, self.user_id)
@@ -310,7 +312,7 @@ class SessionFeed:
         return StatusUpdate(session_status)
 
     async def _next_event(self) -> EventUpdate | None:
-        """Return the next stored event; None when the reader has all, or has ended."""
+        """Return the next stored event; None when the reader has all events, or the feed has ended."""
         if self.seq >= self._log_position and not self._rows:
             self._phase = Phase.TEXT
             return None
@@ -321,6 +323,7 @@ class SessionFeed:
             if not rows:  # The hint came before its commit could be seen. The slow tick knows better.
                 self._log_position = self.seq
                 return None
+            # In place: the timer below clears this very list.
             self._rows.extend(rows)
             asyncio.get_running_loop().call_later(KEEP_ROWS_SECONDS, self._rows.clear)
         seq, body = self._rows.pop(0)
@@ -330,7 +333,7 @@ class SessionFeed:
         return update
 
     def _next_piece(self) -> TextUpdate | None:
-        """Return the next piece of a text that the reader does not have whole; None when it has all."""
+        """Return the next missing piece of the growing texts; None when the reader has all pieces."""
         for stream, text in self._hub.growing_texts(self.session_id).items():
             characters, offset = self._text_ends.get(stream, (0, 0))
             if text.is_cut or offset >= text.pending_from or stream.event_id in self._read_events:
@@ -339,6 +342,7 @@ class SessionFeed:
             update = TextUpdate(text, chunk, characters + len(chunk.text), is_repeated=True)
             self._note_text(update)
             return update
+        # No await since the last look at texts and log: the hub's next news continues exactly what the reader has.
         if self._must_greet:
             self._phase = Phase.GREETING
         elif self.seq < self._log_position:

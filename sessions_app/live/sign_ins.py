@@ -1,8 +1,8 @@
-"""SignIns: closes the sockets of people who have signed out, were deactivated or changed their password, and the
-streams of API keys that have ended.
+"""SignIns: closes sockets and streams whose sign-in or API key has ended.
 
+A sign-in ends when the person signs out, is deactivated or changes the password.
 A sign-in is checked when the process hears of a change, and on every heartbeat. While PostgreSQL is slow these checks
-are late. A frame that comes more than two heartbeats after the last check waits for a check of its own.
+are late: a frame that comes more than two heartbeats after the last check waits for another check.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from sessions_app.process.threads import in_thread
 
 @dataclass(frozen=True)
 class SignIn:
-    """One person's sign-in in one browser, or an API key that acts for one person.
+    """A person's sign-in in a browser, or an API key acting for a person.
 
     Attributes:
-        user_id: the person who has signed in, or for whom the key acts.
-        auth_hash: Django's hash of the password; a changed password changes it. Empty for a key.
-        session_key: key of Django's session; empty when something else than a session signed the person in.
+        user_id: the signed-in person, or the person for whom the key acts.
+        auth_hash: Django's hash of the password, which changes with the password. Empty for a key.
+        session_key: key of Django's session; empty for a person signed in without a session.
         key: the API key; None for a sign-in.
     """
 
@@ -56,7 +56,7 @@ class SignIn:
         return cls(user_id, "", "", key)
 
     def concerns(self, user_id: str) -> bool:
-        """True when a change of the person's account may end the sign-in."""
+        """Return True when a change of the person's account may end the sign-in."""
         return user_id in (str(self.user_id), str(self.key.user_id if self.key else ""))
 
 
@@ -91,21 +91,21 @@ class SignIns:
                 self._end(sign_in)
 
     def request_check(self, user_id: str) -> None:
-        """Have all sign-ins checked soon, if a change of the person's account may end one of them."""
+        """Request a check of all sign-ins, if a change of the person's account may end any of them."""
         if any(sign_in.concerns(user_id) for sign_in in self._ends):
             self._is_check_requested.set()
 
     async def check_requested(self, seconds: float) -> None:
-        """Wait until a check is requested, for at most `seconds`."""
+        """Wait up to `seconds` until a check is requested."""
         await wait_until_set(self._is_check_requested, seconds)
         self._is_check_requested.clear()
 
     async def check_all(self) -> None:
-        """Check all sign-ins, and end those that are no longer valid."""
+        """Check all sign-ins, and end invalid sign-ins."""
         await self._check(list(self._ends))
 
     async def is_valid(self, sign_in: SignIn) -> bool:
-        """True when the sign-in is watched and has not ended. Checks it first if the last check is long ago."""
+        """Return True when the sign-in is watched and has not ended. Check it first if the last check is long ago."""
         checked_at = self._checked_at.get(sign_in)
         if checked_at is not None and time.monotonic() - checked_at > 2 * conf().heartbeat_seconds:
             await self._check([sign_in])
@@ -114,7 +114,9 @@ class SignIns:
     async def _check(self, sign_ins: Collection[SignIn]) -> None:
         if not sign_ins:
             return
-        now = time.monotonic()
+        now = (
+            time.monotonic()
+        )  # From before the query: a change during the query may be missing in its result.
         valid = await in_thread(_valid_sign_ins, sign_ins)
         for sign_in in sign_ins:
             if sign_in not in valid:
@@ -134,12 +136,13 @@ class SignIns:
 
 
 def digest(session_key: str) -> str:
-    """Return the digest by which processes name a Django session. With the key itself a reader could sign in."""
+    """Return the digest of a Django session's key, for messages between processes."""
+    # Whoever reads the key in Redis could sign in with it.
     return sha256(session_key.encode()).hexdigest()
 
 
 def _valid_sign_ins(sign_ins: Collection[SignIn]) -> set[SignIn]:
-    """Return the valid sign-ins, read with one query for the people, one for Django's sessions and two for API keys."""
+    # One query for the people, one for Django's sessions and at most two for API keys, whatever the number of sign-ins.
     with_keys = [sign_in for sign_in in sign_ins if sign_in.key is not None]
     in_browsers = [sign_in for sign_in in sign_ins if sign_in.key is None]
     return _valid_in_browsers(in_browsers) | _valid_with_keys(with_keys)
@@ -177,10 +180,8 @@ def _valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
 
 
 def _open_session_keys(keys: set[str]) -> set[str]:
-    """Return the keys whose sessions have not ended, and the empty one.
-
-    Sessions that Django keeps outside of the database cannot be looked up: all their keys are returned.
-    """
+    """Return the keys of sessions in force, and the empty key."""
+    # Sessions that Django keeps outside of the database (signed cookies, a cache) cannot be looked up.
     if not _has_session_table():
         return keys
     rows = SessionStore.get_model_class().objects.filter(session_key__in=keys, expire_date__gt=timezone.now())

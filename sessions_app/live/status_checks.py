@@ -1,4 +1,4 @@
-"""StatusChecks: compares the sessions that a process watches with PostgreSQL, in case news was lost."""
+"""StatusChecks: compares the watched sessions of a process with PostgreSQL, in case news was lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class StatusChecks:
-    """The slow tick: checks all watched and expected sessions on every heartbeat, and requested ones immediately."""
+    """The slow tick: checks all watched and expected sessions on every heartbeat, and sessions on request."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -25,7 +25,7 @@ class StatusChecks:
         self._is_requested = asyncio.Event()
 
     def request(self, sessions: Iterable[UUID]) -> None:
-        """Have sessions checked immediately."""
+        """Request an immediate check of sessions."""
         self._requested.update(sessions)
         self._is_requested.set()
 
@@ -43,8 +43,9 @@ class StatusChecks:
                 await self._check(requested & {*self._hub.watched(), *self._hub.expected()})
 
     async def _check(self, sessions: set[UUID]) -> None:
-        """Give the hub the statuses of the sessions, and tell it which sessions were deleted."""
+        """Pass the statuses of the sessions, and deletions, to the hub."""
         hub = self._hub
+        # Before the query: the status lacks invocations that begin during the query, and their text must stay.
         streaming = {session_id: hub.streaming_invocations(session_id) for session_id in sessions}
         expected = set(hub.expected())  # A session that is created during the query was not deleted.
         try:

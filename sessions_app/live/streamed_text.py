@@ -1,4 +1,8 @@
-"""Growing text: the partial events of one future event, with offsets that make losses and repeats visible."""
+"""Growing text: the partial events of one future event.
+
+Each piece has its offset from the start of the text. A receiver which has the text up to a smaller offset has lost a
+piece, and a receiver with a larger offset has the piece, or a part of it, already.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,12 @@ from typing import NamedTuple
 
 
 def utf16_length(text: str) -> int:
-    """Return the length in UTF-16 code units, as JavaScript counts it."""
+    """Return the length in UTF-16 code units, as counted by JavaScript."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def text_from(text: str, units: int) -> str:
-    """Return the text without its first `units` UTF-16 code units; empty when it has no more than these."""
+    """Return the text without its first `units` UTF-16 code units; empty when the text is not longer."""
     if not units or text.isascii():
         return text[units:]
     return text.encode("utf-16-le", "surrogatepass")[2 * units :].decode("utf-16-le", "replace")
@@ -22,8 +26,8 @@ class StreamKey(NamedTuple):
     """Identity of a growing text.
 
     Attributes:
-        lease_token: fencing token of the lease that it is streamed under; text of an older lease is void.
-        event_id: id of the event that the text will become.
+        lease_token: fencing token of the invocation's lease; text of an older lease is void.
+        event_id: id of the future event.
         thought: True for thoughts, False for the answer.
     """
 
@@ -54,11 +58,11 @@ class GrowingText:
     Attributes:
         is_local: True when this process runs the invocation, False when another process sends the text.
         length: length of the text, in UTF-16 code units.
-        html_length: number of characters of HTML that an encoder keeps for the text.
-        pending: pieces that no flush has taken yet.
+        html_length: number of characters of HTML kept by an encoder for the text.
+        pending: pieces since the last flush.
         pending_from: offset of the first pending piece.
         published: number of characters before the first pending piece.
-        is_cut: True when the text took too much memory. It is no longer kept or shown; the committed event is.
+        is_cut: True when the text took too much memory: it is no longer kept or shown until its event is committed.
     """
 
     stream: StreamKey
@@ -91,7 +95,7 @@ class GrowingText:
         self.length += utf16_length(text)
 
     def take_pending(self) -> TextChunk | None:
-        """Return the text added since the last call; None when nothing was added."""
+        """Return the text added since the last call; None without new text."""
         if not self.pending:
             return None
         chunk = self._chunk(self.pending_from, "".join(self.pending))
@@ -101,11 +105,11 @@ class GrowingText:
         return chunk
 
     def whole(self) -> TextChunk:
-        """Return the text from its beginning; an empty chunk when it is cut."""
+        """Return the text from its beginning; an empty chunk when the text is cut."""
         return self._chunk(0, self.text())
 
     def piece(self, start: int, offset: int, characters: int) -> TextChunk:
-        """Return a part of the text that is no longer pending; an empty chunk when the text is cut.
+        """Return a part of the flushed text; an empty chunk when the text is cut.
 
         Args:
             start: number of characters before the part.
@@ -116,6 +120,7 @@ class GrowingText:
 
     def text(self) -> str:
         """Return the text from its beginning; empty when it is cut."""
+        # Joined in place: appending to a list is cheap, and the next call joins only the later pieces.
         self.pieces = ["".join(self.pieces)]
         return self.pieces[0]
 
@@ -125,7 +130,7 @@ class GrowingText:
             return True
         if chunk.offset > self.length:
             return False
-        # After a whole text that was asked for, the next chunk may repeat the end of it.
+        # After a requested whole text, the next chunk may repeat the text's end.
         if unseen := text_from(chunk.text, self.length - chunk.offset):
             self.add(unseen)
         return True

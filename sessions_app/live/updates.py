@@ -16,7 +16,7 @@ from sessions_app.store.session_service import CommittedEvent
 from sessions_app.store.sql.event_log import SessionStatus
 
 NOTICE_SIZE = 500
-"""Characters that a notice counts for in a buffer: about the length of its JSON."""
+"""Size of a notice in a buffer, in characters: about the length of its JSON."""
 
 
 @dataclass(eq=False)
@@ -24,7 +24,7 @@ class _Update:
     """Base of the updates that readers share.
 
     Attributes:
-        frames: what encoders have made of the update, for others whose readers read alike.
+        frames: encoded frames by reader: readers with the same language, time zone and details share a frame.
     """
 
     frames: dict[Hashable, str] = field(default_factory=dict, init=False, repr=False)
@@ -36,8 +36,8 @@ class EventUpdate(_Update):
 
     Attributes:
         body: JSON of the event, as it is stored.
-        committed: the commit in this process; None for an event that was read from PostgreSQL.
-        rewound_from: `seq` of the first event that the commit undid; None for other events, and for stored ones.
+        committed: the commit in this process; None for an event read from PostgreSQL.
+        rewound_from: `seq` of the first event undone by the commit; None without a rewind, and for stored events.
     """
 
     seq: int
@@ -62,7 +62,7 @@ class TextUpdate(_Update):
 
     Attributes:
         end: number of characters of the text up to the end of the piece.
-        is_repeated: True for a piece that other readers had before.
+        is_repeated: True for a piece sent to other readers before.
     """
 
     text: GrowingText
@@ -86,7 +86,7 @@ class NoticeUpdate(_Update):
 
 @dataclass(frozen=True)
 class StatusUpdate:
-    """The status of the session. It begins a feed, and replaces the notices that a reader has missed."""
+    """The status of the session: the first update of a feed, and a replacement for missed notices."""
 
     status: SessionStatus
 
