@@ -1,1 +1,1 @@
-"""Resources of one process: its database pool, threads and event loops, its tasks to the broker, its metrics."""
+"""Resources of a process: its database pool, threads and event loops, its tasks to the broker, its metrics."""

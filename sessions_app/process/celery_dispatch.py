@@ -1,4 +1,8 @@
-"""Sending of Celery tasks to workers: jobs, invocations, deliveries. The sweep sends lost ones again."""
+"""Sending of Celery tasks to workers: jobs, invocations, deliveries.
+
+A task is a hint: the row says what is to be done, and the sweep sends the task again when the broker has lost it. Tasks
+are sent by name, because the modules of the tasks are above this layer.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ def send_run_session(session_id: str | UUID) -> None:
 
 
 def send_sweep() -> None:
-    """Ask a worker for a sweep now, before the next scheduled one."""
+    """Ask a worker for a sweep now, before the next scheduled sweep."""
     current_app.send_task(SWEEP, ignore_result=True)
 
 
@@ -63,12 +67,13 @@ def offer_session(session_id: UUID) -> None:
 
 
 async def run_session_elsewhere(session_id: UUID) -> None:
-    """Offer the session to a worker from a background thread, because the call to the broker blocks."""
+    """Offer the session to a worker, from a background thread: the call to the broker blocks."""
     await broker_threads.run(offer_session, session_id)
 
 
 def send_job_soon(job_id: str | UUID, task_name: str) -> None:
-    """Send a job from a background thread, because the call to the broker blocks."""
+    """Send a job without waiting for the broker."""
+    # The set keeps a reference: asyncio holds its tasks weakly.
     task = asyncio.create_task(_send_job(UUID(str(job_id)), task_name), name=f"send job {job_id}")
     _sending.add(task)
     task.add_done_callback(_sending.discard)
@@ -83,10 +88,8 @@ async def _send_job(job_id: UUID, task_name: str) -> None:
 
 
 async def mark_sent(job_id: UUID) -> None:
-    """Store that the broker has accepted the job.
-
-    A later `sent_at` stays: the job may have run and be scheduled for its next attempt.
-    """
+    """Store that the broker has accepted the job."""
+    # `greatest`: the job may have run already and be due for a retry, for which `sent_at` is in the future.
     query = """
         UPDATE sessions_app_tooljob SET sent_at = greatest(sent_at, now()), sends = sends + 1
         WHERE id = %(job)s RETURNING id"""

@@ -1,4 +1,4 @@
-"""Clock of the database, by which all processes decide what is due: the clocks of their machines differ."""
+"""Clock of the database. All processes decide by it what is due: the clocks of their machines differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wait for an event of asyncio with a limit on the time."""
+"""Wait for an asyncio event with a timeout."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Logs as JSON, one object a line, masked, with the fields of the line.
+"""Logs as JSON: an object in each line, masked.
 
-A line has the fields that its call of the logger gives as `extra`, and the invocation that it is about, if there is
-one: an operator finds all lines of an invocation by its `invocation_id`, including the lines of the agent's own code.
+A line has the fields of `extra`, and the id of the invocation in whose context it was logged: an operator finds all
+lines of an invocation by `invocation_id`, including lines logged by the agent's own code.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sessions_app.secrets.masking import mask_text, masking
 _invocation_id: ContextVar[str] = ContextVar("invocation id", default="")
 _OF_EACH_RECORD = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
 _IDS = frozenset({"invocation_id", "session_id", "job_id", "task_id", "status"})
-"""Fields whose values the site has made. They are not masked, which takes most of the time of a line."""
+"""Fields with values of the site. They are not masked: masking takes most of the time of a line."""
 
 
 @contextmanager
 def logs_of_invocation(invocation_id: str) -> Iterator[None]:
-    """Name the invocation in the lines that are logged in this block."""
+    """Add the invocation's id to the lines logged in this block."""
     token = _invocation_id.set(invocation_id)
     try:
         yield
@@ -33,7 +33,7 @@ def logs_of_invocation(invocation_id: str) -> Iterator[None]:
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter of one JSON object: time, level, logger, message, exception, invocation, and the fields of `extra`."""
+    """Formatter of JSON objects: time, level, logger, message, exception, invocation, and the fields of `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

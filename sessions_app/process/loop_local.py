@@ -12,10 +12,9 @@ T = TypeVar("T")
 
 
 class LoopLocal(Generic[T]):
-    """One value for each event loop, made at first use on that loop.
+    """A value for each event loop, made at first use on the loop.
 
-    A process may have several loops: the server's, the background loop for threads, one for each asynchronous test.
-    A value is made in a new context, because its tasks outlive the HTTP request that was the first to need it.
+    A process may have several loops: the server's, the background loop for threads, a loop for each asynchronous test.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -26,6 +25,7 @@ class LoopLocal(Generic[T]):
         """Return the running loop's value."""
         loop = asyncio.get_running_loop()
         if loop not in self._values:
+            # In a new context: the tasks of a value outlive the HTTP request that needed the value first.
             self._values[loop] = Context().run(self._make)
         return self._values[loop]
 

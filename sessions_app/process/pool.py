@@ -1,4 +1,17 @@
-"""Connection pool of the hot path: psycopg's async pool, one for each event loop of a process."""
+"""Connection pool of the hot path: psycopg's async pool, for each event loop of a process.
+
+    statement --> _Line (a semaphore, first come, first served) --> pool.getconn --> execute --> pool.putconn
+
+The pool has a line of waiting tasks, too, but wakes a task only after several rounds of the event loop: with 200 people
+at once its connections would be idle for longer than they are used. Therefore statements wait in `_Line`, and no more
+of them enter the pool than it has connections.
+
+Connections are in autocommit mode, with prepared statements: a statement is a transaction in one round trip. Statements
+that belong together are sent in a pipeline (`fetch_one_under_locks`, `fetch_each`), which is one round trip, too.
+
+The pool opens at first use, in a task that its callers share. A second task, which does nothing but wait, closes the
+pool when its loop ends: the loop of `async_to_sync` ends after each call and cancels its tasks.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +41,23 @@ UNAVAILABLE = (
 """Errors raised while PostgreSQL is unavailable; the statement may or may not have been executed."""
 
 WAIT_SECONDS = 10.0
-"""Longest wait of a statement for a connection."""
+"""Longest wait of a statement for a connection, in seconds."""
 RECONNECT_SECONDS = 4.0
-"""Time for which the pool tries to reconnect in the background. After it each statement tries to connect itself."""
+"""Time for which the pool tries to reconnect in the background. Later each statement tries to connect."""
 
 Row = DictRow
-"""A row by the names of its columns. A class whose fields have these names is made of it by `Class(**row)`."""
+"""A row by the names of its columns. `Class(**row)` makes an object of it if the fields have the same names."""
 Pool = AsyncConnectionPool[AsyncConnection[Row]]
 
 
 async def get_pool() -> Pool:
     """Return the running loop's pool, opened at first use. Its connections are in autocommit mode."""
     opening = _pools.get()
+    # A failed opening is not kept: PostgreSQL may be back.
     if opening.done() and opening.exception() is not None:
         _pools.pop()
         opening = _pools.get()
+    # Shielded: other callers wait for the same opening, and this caller may be cancelled.
     return await asyncio.shield(opening)
 
 
@@ -58,12 +73,12 @@ async def close_pool() -> None:
 
 
 def waiting_statements() -> int:
-    """Return the number of statements of the running loop that wait for a connection."""
+    """Return the number of the running loop's statements without a connection."""
     return _lines.get().waiting
 
 
 def short(statement: str) -> str:
-    """Return the statement without indentation. Psycopg caches the parsed form of up to 4,096 characters only."""
+    """Return the statement without indentation: psycopg caches the parsed form of at most 4,096 characters."""
     return " ".join(statement.split())
 
 
@@ -74,12 +89,12 @@ async def fetch_one(query: str, params: dict[str, Any] | tuple[Any, ...]) -> Row
 
 
 async def fetch_one_under_locks(locks: Sequence[str], query: str, params: dict[str, Any]) -> Row | None:
-    """Take locks until the end of the transaction, run one statement and return its first row, in one round trip.
+    """Take locks, run a statement in the same transaction and return its first row, in one round trip.
 
     When the statement returns no row, everything is rolled back.
 
     Args:
-        locks: statements that take a lock each, with the same parameters.
+        locks: statements to take the locks, with the same parameters.
     """
     row = None
     async with _connection() as connection, connection.pipeline(), connection.transaction() as transaction:
@@ -96,6 +111,7 @@ async def fetch_each(statements: Sequence[tuple[str, dict[str, Any]]]) -> list[R
     """Run statements in one transaction and one round trip, and return the first row of each."""
     async with _connection() as connection:
         async with connection.pipeline(), connection.transaction():
+            # In a pipeline `execute` does not wait for the result; the rows are read after the commit.
             cursors = [await connection.execute(query, params) for query, params in statements]
         return [await cursor.fetchone() for cursor in cursors]
 
@@ -127,11 +143,9 @@ async def _connection() -> AsyncIterator[AsyncConnection[Row]]:
 
 
 async def _take(pool: Pool) -> AsyncConnection[Row]:
-    """Take a connection. Raises a cancellation of the caller that comes together with the connection.
-
-    The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: the person's request to stop
-    would be lost.
-    """
+    """Take a connection; raise the caller's cancellation, should it come together with the connection."""
+    # The pool waits with `asyncio.wait_for`, which drops such a cancellation in Python 3.11: the person's request to
+    # stop would be lost.
     task = asyncio.current_task()
     count_before = task.cancelling() if task else 0
     connection = await pool.getconn()
@@ -143,23 +157,20 @@ async def _take(pool: Pool) -> AsyncConnection[Row]:
 
 @dataclass
 class _Line:
-    """Statements that wait for a connection, first come, first served.
-
-    The pool has a line, too, but wakes a task only after several rounds of the event loop. With 200 people at once its
-    connections would be idle for longer than they are used.
-    """
+    """Statements waiting for a connection, first come, first served; see the module for the reason."""
 
     free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(conf().pool_size))
     waiting: int = 0
 
     async def enter(self) -> None:
-        """Wait until one of the connections is free, and reserve it.
+        """Wait for a free connection, and reserve it.
 
         Raises:
-            PoolTimeout: all were in use for `WAIT_SECONDS`.
+            PoolTimeout: all connections were in use for `WAIT_SECONDS`.
         """
         self.waiting += 1
         try:
+            # No timer in the usual case, when a connection is free.
             async with asyncio.timeout(WAIT_SECONDS if self.free.locked() else None):
                 await self.free.acquire()
         except TimeoutError as error:
@@ -179,7 +190,7 @@ async def _open() -> Pool:
         },
         min_size=0,  # With a first connection on its way, the first statement would open a second one.
         max_size=conf().pool_size,
-        check=None,
+        check=None,  # A check is a round trip for each statement; `_connection` checks after an error.
         timeout=WAIT_SECONDS,
         reconnect_timeout=RECONNECT_SECONDS,
         open=False,
@@ -199,11 +210,9 @@ def _start_closer() -> asyncio.Task[None]:
 
 
 async def _close_with_loop() -> None:
-    """Close the pool when the loop is about to end. The loop of `async_to_sync` ends after each call.
-
-    A loop that ends cancels its tasks once. A worker of the pool that is connecting would continue, and the loop would
-    wait for it for ever.
-    """
+    """Wait until the ending loop cancels this task, then close the pool."""
+    # A loop that ends cancels its tasks once. A worker of the pool that is just connecting would continue, and the loop
+    # would wait for it for ever.
     try:
         await asyncio.Event().wait()
     finally:
@@ -217,9 +226,6 @@ _lines = LoopLocal(_Line)
 
 
 def _connection_parameters() -> dict[str, Any]:
-    """Return the parameters of Django's own connection, without what only Django reads.
-
-    In tests this is the connection to the test database.
-    """
+    """Return the parameters of Django's own connection (in tests, to the test database), without Django's options."""
     parameters: dict[str, Any] = connections["default"].get_connection_params()
     return {name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")}

@@ -29,7 +29,7 @@ def count_invocation(outcome: str) -> None:
 
 
 def count_take_over() -> None:
-    """Count an invocation that this process takes over from one that has died."""
+    """Count an invocation taken over from a process that has died."""
     if IS_AVAILABLE:
         _take_overs.inc()
 
@@ -41,23 +41,24 @@ def observe_first_word(seconds: float) -> None:
 
 
 def add_connections(number: int) -> None:
-    """Add opened sockets and event streams. A negative number stands for closed ones."""
+    """Add a number of sockets and event streams: positive when opened, negative when closed."""
     if IS_AVAILABLE:
         _connections.inc(number)
 
 
 def note_sweep() -> None:
-    """Note that a sweep has ended now."""
+    """Store the current time as the end of the last sweep."""
     if IS_AVAILABLE:
         _swept_at.set_to_current_time()
 
 
 def drop_dead_processes(folder: str) -> None:
-    """Delete the counts of open connections of processes that have ended.
+    """Delete the counts of open connections of ended processes.
 
     Args:
-        folder: directory in which all processes keep their counts.
+        folder: directory with the counts of all processes.
     """
+    # A killed process leaves its open connections in the sum. Its counters stay: they count what has happened.
     for path in Path(folder).glob("gauge_live*_*.db"):
         pid = path.stem.rpartition("_")[2]
         if pid.isdecimal() and not _is_alive(int(pid)):
@@ -66,7 +67,7 @@ def drop_dead_processes(folder: str) -> None:
 
 def _is_alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
+        os.kill(pid, 0)  # Sends no signal.
     except ProcessLookupError:
         return False
     except PermissionError:  # a process of another user

@@ -1,4 +1,10 @@
-"""Sweep over overdue rows of several kinds. Each kind gets a share of the sweep's time."""
+"""Sweep over overdue rows of several kinds: what crashes left unfinished, and what is due.
+
+Every few seconds a worker runs the repairs in turns. In a turn each repair gets an equal share of `sweep_seconds`, and
+repairs with more overdue rows come again until the time is over: a thousand lost jobs do not delay an expired lease.
+Sweeps may overlap, and a worker may die in the middle, so each repair must be safe to repeat and to run twice at the
+same time: it changes a row with a condition on the row's state.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +23,15 @@ MAX_DOUBLINGS = 10
 M = TypeVar("M", bound=Model)
 
 Repair = Callable[[float], bool]
-"""Repairs one kind of rows for about this many seconds. Returns True when more rows may be overdue."""
+"""Repairs rows of a kind for about the given number of seconds. Returns True when more rows may be overdue."""
 
 
 class OverdueRows(Generic[M]):
-    """Rows of one kind, each of which a sweep repairs once. A row that fails does not hold up the others.
+    """Rows of a kind, each repaired once in a sweep. A failed row does not hold up the others.
 
     Args:
-        find: returns the rows that are overdue now, the most urgent first.
-        repair: repairs one row. The next sweep finds a row for which it raises.
+        find: returns the overdue rows, the most urgent first.
+        repair: repairs a row. The next sweep finds the row again if this raises.
     """
 
     def __init__(self, find: Callable[[], QuerySet[M]], repair: Callable[[M], object]) -> None:
@@ -35,12 +41,13 @@ class OverdueRows(Generic[M]):
 
     def __call__(self, seconds: float) -> bool:
         until = time.monotonic() + seconds
+        # A row that failed is still overdue: without the exclusion it would fill the batches of this sweep.
         rows = list(self._find().exclude(pk__in=self._seen)[:BATCH_SIZE])
         for row in rows:
             self._seen.add(row.pk)
             try:
                 self._repair(row)
-            except Exception:  # one row must not hold up the others
+            except Exception:  # a failed row must not hold up the others
                 logger.exception("The sweep could not repair %s %s", row._meta.verbose_name, row.pk)
             if time.monotonic() >= until:
                 return True
@@ -48,10 +55,7 @@ class OverdueRows(Generic[M]):
 
 
 def sweep_over(repairs: Sequence[Repair]) -> None:
-    """Run the repairs in turns, until no row is overdue or `sweep_seconds` are over.
-
-    Each repair gets an equal share of these seconds in a turn.
-    """
+    """Run the repairs in turns, until no row is overdue or `sweep_seconds` are over."""
     seconds = conf().sweep_seconds
     end = time.monotonic() + seconds
     remaining = list(repairs)
@@ -70,10 +74,8 @@ def _repair_some(repair: Repair, seconds: float) -> bool:
 
 
 def resend_pause() -> Func:
-    """Return the time, by the column `sends`, after which a row that was sent to the broker is sent again.
-
-    The time doubles with each send: the row may wait in a long queue, which each send makes longer.
-    """
+    """Return the time, by the column `sends`, after which a row is sent to the broker again."""
+    # Doubled with each send: the row may wait in a long queue, which each send makes longer.
     return Func(
         F("sends"),
         template=f"make_interval(secs => %(seconds)s * 2 ^ least(greatest(%(expressions)s - 1, 0), {MAX_DOUBLINGS}))",

@@ -1,4 +1,4 @@
-"""Thread pools of a process, one for each kind of blocking call: no kind waits for another."""
+"""Thread pools of a process, a pool for each kind of blocking call: no kind waits for another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class ThreadPool:
-    """Threads for one kind of blocking call. Calls wait while all threads are busy.
+    """Threads for a kind of blocking call. Calls wait while all threads are busy.
 
     Args:
         name: name of the threads.
@@ -29,14 +29,13 @@ class ThreadPool:
 
     @cached_property
     def executor(self) -> ThreadPoolExecutor:
-        """The executor. Its threads start when they are needed: a process may fork before the first call."""
+        """The executor, made at first use."""
+        # A process may fork before the first call; threads do not survive a fork.
         return ThreadPoolExecutor(getattr(conf(), self._setting), thread_name_prefix=self._name)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the function in one of the threads, in the caller's language and time zone.
-
-        asgiref carries these over; a copied context does not, because Django's values belong to one thread.
-        """
+        """Call the function in a thread of the pool, in the caller's language and time zone."""
+        # asgiref carries language and time zone over; a copied context does not, because Django keeps them by thread.
         call = sync_to_async(function, thread_sensitive=False, executor=self.executor)
         return await call(*args, **kwargs)
 

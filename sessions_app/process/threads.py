@@ -27,7 +27,7 @@ M = TypeVar("M", bound=Model)
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ORM code in the thread of the caller's HTTP request or `async_to_sync`, else in a database thread.
 
-    Unusable and obsolete connections of the thread are closed before and after the code.
+    Close unusable and obsolete connections of the thread before and after the code, as Django does for a request.
     """
     call = partial(_with_own_connection, function, *args, **kwargs)
     if _caller_has_thread():
@@ -43,23 +43,20 @@ async def fetch_rows(rows: QuerySet[M, T]) -> list[T]:
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on an event loop, and wait in this thread for its result.
 
-    The loop is the one that started this thread, else the process's background loop. A process has one relay on one
-    loop, because the channel layer of Redis refuses a second loop.
+    Use the loop that started this thread, else the process's background loop.
 
-    The coroutine must not use `in_thread` when this thread is a database thread or holds a connection: all threads and
-    connections may be taken by callers that wait like this one.
-
-    The coroutine gets a new context, because the tasks that it starts may outlive the HTTP request of this thread.
+    The coroutine must not use `in_thread` when this thread is a database thread or holds a connection: callers waiting
+    here may have taken all threads and connections.
     """
+    # The caller's loop has the hub and the relay of the process: the channel layer of Redis refuses a second loop.
+    # A new context, because tasks started by the coroutine may outlive the HTTP request of this thread.
     loop = calling_loop() or background_loop()
     return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
 
 def create_task(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-    """Start a task in a new context, because it may outlive the HTTP request of its caller.
-
-    In the context of the caller, `in_thread` would run in the thread of the request.
-    """
+    """Start a task in a new context: it may outlive the HTTP request of its caller."""
+    # In the caller's context, `in_thread` would use the thread of the request, which may have ended.
     return asyncio.create_task(work, name=name, context=Context())
 
 
@@ -72,24 +69,22 @@ def _with_own_connection(function: Callable[P, T], *args: P.args, **kwargs: P.kw
 
 
 def _close_old_connections() -> None:
-    """Do what Django's `close_old_connections` does, except to a connection in a transaction of the caller."""
+    # As Django's `close_old_connections`, except for a connection in a transaction of the caller.
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
 
 
 def _caller_has_thread() -> bool:
-    """True within an HTTP request and within `async_to_sync`.
-
-    The thread of such a caller may hold a connection with locks. Code on a second connection could wait for ever for
-    these locks.
-    """
+    """Return True within an HTTP request and within `async_to_sync`."""
+    # The thread of such a caller may hold a connection with locks, for which code on a second connection could wait for
+    # ever.
     in_request = SyncToAsync.thread_sensitive_context.get(None) is not None
     return in_request or getattr(AsyncToSync.executors, "current", None) is not None
 
 
 def calling_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the loop that waits for this thread (a synchronous view, `in_thread`); None in a Celery process."""
+    """Return the loop waiting for this thread (of a synchronous view, or `in_thread`); None in a Celery process."""
     loop: asyncio.AbstractEventLoop | None = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     return loop if loop is not None and loop.is_running() else None
 
