@@ -1,4 +1,4 @@
-"""Retention of the records of what staff read."""
+"""Retention of the records of accesses of staff."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.models import StaffAccess
 
 
 def delete_old_accesses() -> int:
-    """Delete the records that are older than `access_log_days`; return their number. 0 days keep all."""
+    """Delete records older than `access_log_days`, unless the setting is 0; return their number."""
     days = conf().access_log_days
     if not days:
         return 0

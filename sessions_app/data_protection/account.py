@@ -1,4 +1,8 @@
-"""Erasure of a user's data in the transaction that deletes the account, whichever code deletes it."""
+"""Erasure of a user's data in the transaction of the deletion of the account.
+
+A receiver, because the admin, management commands and code of the project delete users, too, and none of them may leave
+data behind or get around a legal hold.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ BY_DELETION = ErasureOrder(reason="The account was deleted.")
 
 @receiver(pre_delete, sender=settings.AUTH_USER_MODEL)
 def erase_with_account(instance: Any, **kwargs: Any) -> None:
-    """Erase what belongs to the user before the account is deleted.
+    """Erase the user's data before the account is deleted.
 
     Raises:
         LegalHoldError: the user, or a session of the user, is under legal hold.
@@ -34,6 +38,7 @@ def erase_with_account(instance: Any, **kwargs: Any) -> None:
     # The lock keeps other transactions from inserting rows of this user until the account is gone.
     get_user_model()._default_manager.select_for_update().filter(pk=instance.pk).first()
     refuse_if_held(LegalHold.objects.of_user(instance.pk))
+    # The cascade of the account may delete events, too, which the database refuses outside of an erasure.
     permit_erasing()
     tombstone = open_tombstone(ErasedKind.PERSON, instance.pk, instance.pk, BY_DELETION)
     erase_sessions_of(instance.pk, tombstone)
@@ -45,7 +50,7 @@ def erase_with_account(instance: Any, **kwargs: Any) -> None:
 
 
 def _delete_admin_log(user: Any) -> None:
-    """Delete the admin's log entries about the user, which keep the name."""
+    """Delete the admin's log entries about the user, which have the name in their text."""
     if apps.is_installed("django.contrib.admin"):
         about = ContentType.objects.get_for_model(type(user))
         entries = apps.get_model("admin", "LogEntry")._default_manager
@@ -61,9 +66,10 @@ def _delete_sign_in_records(user: Any) -> None:
 
 
 def _delete_logins(user: Any) -> None:
-    """Delete the user's login sessions. Their rows name the user only in encoded data, so each is decoded."""
+    """Delete the user's login sessions."""
     if not apps.is_installed("django.contrib.sessions"):
         return
+    # The rows have no column with the user: only the decoded data says whose login it is.
     for login in apps.get_model("sessions", "Session")._default_manager.iterator(chunk_size=500):
         if login.get_decoded().get(SESSION_KEY) == str(user.pk):
             login.delete()

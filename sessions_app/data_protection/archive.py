@@ -1,4 +1,4 @@
-"""Target of an export: a zip file or a directory, with the size and SHA-256 of every file in it."""
+"""Target of an export: a zip file or a directory, with the size and SHA-256 of each file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MANIFEST = "manifest.json"
 
 
 class Archive:
-    """Files below one target. Each file is written as a stream of chunks; none is held in memory.
+    """Files below one target, each written as a stream of chunks and never held in memory.
 
-    A path that ends with `.zip` becomes a zip file, any other path a directory. Only its owner can read the target.
-    `manifest.json`, which lists all other files, is written last: an archive without it is incomplete.
+    A path with the suffix `.zip` becomes a zip file, any other path a directory. Only its owner can read the target.
+    `manifest.json`, the list of all other files, is written last: an archive without a manifest is incomplete.
 
     Raises:
         ConflictError: the target exists.
@@ -35,6 +35,8 @@ class Archive:
     def __enter__(self) -> Archive:
         try:
             if self._target.suffix == ".zip":
+                # The mode is given at creation: with a later `chmod` others could open the file in between. O_EXCL:
+                # no overwriting.
                 descriptor = os.open(self._target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 raw = self._stack.enter_context(os.fdopen(descriptor, "wb"))
                 self._zip = self._stack.enter_context(ZipFile(raw, "w", ZIP_DEFLATED))
@@ -74,6 +76,7 @@ class Archive:
     @contextmanager
     def _open(self, name: str) -> Iterator[IO[bytes]]:
         if self._zip is not None:
+            # The size of a stream is unknown when its header is written; without ZIP64 a file above 2 GiB would fail.
             with self._zip.open(name, "w", force_zip64=True) as member:
                 yield member
             return
@@ -84,7 +87,8 @@ class Archive:
 
 
 def as_json(value: Any) -> bytes:
-    """Return the value as JSON. Values of other types, such as times and UUIDs, become text."""
+    """Return the value as JSON. Values without a type in JSON, such as times and UUIDs, become text."""
+    # A text may have lone surrogates, which UTF-8 refuses.
     return json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""Numbers of rows that belong to sessions or to a user, by kind."""
+"""Numbers of rows of sessions or of a user, by kind."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sessions_app.models import Artifact, Session
 
 
 def count_rows_of_sessions(sessions: QuerySet[Session]) -> Counter[str]:
-    """Return the numbers of the sessions and of the rows that belong to them."""
+    """Return the numbers of the sessions and of their rows."""
     counts = {kind: rows_of_sessions(kind, sessions).count() for kind in ROWS_OF_SESSION}
     return Counter(sessions=sessions.count(), **counts)
 
 
 def count_rows_of_user(user_pk: Any) -> Counter[str]:
-    """Return the numbers of the user's sessions, of their rows, and of the rows that sessions share."""
+    """Return the numbers of the user's sessions, of their rows, and of the rows shared by the sessions."""
     counts = count_rows_of_sessions(rows_of_user(Session, user_pk))
     for kind, model in ROWS_OF_USER.items():
         counts[kind] = rows_of_user(model, user_pk).count()

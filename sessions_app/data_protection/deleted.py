@@ -1,4 +1,4 @@
-"""Erasure of sessions that their users deleted, after the time to undo the deletion."""
+"""Erasure of sessions deleted by their users, after the time to undo the deletion."""
 
 from __future__ import annotations
 
@@ -32,5 +32,6 @@ def _deleted_long_ago() -> QuerySet[Session]:
 
 def _erase(session: Session) -> None:
     order = ErasureOrder(reason="Deleted by its user.", by=session.user_id)
+    # `among` repeats the condition under the lock of the row.
     with suppress(NotFoundError, LegalHoldError):  # restored, erased or held in the meantime
         erase_session(session.pk, order, among=_deleted_long_ago())

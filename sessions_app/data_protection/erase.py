@@ -1,4 +1,13 @@
-"""Erasure of a session or a user: each session in one transaction, and a tombstone that counts the erased rows."""
+"""Erasure of a session or a user, with a tombstone: who asked for the erasure, why, and how many rows are gone.
+
+A session is erased in two steps, each a transaction. The first cancels all work and takes the lease away from the
+process that runs the session, so nothing can write any more. The second deletes the session with all its rows: a
+session is whole or gone. With one transaction for both, an append would wait for the whole deletion.
+
+An erasure of a user repeats both steps for each session. Then the account is deleted; a receiver in `account` erases
+the user's other rows in the same transaction, whoever deletes the account. After a crash the next erasure continues:
+it finds the unfinished tombstone and adds its counts.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +51,7 @@ class ErasureOrder:
 
     Attributes:
         by: primary key of the user; None for the site itself and for a management command.
-        by_name: name of a member of staff, which the tombstone keeps.
+        by_name: name of a member of staff, kept in the tombstone.
     """
 
     reason: str
@@ -51,15 +60,15 @@ class ErasureOrder:
 
     @classmethod
     def of_staff(cls, staff: Actor, reason: str) -> ErasureOrder:
-        """Return the order of a member of staff."""
+        """Return an order of a member of staff."""
         return cls(reason, staff.user_pk, staff.name)
 
 
 def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session] | None = None) -> Tombstone:
-    """Stop the session's work, then delete the session with everything that belongs to it.
+    """Stop the session's work, then delete the session with all its rows and files.
 
     Args:
-        among: sessions that may be erased, checked again before the deletion; None permits all.
+        among: filter of the sessions to erase, checked again before the deletion; None for all sessions.
 
     Raises:
         NotFoundError: there is no such session to erase.
@@ -71,10 +80,12 @@ def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session
     session = rows.only("pk", "user_id").first()
     if session is None:
         raise NotFoundError(f"There is no session '{session_pk}' to erase.")
+    # Checked before the work is stopped, and once more under the lock of the row by `delete_session_row`.
     refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
     _stop_session(rows, by=order.by)
     with transaction.atomic():
         tombstone = open_tombstone(ErasedKind.SESSION, session.pk, session.user_id, order)
+        # The exception also rolls back the tombstone of a session that was restored in between.
         if not _delete_session(rows, tombstone):
             raise NotFoundError(f"There is no session '{session_pk}' to erase any more.")
         return finish(tombstone)
@@ -101,8 +112,9 @@ def erase_user(user_pk: Any, order: ErasureOrder) -> Tombstone:
 
 
 def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
-    """Erase the user's sessions, each in a transaction of its own."""
+    """Erase the user's sessions one after the other. In a transaction of the caller, all or none."""
     sessions = rows_of_user(Session, user_pk).order_by("pk")
+    # Always the first rows: those of the last batch are gone.
     while batch := list(sessions.values_list("pk", flat=True)[:SESSIONS_PER_QUERY]):
         for session_pk in batch:
             rows = Session.objects.filter(pk=session_pk)
@@ -111,33 +123,30 @@ def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
 
 
 def _stop_session(rows: QuerySet[Session], *, by: Any) -> None:
-    """Stop the work of the session in `rows`, if it still exists.
-
-    Commits before the session is deleted: the next append of a process that runs the session is refused, and does
-    not wait for the deletion. Reads the session under the lock of its row, because a user may restore a deleted
-    session at any moment.
-    """
+    """Stop the work of the session in `rows` if it still exists, in a transaction that ends before the deletion."""
     with transaction.atomic():
+        # Under the lock: a user may restore a deleted session at any moment, and its work must go on then.
         session = rows.only("pk").select_for_update().first()
         if session is not None:
             stop_work(session.pk, by=by)
 
 
 def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
-    """Delete the session in `rows` with its rows; False if it is gone. Files are deleted after the commit."""
+    """Delete the session in `rows` with its rows; return False if it is gone. Files are deleted after the commit."""
     with transaction.atomic():
         session = rows.select_for_update().first()
         if session is None:
             return False
         _add(tombstone, count_rows_of_sessions(rows))
         delete_session_row(rows)
+        # After the commit: an earlier reader of the history would put it back into the cache.
         names = session.app_name, str(session.user_id), session.key
         transaction.on_commit(partial(cache.forget, names))
     return True
 
 
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
-    """Delete the user's rows that belong to no session, and count them in the tombstone."""
+    """Delete the user's rows without a session, and count them in the tombstone."""
     rows: dict[str, QuerySet[Any]] = {
         "user_states": rows_of_user(UserState, user_pk),
         "artifacts": rows_of_user(Artifact, user_pk),
@@ -150,7 +159,7 @@ def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
 
 
 def _delete(rows: QuerySet[Any]) -> int:
-    """Delete the rows and all rows that refer to them; return the number of the former."""
+    """Delete the rows and all rows with a reference to them; return the number of `rows` without the others."""
     _, deleted = rows.delete()
     return deleted.get(rows.model._meta.label, 0)
 
@@ -172,7 +181,7 @@ def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: Erasu
 
 
 def finish(tombstone: Tombstone) -> Tombstone:
-    """Record that the erasure is complete."""
+    """Mark the erasure as complete."""
     Tombstone.objects.filter(pk=tombstone.pk).update(finished_at=Now())
     tombstone.refresh_from_db()
     return tombstone
@@ -180,6 +189,7 @@ def finish(tombstone: Tombstone) -> Tombstone:
 
 def _add(tombstone: Tombstone, counts: Counter[str]) -> None:
     """Add the counts to the stored ones, in the transaction of the deletion."""
+    # Read under a lock: two erasures of the same user may run, and each adds the rows it has deleted.
     stored = Tombstone.objects.select_for_update().get(pk=tombstone.pk)
     stored.counts = dict(Counter(stored.counts) + counts)
     stored.save(update_fields=["counts"])

@@ -1,4 +1,9 @@
-"""Export of a session or a user to an archive, with bounded memory and without secrets."""
+"""Export of a session or a user to an archive, in bounded memory and without secrets.
+
+Rows are read page by page and written as a stream, so memory does not grow with a session. An export is no snapshot of
+the database: the file of a session has the events up to `last_seq` of its row, and the hash in `sessions.json` is read
+later. An import refuses a log without its last event, so export a session at rest.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +60,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "acts": ("session_id", "action", "subject_kind", "subject_id", "seq", "actor_kind", "at"),
     "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
 }  # fmt: skip
-"""Exported fields by kind, which is the name of the file. Internals of the site are left out, and notes, names and
-addresses of staff."""
+"""Exported fields by kind, which is the name of the file. No internals of the site; no notes, names and addresses of
+staff."""
 API_KEY_FIELDS = (
     "id", "name", "prefix", "scopes", "requests_per_minute", "tokens_per_day", "created_at", "expires_at",
     "last_used_at", "revoked_at",
@@ -66,7 +71,7 @@ ACCOUNT_ACT_FIELDS = ("action", "subject_kind", "subject_id", "actor_kind", "at"
 
 
 def export_session(session_pk: UUID, target: Path) -> list[dict[str, Any]]:
-    """Write the session to the target; return the list of files, as the manifest has it.
+    """Write the session to the target; return the list of files as in the manifest.
 
     Raises:
         NotFoundError: there is no such session.
@@ -82,7 +87,7 @@ def export_session(session_pk: UUID, target: Path) -> list[dict[str, Any]]:
 
 
 def export_user(user_pk: Any, target: Path) -> list[dict[str, Any]]:
-    """Write everything that the site stores about the user's conversations to the target; return the list of files.
+    """Write all data of the user and the user's conversations to the target; return the list of files.
 
     Raises:
         NotFoundError: there is no such user.
@@ -110,8 +115,9 @@ def export_user(user_pk: Any, target: Path) -> list[dict[str, Any]]:
 
 
 def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
-    """Write one file for each session, and one for each kind of row of all these sessions."""
+    """Write a file for each session, and a file for each kind of their rows."""
     for session_pk in sessions.order_by("pk").values_list("pk", flat=True).iterator(ROWS_PER_QUERY):
+        # Read again one by one: a session may be erased since the query of the keys.
         if session := Session.objects.filter(pk=session_pk).first():
             archive.write(f"sessions/{session_pk}.json", _session_json(session))
     archive.write_list("sessions.json", _session_rows(sessions))
@@ -125,23 +131,25 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
 
 
 def _session_rows(sessions: QuerySet[Session]) -> Iterator[dict[str, Any]]:
-    """Yield the row of each session. Its `is_masked` covers the state, too, which is in the session's own file."""
+    """Yield the row of each session. `is_masked` covers the state, too."""
     chain = Func(F("log_hash"), Value("hex"), function="encode", output_field=TextField())
     for session in sessions.annotate(log_sha256=chain).order_by("pk").iterator(ROWS_PER_QUERY):
         row = {name: getattr(session, name) for name in (*SESSION_FIELDS, "log_sha256")}
+        # The state itself is in the file of the session; an import needs to know whether the mask replaced a part of
+        # it.
         marked = _masked({**row, "state": _state_of(session)})
         del marked["state"]
         yield marked
 
 
 def _masked(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the masked row, with `is_masked` for an import: true if a value was masked."""
+    """Return the row with masked values, and `is_masked`: True if the mask replaced a value."""
     masked = mask(row)
     return {**masked, "is_masked": masked != row}
 
 
 def _write_model_calls(archive: Archive, sessions: QuerySet[Session]) -> None:
-    """Write the records of the model requests, and the texts that they refer to."""
+    """Write the records of the model requests with their texts."""
     recorded = Event.objects.filter(session__in=sessions.values("pk"), model_call__isnull=False)
     calls = recorded.order_by("session", "seq").values("session_id", "seq", "model_call")
     archive.write_list("model_calls.json", calls.iterator(ROWS_PER_QUERY))
@@ -152,7 +160,7 @@ def _write_model_calls(archive: Archive, sessions: QuerySet[Session]) -> None:
 
 
 def session_head(session: Session) -> dict[str, Any]:
-    """Return the session as the ADK API has it, without its events."""
+    """Return the session in the format of the ADK API, without its events."""
     return {
         "id": session.key,
         "appName": session.app_name,
@@ -163,7 +171,7 @@ def session_head(session: Session) -> dict[str, Any]:
 
 
 def _state_of(session: Session) -> dict[str, Any]:
-    """Return the state of the session and of its user, without app state, which belongs to no user."""
+    """Return the state of the session and of its user. App state belongs to no user and is left out."""
     user_state: dict[str, Any] = {}
     shared = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id).first()
     if shared is not None:
@@ -172,15 +180,16 @@ def _state_of(session: Session) -> dict[str, Any]:
 
 
 def _session_json(session: Session) -> Iterator[bytes]:
-    """Yield the session's JSON as the ADK API has it, event by event."""
+    """Yield the session's JSON in the format of the ADK API, event by event."""
     yield as_json(mask(session_head(session)))[:-1] + b', "events": '
     yield from json_list(mask(body) for body in _bodies(session))
     yield b"}\n"
 
 
 def _bodies(session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of the events up to `session.last_seq`, as the exported state has no later changes."""
+    """Yield the JSON of the events up to `session.last_seq`."""
     seq = 0
+    # Later events would not fit the exported state.
     events = Event.objects.filter(session=session, seq__lte=session.last_seq)
     while page := list(events.after(seq).values_list("seq", "body")[:ROWS_PER_QUERY]):
         yield from (body for _, body in page)
@@ -188,7 +197,7 @@ def _bodies(session: Session) -> Iterator[dict[str, Any]]:
 
 
 def _write_artifacts(archive: Archive, artifacts: QuerySet[Artifact]) -> None:
-    """Write the files under their primary keys, which are safe as paths, and the list with their names."""
+    """Write the files, and the list with their names."""
     fields = (
         "pk",
         "app_name",
@@ -203,6 +212,7 @@ def _write_artifacts(archive: Archive, artifacts: QuerySet[Artifact]) -> None:
     )
     listed = []
     for artifact in artifacts.order_by("pk").iterator(ROWS_PER_QUERY):
+        # The key, not the name: names come from users and models, and may lead out of the archive as paths.
         path = f"artifacts/{artifact.pk}"
         try:
             with artifact.file.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Setting and lifting of legal holds."""
+"""Legal holds: set, lift, and filter sessions by them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def without_held(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 
 def set_hold(hold: LegalHold, *, by: Actor) -> None:
-    """Store a new hold and the user who sets it."""
+    """Store a new hold with its author."""
     hold.set_by_id = by.user_pk
     hold.set_by_name = by.name
     hold.save(force_insert=True)
 
 
 def lift_hold(hold: LegalHold, *, by: Actor, reason: str) -> bool:
-    """Lift the hold; return False if it was already lifted."""
+    """Lift the hold; return False if somebody has lifted the hold before."""
     active = LegalHold.objects.active().filter(pk=hold.pk)
     lifted = {"lifted_by_id": by.user_pk, "lifted_by_name": by.name, "lift_reason": reason}
     return bool(active.update(lifted_at=Now(), **lifted))

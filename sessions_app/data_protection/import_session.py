@@ -1,4 +1,9 @@
-"""Import of one session from an archive of `export_session`: state, events and files, checked before and after."""
+"""Import of a session from an archive of `export_session`: state, events and files, or nothing.
+
+Two checks: before the import each file must have the size and hash in the manifest. Afterwards the new log must have
+the hash of the original log, computed by PostgreSQL from the inserted events. So an imported log is the original log,
+under the same session id, which is part of the hash.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +30,11 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Imported:
-    """A session that was imported.
+    """An imported session.
 
     Attributes:
-        doubt: sentence that says why the session may differ from the original; empty if the log has the hash in the
-            archive and no value of the state is masked.
+        doubt: sentence with the reason why the session may differ from the original; empty if the log has the hash in
+            the archive and no value of the state is masked.
     """
 
     session: Session
@@ -39,13 +44,13 @@ class Imported:
 def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False) -> Imported:
     """Store the session of an archive for a user, under its original id, in one transaction.
 
-    Invocations, jobs and scheduled tasks are not imported, so nothing starts to run. Existing `user:` values are kept.
+    Does not import invocations, jobs and scheduled tasks, so nothing starts to run. Keeps existing `user:` values.
 
     Args:
-        allow_unverified: accept a log whose hash differs, and values that were masked for the export.
+        allow_unverified: accept a log with another hash, and values masked by the export.
 
     Raises:
-        InvalidInputError: the archive is damaged, was changed, or has not exactly one session.
+        InvalidInputError: the archive is damaged or changed, or does not have exactly one session.
         ConflictError: the session exists, its events do not have the hash of the original log, or its state is masked.
     """
     try:
@@ -63,6 +68,7 @@ def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False
 def _check_manifest(archive: ZipFile) -> None:
     if MANIFEST not in archive.namelist():
         raise InvalidInputError(f"The archive has no {MANIFEST}: the export did not end.")
+    # The manifest is the last file of an export.
     listed = {file["name"]: (file["size"], file["sha256"]) for file in _json(archive, MANIFEST)["files"]}
     stored = set(archive.namelist()) - {MANIFEST}
     if odd := sorted(stored.symmetric_difference(listed)):
@@ -100,9 +106,11 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         own = {name: row[name] for name in ("initial_state", "title", "title_source")}
         session = Session.objects.create(pk=UUID(row["id"]), **key, **own, state=state.session)
         befores = {line["seq"]: line for line in _json(archive, "before.json")}
+        # One after the other: the hash of an event continues the chain of the event before.
         for number, body in enumerate(document["events"], start=1):
             _insert_event(session.pk, body, befores.get(number, {}).get("before"))
         shared, _ = UserState.objects.get_or_create(app_name=session.app_name, user_id=user_pk)
+        # Stored values win: the user's other sessions have used them since the export.
         UserState.objects.filter(pk=shared.pk).update(state={**state.user, **shared.state})
         _store_files(archive, session)
         session.refresh_from_db()
@@ -110,6 +118,7 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         doubt = _reason_for_doubt(session, row["log_sha256"], is_masked=is_masked)
         if doubt and not allow_unverified:
             raise ConflictError(f"{doubt} --unverified accepts the archive.")
+        # The original times: lists and retention count from the last use.
         times = {name: row[name] for name in ("created_at", "updated_at")}
         Session.objects.filter(pk=session.pk).update(**times, last_event_at=row["updated_at"])
         _record(session, doubt)

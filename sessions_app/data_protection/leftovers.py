@@ -1,4 +1,8 @@
-"""Deletion of artifact files without a row, and of expired login sessions."""
+"""Deletion of artifact files without a row, and of expired login sessions.
+
+The bytes of an artifact are stored before its row is committed, and deleted after the deletion of its row is committed.
+A process that dies between the two leaves a file without a row, but no row without a file.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,13 @@ ORPHAN_AGE = timedelta(days=1)
 
 
 def delete_orphaned_files() -> int:
-    """Delete artifact files without a row that are older than a day; return their number."""
+    """Delete artifact files without a row after a day; return their number."""
     storage: Storage = Artifact._meta.get_field("file").storage
     try:
         _, names = storage.listdir(FOLDER)
     except FileNotFoundError:  # no artifact was saved yet
         return 0
+    # Batches bound the length of the query: a storage may have very many files.
     remaining = iter(names)
     deleted = 0
     while batch := list(islice(remaining, FILES_PER_QUERY)):

@@ -1,4 +1,7 @@
-"""Rows that belong to sessions or to a user, by kind: what is counted, exported and erased with them."""
+"""Rows of sessions and of a user by kind, for the counts, exports and erasures of both.
+
+A test finds each table with a reference to a session and asks for its place here or a reason to leave it out.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +56,10 @@ M = TypeVar("M", bound=Model)
 
 
 def rows_of_sessions(kind: str, sessions: QuerySet[Session]) -> QuerySet[Any]:
-    """Return the rows of a kind that belong to the sessions."""
+    """Return the rows of a kind of the sessions."""
     return ROWS_OF_SESSION[kind]._default_manager.filter(session__in=sessions.values("pk"))
 
 
 def rows_of_user(model: type[M], user_pk: Any) -> QuerySet[M]:
-    """Return the user's rows of a table; of `Artifact`, also the files that all sessions share."""
+    """Return the user's rows of a table; of `Artifact`, also the files shared by all sessions of the user."""
     return model._default_manager.filter(user_id=user_pk)

@@ -27,16 +27,18 @@ from sessions_app.models import (
 
 logger = logging.getLogger(__name__)
 UNSENT_DAYS = 7
-"""Days after which files are erased that were uploaded to a new chat but not sent."""
+"""Days after which files of a new chat are erased if no message was sent with them."""
 
 
 def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
-    """Yield each reason for expiry, as words, with its sessions, the longest unused first.
+    """Yield each reason for expiry in words with its sessions, the longest unused first.
 
     Sessions are kept while they have queued or running work, an active scheduled task, or a legal hold.
     """
     days_by_app = conf().by_app("retention_days")
     default = days_by_app.pop("")
+    # One query for each app with its own setting, and one for all others: sessions of apps that the site does not
+    # serve any more follow the default.
     settings = [(days, Q(app_name=app)) for app, days in days_by_app.items()]
     for days, of_apps in [*settings, (default, ~Q(app_name__in=days_by_app))]:
         if days:
@@ -49,10 +51,8 @@ def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
 
 
 def _never_begun() -> QuerySet[Session]:
-    """Return old sessions that were created for the upload of a file and got no message.
-
-    Sessions of the ADK API are left out: they have their own key or a state.
-    """
+    """Return old sessions created for the upload of a file, without a message."""
+    # Not the sessions of clients of the ADK API, which have a key of their own or a state.
     created_by_pages = Session.objects.filter(key=Cast("pk", CharField()), initial_state={})
     old = created_by_pages.filter(updated_at__lt=timezone.now() - timedelta(days=UNSENT_DAYS))
     return old.filter(~Exists(Invocation.objects.filter(session=OuterRef("pk"))), title="", last_seq=0)
@@ -80,8 +80,9 @@ def erase_expired_sessions() -> int:
 
 
 def _try_erase(session_pk: UUID, order: ErasureOrder, expired: QuerySet[Session]) -> bool:
-    """Erase the session; return False on failure, which must not stop the other erasures."""
+    """Erase the session; return False on failure. The other erasures go on."""
     try:
+        # `among` checks again that the session is unused: earlier erasures of this run may have taken minutes.
         erase_session(session_pk, order, among=expired)
     except (NotFoundError, LegalHoldError):  # used, erased or held in the meantime
         return False

@@ -79,7 +79,6 @@ class Artifact(models.Model):
 def delete_bytes(instance: Artifact, using: str, **kwargs: Any) -> None:
     """Delete the bytes after the commit."""
     # A signal, because a cascade deletes rows without their `delete()`. After the commit, because a rollback brings
-    # back
-    # the row and not the bytes. Robust: an error of the storage must not keep other callbacks from running; the
+    # back the row and not the bytes. Robust: an error of the storage must not keep other callbacks from running; the
     # housekeeping deletes files without a row.
     transaction.on_commit(partial(instance.file.delete, save=False), using=using, robust=True)

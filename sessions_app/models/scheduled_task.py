@@ -35,8 +35,7 @@ class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
         """Return the active tasks whose next run is due, except tasks of deactivated users and deleted sessions."""
         return self.active().filter(
             # `Now` is the clock of PostgreSQL: the clocks of machines differ. A deleted session can be restored, and
-            # its tasks
-            # run then.
+            # its tasks run then.
             next_at__lte=Now(),
             session__user__is_active=True,
             session__deleted_at=None,

@@ -1,4 +1,4 @@
-"""Admin of evaluations, which staff view and stop, and the export of annotated sessions as an eval set."""
+"""Admin of evaluations, to view and stop them, and the export of annotated sessions as an eval set."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ class Exchange:
 
     Attributes:
         is_missing: True when the message has no answer, or none yet.
-        judgements: scores of this message. Of a case with one message, only those with reasons: the table of the case
-            has the others.
+        judgements: scores of this message. Scores without reasons are left out of a case with one message: the table of
+            the case has them.
     """
 
     message: str
@@ -61,9 +61,9 @@ class CaseView:
     """A case as the page shows it.
 
     Attributes:
-        exchanges: one for each message; empty without the right to read texts.
+        exchanges: the messages in order; empty without the right to read texts.
         error_detail: empty without the right to see details of errors.
-        session_url: page of the conversation that the case was made of; empty without the right to read texts.
+        session_url: page of the copied conversation; empty without the right to read texts.
     """
 
     report: CaseReport
@@ -91,17 +91,18 @@ def load_page(
     shows_text: bool,
     shows_detail: bool,
 ) -> EvaluationPage:
-    """Load the page that the query string asks for. Cases that did not pass come first.
+    """Load the requested page. Failed, broken and cancelled cases come first.
 
     Args:
         evaluation: the evaluation.
-        cases: those of its cases that the user may see.
+        cases: its cases within the remits of the user.
         query: query string; `p` is the number of the page.
         shows_text: load the words of the messages.
         shows_detail: load the details of errors.
     """
     without_words = cases.defer(*LARGE_COLUMNS)
     reports = reports_of(evaluation, without_words)
+    # Words of conversations are not even loaded for users without the right to read them.
     hidden = set()
     if not shows_text:
         hidden |= {"case", "actual"}

@@ -1,4 +1,4 @@
-"""Comparison of an evaluation with the previous one of its set: by case, and by metric of each case."""
+"""Comparison of an evaluation with the previous evaluation of its set: by case, and by metric of each case."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MetricReport:
 
     Attributes:
         score: the score; None when the metric had nothing to compare.
-        before: the score in the previous evaluation; None without one.
+        before: the score in the previous evaluation; None without such a score.
     """
 
     name: str
@@ -72,9 +72,10 @@ def count_changes(reports: Iterable[CaseReport]) -> Counter[Change]:
 
 
 def change_of(now: float | None, before: float | None) -> Change:
-    """Return the change of a number that is better when it is higher."""
+    """Return the change of a number; higher is better."""
     if now is None or before is None:
         return Change.NEW
+    # Scores are means of floats, which differ in the last digits with the order of the sum.
     if isclose(now, before, abs_tol=1e-9):
         return Change.SAME
     return Change.BETTER if now > before else Change.WORSE
@@ -89,7 +90,7 @@ def _report(row: EvaluatedCase, before: EvaluatedCase | None) -> CaseReport:
 def _change_of_case(
     row: EvaluatedCase, before: EvaluatedCase | None, metrics: Iterable[MetricReport]
 ) -> Change:
-    """Return the change of the status; if it is the same, that of the scores when all change in one direction."""
+    """Return the change of the status; for the same status, the change of the scores if all have the same direction."""
     change = change_of(_rank(row), _rank(before) if before else None)
     changes = {metric.change for metric in metrics} - {Change.SAME, Change.NEW}
     if change is Change.SAME and len(changes) == 1:

@@ -19,18 +19,21 @@ def end_case(case: EvaluatedCase, status: CaseStatus, **values: Any) -> None:
     """Write the result of an attempt, unless another attempt has begun, and end the evaluation with its last case.
 
     Raises:
-        DatabaseError: nothing was written; the sweep queues the case again.
+        DatabaseError: nothing is written; the sweep queues the case again.
     """
     with transaction.atomic():
-        # Without this lock, two cases that end at once would not see each other's end.
+        # Without this lock, the last two cases could end at the same time, neither would see the other's end, and the
+        # evaluation would stay open.
         Evaluation.objects.select_for_update().filter(pk=case.evaluation_id).first()
+        # The number of the attempt is a fencing token: a worker that was taken for dead must not write over its
+        # successor.
         attempt = EvaluatedCase.objects.filter(pk=case.pk, status=CaseStatus.RUNNING, attempts=case.attempts)
         if attempt.update(status=status, finished_at=Now(), **values):
             end_if_complete(case.evaluation_id)
 
 
 def cancel_evaluation(evaluation_id: UUID) -> None:
-    """End the cases that have not ended. Their workers stop at the next heartbeat; queued tasks find nothing to do."""
+    """Cancel the active cases. Their workers stop at the next heartbeat; queued tasks find nothing to do."""
     with transaction.atomic():
         Evaluation.objects.select_for_update().filter(pk=evaluation_id).first()
         active = EvaluatedCase.objects.filter(evaluation=evaluation_id, status__in=CaseStatus.active())
@@ -40,12 +43,13 @@ def cancel_evaluation(evaluation_id: UUID) -> None:
 
 
 def lock_cases(cases: QuerySet[EvaluatedCase]) -> None:
-    """Lock the rows in the order of their keys, so that two transactions that change several cases do not deadlock."""
+    """Lock the rows in the order of their keys. Without an order, two transactions could deadlock."""
+    # An UPDATE locks its rows in any order.
     list(cases.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
 
 def end_if_complete(evaluation_id: UUID) -> None:
-    """End the evaluation if none of its cases is active. In any case notify the processes that wait for it."""
+    """End the evaluation if it has no active case. In any case notify the waiting processes."""
     cases = EvaluatedCase.objects.filter(evaluation=evaluation_id)
     if not cases.filter(status__in=CaseStatus.active()).exists():
         counts = cases.aggregate(
@@ -57,15 +61,16 @@ def end_if_complete(evaluation_id: UUID) -> None:
 
 
 def wait_for_end(evaluation_id: UUID, look_seconds: float) -> Iterator[Evaluation]:
-    """Yield the evaluation now, after the end of each case, and at least every `look_seconds`, until it has ended.
+    """Yield the evaluation now, after the end of each case, and at least every `look_seconds`, until its end.
 
-    PostgreSQL sends a notification at the commit of the end. A connection pooler may drop notifications, so the row is
-    also read at intervals.
+    PostgreSQL sends a notification at the commit of each end.
     """
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {CHANNEL}")
     try:
         while True:
+            # Read after LISTEN, and at intervals: an end before LISTEN has no notification, and a connection pooler
+            # may drop notifications.
             evaluation = Evaluation.objects.get(pk=evaluation_id)
             yield evaluation
             if evaluation.finished_at is not None:
@@ -74,4 +79,5 @@ def wait_for_end(evaluation_id: UUID, look_seconds: float) -> Iterator[Evaluatio
                 if news.payload == str(evaluation_id):
                     break
     finally:
+        # The connection listens on the channel: nothing else may get it.
         connection.close()

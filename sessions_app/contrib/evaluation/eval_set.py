@@ -1,4 +1,4 @@
-"""Eval set of the Agent Development Kit: conversations as they were, to evaluate agents against (`*.evalset.json`)."""
+"""Eval set in the format of the Agent Development Kit (`*.evalset.json`): conversations to evaluate agents against."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sessions_app.secrets.masking import mask
 
 
 async def stream_eval_set(name: str, session_ids: Iterable[UUID]) -> AsyncIterator[bytes]:
-    """Yield the JSON of an eval set with the cases of `cases_of`, one after the other."""
+    """Yield the JSON of an eval set with the cases of the sessions, in constant memory."""
     head = {"eval_set_id": name, "name": name, "creation_timestamp": timezone.now().timestamp()}
     yield as_json(head)[:-1] + b', "eval_cases": ['
     separator = b"\n"
@@ -31,7 +31,7 @@ async def stream_eval_set(name: str, session_ids: Iterable[UUID]) -> AsyncIterat
 
 
 async def eval_set_of(name: str, session_ids: Iterable[UUID]) -> EvalSet:
-    """Return the eval set that `stream_eval_set` writes."""
+    """Return the eval set written by `stream_eval_set`."""
     cases = [case async for case in cases_of(session_ids)]
     return EvalSet(
         eval_set_id=name, name=name, eval_cases=cases, creation_timestamp=timezone.now().timestamp()
@@ -39,7 +39,7 @@ async def eval_set_of(name: str, session_ids: Iterable[UUID]) -> EvalSet:
 
 
 async def cases_of(session_ids: Iterable[UUID]) -> AsyncIterator[EvalCase]:
-    """Yield the case of each session that still exists and has a message."""
+    """Yield the case of each session with a message. Sessions erased in the meantime are left out."""
     for session_id in session_ids:
         session = await in_thread(Session.objects.filter(pk=session_id).first)
         case = session and await _case_of(session)
@@ -48,7 +48,7 @@ async def cases_of(session_ids: Iterable[UUID]) -> AsyncIterator[EvalCase]:
 
 
 async def _case_of(session: Session) -> EvalCase:
-    """Return the case of a session. Secrets are masked, and what was rewound is left out."""
+    """Return the case of a session without rewound events, with secrets masked."""
     recording = SessionRecording()
     async for batch in read_batches(session):
         await download_threads.run(_add_batch, recording, batch)

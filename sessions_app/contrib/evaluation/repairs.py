@@ -20,7 +20,7 @@ from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
 SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 3
 KEPT_RUNS = 100
-"""Number of evaluations that are kept for each eval set of an app."""
+"""Number of evaluations kept for each eval set of an app."""
 
 
 def evaluation_repairs() -> list[Repair]:
@@ -35,7 +35,7 @@ def evaluation_repairs() -> list[Repair]:
 def delete_old_evaluations() -> None:
     """Delete all but the newest `KEPT_RUNS` evaluations of each eval set of an app, with their cases.
 
-    The last completed one is kept, too, because the next one is compared with it.
+    Keeps the last completed evaluation, too: the next evaluation is compared with it.
     """
     place = Window(RowNumber(), partition_by=["app_name", "set_id"], order_by=[F("created_at").desc(), "-pk"])
     of_same_set = Evaluation.objects.filter(app_name=OuterRef("app_name"), set_id=OuterRef("set_id"))
@@ -57,19 +57,21 @@ def _recover(case: EvaluatedCase) -> None:
     if case.attempts >= MAX_ATTEMPTS:
         end_case(case, CaseStatus.BROKEN, error=f"The worker died in attempt {case.attempts}.")
         return
+    # The conditions again, in the UPDATE: a late heartbeat or another sweep may have come first.
     again = _lost().filter(pk=case.pk, attempts=case.attempts)
     if again.update(status=CaseStatus.QUEUED, sent_at=None, sends=0):
         send_cases([case])
 
 
 def _to_send() -> QuerySet[EvaluatedCase]:
-    """Return queued cases that were never sent, or so long ago that the broker may have lost them."""
+    """Return queued cases never sent, or sent so long ago that the broker may have lost the message."""
+    # The process that started the evaluation sends its cases itself; the grace leaves it the time.
     unsent = Q(sent_at__isnull=True, evaluation__created_at__lt=Now() - SEND_GRACE)
     overdue = Q(sent_at__lt=Now() - resend_pause())
     return EvaluatedCase.objects.filter(unsent | overdue, status=CaseStatus.QUEUED).only("pk").order_by("pk")
 
 
 def _without_end() -> QuerySet[Evaluation]:
-    """Return open evaluations without an active case: the last active case was erased with its conversation."""
+    """Return open evaluations without an active case. The last active case was erased with its conversation."""
     active = EvaluatedCase.objects.filter(evaluation=OuterRef("pk"), status__in=CaseStatus.active())
     return Evaluation.objects.open().filter(~Exists(active)).order_by("created_at")

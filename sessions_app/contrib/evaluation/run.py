@@ -1,6 +1,8 @@
 """Run of a case in a Celery worker: claim it, run it on the process's event loop, write the result.
 
-Each step is safe to repeat: a claim increments the attempt number, and only the latest attempt may write.
+The case runs on the background loop of the process, whose pools and toolsets outlive the task. The thread of the task
+waits for the case and writes heartbeats. Each step is safe to repeat: a claim increments the number of the attempt, and
+only the latest attempt may write.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ NOT_COMPARED = "No criterion could compare the case with anything: it expects no
 
 
 class CaseAttempt:
-    """One attempt at a case, with the invocations and results so far."""
+    """An attempt at a case, with the invocations and results so far."""
 
     def __init__(self, app_name: str, case: EvalCase, config: EvalConfig) -> None:
         self._app_name = app_name
@@ -60,7 +62,7 @@ class CaseAttempt:
         return CaseStatus.PASSED
 
     async def run(self) -> None:
-        """Run the case and measure it. After an exception `actual` and `results` have what was done before.
+        """Run and score the case. After an exception `actual` and `results` have the parts done before.
 
         Raises:
             AdkError: the case cannot be run or judged; the message says why.
@@ -70,19 +72,21 @@ class CaseAttempt:
         metrics = metrics_of(self._config)
         limits = conf().of_app(app.name)
         run_config = RunConfig(max_llm_calls=limits.invocation_model_calls)
+        # A reload of the app must not close its toolsets while the case runs.
         with using(app):
             self.actual = await run_case(
                 app, self._case, seconds=limits.invocation_seconds, run_config=run_config
             )
-        # Both are masked, because a case that was made of a conversation has masked secrets.
+        # A case made of a conversation has masked secrets, so secrets in the actual calls would differ from it.
         expected = _masked(self._case)
         actual = [_masked(invocation) for invocation in self.actual]
         for metric in metrics:
+            # One metric after the other: if a judge fails, the scores of earlier metrics are kept.
             self.results += await evaluate_case([metric], expected, actual)
 
 
 def evaluate(case_id: int) -> None:
-    """Evaluate a case, unless it has ended or another worker has claimed it."""
+    """Evaluate a queued case; do nothing if another worker has claimed the case, or it has ended."""
     row = _claim(case_id)
     if row is None:
         return
@@ -108,7 +112,8 @@ def evaluate(case_id: int) -> None:
 
 
 def _claim(case_id: int) -> EvaluatedCase | None:
-    """Claim the case; None when it is not queued any more."""
+    """Claim the case; return None for a case not in the queue."""
+    # The condition on the status makes the claim atomic: of two workers with the same message one updates the row.
     is_claimed = EvaluatedCase.objects.filter(pk=case_id, status=CaseStatus.QUEUED).update(
         status=CaseStatus.RUNNING,
         attempts=F("attempts") + 1,
@@ -128,12 +133,14 @@ def _wait_with_heartbeats(future: Future[None], beat: Callable[[], bool]) -> Non
 
 
 def _renew_heartbeat(row: EvaluatedCase) -> bool:
-    """Renew the heartbeat of the attempt. False when a later attempt has begun, or the case was cancelled or erased."""
+    """Renew the heartbeat; return False if a later attempt has begun, or the case is cancelled or erased."""
     attempt = EvaluatedCase.objects.filter(pk=row.pk, status=CaseStatus.RUNNING, attempts=row.attempts)
     try:
         return bool(attempt.update(heartbeat_at=Now()))
     except DatabaseError:  # PostgreSQL may be away for a moment
         logger.warning("The heartbeat of case %s was not written", row.pk, exc_info=True)
+        # The next query opens a new connection. True: an attempt must not stop for a short outage; if it lasts, the
+        # sweep queues the case again.
         connection.close()
         return True
 

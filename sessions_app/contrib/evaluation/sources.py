@@ -21,7 +21,7 @@ SUFFIX = ".evalset.json"
 def set_path(app_name: str, name: str) -> Path:
     """Return the path of an eval set from a path, or from the name of a set in the directory of the app's agents.
 
-    The path of a set that is not found is the name itself.
+    If there is no such set, return the name as a path.
     """
     path = Path(name)
     folder = directory_of(app_name)
@@ -38,7 +38,7 @@ def config_of(app_name: str) -> EvalConfig:
 
 
 def marked_set(app_name: str, label: str) -> EvalSet:
-    """Return the eval set of the conversations with an app that staff have given a label.
+    """Return the eval set of an app's conversations with a label of staff.
 
     Raises:
         EvaluationError: no conversation has the label; the message lists the labels.
@@ -46,6 +46,7 @@ def marked_set(app_name: str, label: str) -> EvalSet:
     sessions = Session.objects.filter(app_name=app_name, deleted_at=None)
     annotations = Annotation.objects.filter(label=storable(label))
     marked = sessions.filter(pk__in=annotations.values("session"))
+    # One more than the limit, so the check of the set can refuse a set that is too large.
     ids = list(marked.order_by("pk").values_list("pk", flat=True)[: MAX_CASES + 1]) if label else []
     if not ids:
         labels = Annotation.objects.filter(session__in=sessions).exclude(label="")
@@ -57,7 +58,7 @@ def marked_set(app_name: str, label: str) -> EvalSet:
 
 
 def directory_of(app_name: str) -> Path | None:
-    """Return the directory of an app's agents; None when it is not known."""
+    """Return the directory of an app's agents; None for an app without a known directory."""
     directories = {**package_directories(), **folder_directories()}
     names = (name for name, app in registry().modules.items() if app.name == app_name)
     return next((directories[name] for name in names if name in directories), None)

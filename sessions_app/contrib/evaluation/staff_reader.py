@@ -1,4 +1,4 @@
-"""`StaffReader`: eval sets and evaluations of an app, as far as a member of staff may read them."""
+"""`StaffReader`: the eval sets and evaluations of an app within the rights of a member of staff."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ OF_CASE = ("session__app_name", "session__user")
 class StaffReader:
     """Eval sets and evaluations of one app, within the remits of a member of staff.
 
-    A set is a file beside the agents of the app. Without a file, it is the cases of the newest evaluation with its id.
+    A set is a file in the directory of the app's agents. Without such a file, it has the cases of the newest evaluation
+    with the id of the set.
 
     Raises:
         PermissionDeniedError: the user is not staff, or lacks `view_evaluation`.
@@ -66,7 +67,7 @@ class StaffReader:
         return sorted(cases_within(self._last(set_id), self.remits).values_list("eval_id", flat=True))
 
     def case(self, set_id: str, eval_id: str, address: str) -> dict[str, Any]:
-        """Return a case in ADK's JSON, with secrets masked. The access to a stored case is recorded first.
+        """Return a case in ADK's JSON, with secrets masked. Records the access to a stored case.
 
         Args:
             address: the reader's network address, for the record.
@@ -91,6 +92,8 @@ class StaffReader:
         row = cases_within(evaluation, self.remits).filter(eval_id=eval_id).first()
         if row is None:
             return None
+        # Before the case is returned: nothing is read without a record. A case in a file quotes no conversation of
+        # the site.
         StaffAccess.objects.create(
             **actors.staff(self._user, address).columns(),
             kind=AccessKind.OPEN,
@@ -106,7 +109,7 @@ class StaffReader:
         return found
 
     def _files(self) -> dict[str, EvalSet]:
-        """Return the sets beside the agents of the app by id. A file that is no eval set is logged and left out."""
+        """Return the sets in the directory of the app's agents by id. Invalid files are logged and left out."""
         folder = directory_of(self.app_name)
         found = dict[str, EvalSet]()
         for path in sorted(folder.glob(f"*{SUFFIX}")) if folder else []:
@@ -120,7 +123,7 @@ class StaffReader:
 
 
 def cases_within(evaluation: Evaluation, remits: list[Remit]) -> QuerySet[EvaluatedCase]:
-    """Return the cases that were not made of a conversation, and those whose conversations the remits cover."""
+    """Return the cases whose conversations are within the remits, and the cases without a conversation."""
     cases = evaluation.cases.all()
     own = covered_rows(cases, remits, [OF_CASE])
     return cases.filter(Q(session=None) | Q(pk__in=own.values("pk")))

@@ -28,15 +28,15 @@ from sessions_app.process.celery_dispatch import JOB_QUEUE
 logger = logging.getLogger(__name__)
 EVALUATE_CASE = "sessions_app.evaluate_case"
 LAST = 9
-"""Priority, in Redis as broker, of tasks that run after the jobs of users."""
+"""Lowest priority with Redis as broker: cases run after all jobs of users."""
 _LOCK_SESSIONS = "SELECT id FROM sessions_app_session WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE"
 
 
 def start_evaluation(app_name: str, eval_set: EvalSet, config: EvalConfig) -> Evaluation:
     """Store an evaluation of the app and send its cases to workers.
 
-    A case with the id of a session was made of that conversation, and is erased with it. The case is left out when the
-    conversation has been erased already.
+    A case with the id of a session is a copy of this conversation, and is erased with the session. Cases of erased
+    conversations are left out.
 
     Raises:
         NotFoundError: the site has no such app.
@@ -47,6 +47,7 @@ def start_evaluation(app_name: str, eval_set: EvalSet, config: EvalConfig) -> Ev
     check_eval_set(eval_set)
     runs = Evaluation.objects.filter(app_name=app.name, set_id=eval_set.eval_set_id)
     with transaction.atomic():
+        # The lock keeps an erasure from running between the check and the insertion of the copies.
         sessions = _locked_sessions(eval_set.eval_cases)
         cases = [case for case in eval_set.eval_cases if case.eval_id in sessions or not _is_recorded(case)]
         if not cases:
@@ -73,7 +74,7 @@ def start_evaluation(app_name: str, eval_set: EvalSet, config: EvalConfig) -> Ev
 
 
 def send_cases(cases: Sequence[EvaluatedCase]) -> None:
-    """Send cases to the broker. If it is away, the sweep sends them. Sending twice is safe: a case is claimed once."""
+    """Send cases to the broker. If it is down, the sweep sends them. Safe to repeat: a case is claimed once."""
     sent = []
     try:
         for case in cases:
@@ -81,6 +82,7 @@ def send_cases(cases: Sequence[EvaluatedCase]) -> None:
             sent.append(case.pk)
     except Exception:
         logger.warning("Cases could not be sent to a worker; the sweep sends them", exc_info=True)
+    # After the sending: a case that is sent twice is harmless, a case that is marked and not sent would wait long.
     rows = EvaluatedCase.objects.filter(pk__in=sent)
     with transaction.atomic():
         lock_cases(rows)
@@ -93,12 +95,12 @@ def send_case(case_id: int) -> None:
 
 
 def as_values(model: BaseModel) -> Any:
-    """Return a model as JSON values for a jsonb column, without NUL and lone surrogates; NaN becomes null."""
+    """Return a model as values for a jsonb column, without NUL and lone surrogates; NaN becomes null."""
     return storable_values(model.model_dump(mode="json", exclude_none=True))
 
 
 def _locked_sessions(cases: Iterable[EvalCase]) -> dict[str, UUID]:
-    """Return, by eval id, the sessions of which cases were made. The lock keeps them until the transaction ends."""
+    """Return the sessions of the cases by eval id, locked until the end of the transaction."""
     ids = {case.eval_id: found for case in cases if (found := parse_uuid(case.eval_id))}
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_SESSIONS, [list(ids.values())])
@@ -107,5 +109,5 @@ def _locked_sessions(cases: Iterable[EvalCase]) -> dict[str, UUID]:
 
 
 def _is_recorded(case: EvalCase) -> bool:
-    """True for a case that was made of a conversation of the site."""
+    """Return True for a copy of a conversation of the site."""
     return bool(case.session_input and case.session_input.user_id and parse_uuid(case.eval_id))

@@ -98,5 +98,5 @@ def _cell(metric: MetricReport | None) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text without characters that would act on the terminal."""
+    """Return a text without control characters, with which a case could write to the terminal."""
     return "".join(char if char.isprintable() else " " for char in text)

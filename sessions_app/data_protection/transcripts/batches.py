@@ -1,4 +1,4 @@
-"""Events of a session in batches, for streams whose memory does not grow with the session."""
+"""Events of a session in batches, for streams in constant memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EventBatch:
     """Consecutive events, oldest first.
 
     Attributes:
-        ahead: first events of the next batch, which may answer the last calls of this batch.
+        ahead: first events of the next batch, which may have responses to the last calls of this batch.
     """
 
     events: list[Event]
@@ -26,7 +26,8 @@ class EventBatch:
 
 
 async def read_batches(session: Session) -> AsyncIterator[EventBatch]:
-    """Yield the events up to `session.last_seq`, without rewound ones, as the chat page shows them (contract R3)."""
+    """Yield the effective events up to `session.last_seq`, as the chat page shows them (contract R3)."""
+    # Up to `last_seq` as loaded: a rewind during a long download must not change the rest of the file.
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     events = without_rewound(session.events.filter(seq__lte=session.last_seq), rewinds)
     seq = 0

@@ -1,4 +1,7 @@
-"""Entries of a transcript: the content of an event as pieces, which a file or a page formats."""
+"""Entries of a transcript: the content of an event in pieces, formatted by a file or a page.
+
+Markdown file, printed page, shared page and record for the audit all use these entries, so they tell the same.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class Piece:
         kind: `said`, words of a user; `prose`, Markdown of an agent; `note`, a line about what happened;
             `verbatim`, text as it is; `file`, the name of a file; `error`.
         label: heading of a verbatim text.
-        picture_url: address of a file that browsers show, for the session's owner.
+        picture_url: address of a picture, for the session's owner.
     """
 
     kind: PieceKind
@@ -80,7 +83,7 @@ class EntryContext:
     Attributes:
         owner: name of the session's user.
         jobs: jobs of the batch by call id.
-        answered: ids of the calls that have a response.
+        answered: ids of the calls with a response.
     """
 
     view: SessionView
@@ -224,7 +227,7 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
 
 
 def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator[Piece]:
-    """Yield the result of a call for a reader of details; other readers only see that a call did not succeed."""
+    """Yield the result of a call for a reader of details. Other readers see only whether a call failed."""
     if context.view.shows_details:
         more = "\n…" if response.hidden else ""
         yield Piece("verbatim", response.text + more, gettext("Result: %(tool)s") % {"tool": response.name})

@@ -63,11 +63,13 @@ def _escape_line(text: str) -> str:
 
 
 def _quote(text: str) -> str:
+    # Each line is marked, empty ones too: without a mark on each line Markdown could leave the quote.
     return "\n".join(f"> {line}" if line else ">" for line in LINE_END.split(text.strip("\r\n")))
 
 
 def _fence(text: str) -> str:
-    """Return a text in a code block, with a fence longer than any fence in the text."""
+    """Return a text in a code block."""
+    # Only a fence of the same length or longer ends the block, so the text cannot end it.
     longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"

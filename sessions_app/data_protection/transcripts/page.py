@@ -16,7 +16,7 @@ from sessions_app.models import Session
 from sessions_app.rendering.session_view import SessionView
 
 PLACE_OF_ENTRIES = mark_safe("<!--entries-->")
-"""Place of the entries, at which the page is split. No text can contain it: templates escape `<`."""
+"""Marker of the place of the entries, at which the page is split. No text contains the marker: templates escape `<`."""
 
 
 async def stream_page(
@@ -26,7 +26,7 @@ async def stream_page(
 
     Args:
         session: with its user.
-        is_shared: True for readers other than the owner: pictures are listed by name, like other files.
+        is_shared: True for readers other than the owner, who see the names of pictures instead of the pictures.
     """
     context = {"session": session, "is_shared": is_shared, "entries": PLACE_OF_ENTRIES}
     head, _, tail = render_to_string("chat/transcript.html", context, request).partition(PLACE_OF_ENTRIES)

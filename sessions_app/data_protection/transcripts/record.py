@@ -1,4 +1,4 @@
-"""Record of a conversation: one self-contained HTML file to keep, print and compare by its hash."""
+"""Record of a conversation: a self-contained HTML file to keep, print and compare by its hash."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from sessions_app.sessions.ownership import User
 
 
 def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, str]:
-    """Write the conversation as the reader sees it; return the path of the file, and its SHA-256, which the name has.
+    """Write the conversation as the reader sees it; return the path and the SHA-256 of the file.
 
-    The head has the hash of the log, which `manage.py adk_verify` computes again, and says if the log is unchanged.
+    The name of the file has its SHA-256. The head of the page has the hash of the log, which `manage.py adk_verify`
+    computes again, and says if the log is unchanged.
     """
     view = SessionView.of(session, reader)
     context = {

@@ -21,10 +21,10 @@ SESSIONS_OF_BATCH = 200
 
 
 async def stream_session(session: Session, user_id: str) -> AsyncIterator[bytes]:
-    """Yield the session with its events up to `last_seq`, rewound ones too, without the app's state.
+    """Yield the session with all events up to `last_seq`, rewound events included, without the app's state.
 
     Args:
-        user_id: name of the user, as the client sent it.
+        user_id: name of the user in the request, returned unchanged.
     """
     (head,) = await in_thread(_heads, [session], user_id)
     yield b'%s,"events":[' % head
@@ -42,7 +42,7 @@ async def stream_session(session: Session, user_id: str) -> AsyncIterator[bytes]
 
 
 async def stream_sessions(user: User, app_name: str, user_id: str) -> AsyncIterator[bytes]:
-    """Yield a list of the user's sessions with an app, by last use, the latest first, without their events."""
+    """Yield the list of the user's sessions with an app, the latest first, without their events."""
     own = Session.objects.owned_by(user).filter(app_name=app_name).newest_first()
     earlier = own
     separator = b""
@@ -51,6 +51,7 @@ async def stream_sessions(user: User, app_name: str, user_id: str) -> AsyncItera
         heads = await in_thread(_heads, rows, user_id)
         yield separator + b",".join(b'%s,"events":[]}' % head for head in heads)
         separator = b","
+        # By position, not by offset: a session that moves to the top during the download would shift all offsets.
         last = rows[-1]
         earlier = own.filter(
             Q(updated_at=last.updated_at, pk__lt=last.pk) | Q(updated_at__lt=last.updated_at)
@@ -59,25 +60,26 @@ async def stream_sessions(user: User, app_name: str, user_id: str) -> AsyncItera
 
 
 def state_of_user(session: Session) -> dict[str, Any]:
-    """Return the state of the session and of its user as the user may have it."""
+    """Return the state of the session and of its user without parts hidden from the user."""
     rows = UserState.objects.filter(app_name=session.app_name, user_id=session.user_id)
     stored = rows.values_list("state", flat=True).first() or {}
     return public_state(ScopedState(user=stored, session=session.state))
 
 
 def public_state(state: ScopedState) -> dict[str, Any]:
-    """Return the merged state as its user may have it: without the app's state, credentials and the site's notes."""
+    """Return the merged state without the app's state, credentials and the site's notes."""
     own = ScopedState(user=state.user, session=state.session).merged()
     own.pop(BROWSER_TIME_ZONE_KEY, None)
     return {key: value for key, value in own.items() if not _is_credential(value)}
 
 
 def _is_credential(value: Any) -> bool:
+    # Tools may keep a credential under any key, so the shape of the value decides.
     return isinstance(value, Mapping) and bool({"authType", "auth_type"} & value.keys())
 
 
 def _heads(sessions: list[Session], user_id: str) -> list[bytes]:
-    """Return the JSON of each of one user's sessions with one app, without its events and its last brace."""
+    """Return the JSON of each session without its events and its last brace. All sessions are of one user and app."""
     first = sessions[0]
     _, user_states = shared_states(first.app_name, [first.user_id])
     user_state = user_states.get(first.user_id, {})

@@ -1,4 +1,8 @@
-"""Streams of transcripts: a batch of events is written in a thread before the next batch is read."""
+"""Streams of transcripts: each batch of events is written in a thread before the next batch is read.
+
+Downloads have threads of their own (`download_threads`): a long download must not keep the chat pages waiting. The
+memory of a download is that of one batch.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ WriteEntry = Callable[[Entry], str]
 
 
 async def stream_entries(session: Session, view: SessionView, write: WriteEntry) -> AsyncIterator[str]:
-    """Yield the written entries of the session, a text for each batch. Secrets are masked by their keys.
+    """Yield the written entries of the session, one text for each batch. Secrets are masked by their keys.
 
     Args:
         session: with its user.
@@ -43,14 +47,14 @@ async def stream_entries(session: Session, view: SessionView, write: WriteEntry)
 
 
 async def stream_markdown(session: Session, view: SessionView) -> AsyncIterator[str]:
-    """Yield the session as a Markdown file. See `stream_entries`."""
+    """Yield the session as a Markdown file. Masks as `stream_entries` does."""
     yield markdown_head(session)
     async for entries in stream_entries(session, view, write_markdown):
         yield entries
 
 
 async def stream_json(session: Session) -> AsyncIterator[bytes]:
-    """Yield the session as JSON, as the ADK API has it, without the app's state, with secrets masked by their keys."""
+    """Yield the session in the JSON of the ADK API, without the app's state and with secrets masked by their keys."""
     head = {**mask_keys(await in_thread(session_head, session)), "title": session.title}
     yield as_json(head)[:-1] + b', "events": ['
     separator = b"\n"
@@ -71,7 +75,7 @@ async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
 
 
 def _read_batch(batch: EventBatch) -> tuple[list[Event], set[str]]:
-    """Return the events of the batch without secrets, and the ids of the calls that have a response."""
+    """Return the events of the batch without secrets, and the ids of the calls with a response."""
     events = [event_to_show(mask_keys(row.body)) for row in batch.events]
     ahead = [event_to_show(row.body) for row in batch.ahead]
     answered: set[str] = set()
@@ -83,6 +87,7 @@ def _read_batch(batch: EventBatch) -> tuple[list[Event], set[str]]:
 def _write_batch(batch: EventBatch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
     rows = zip(batch.events, events, strict=True)
     with context.view.reader.reading():  # threads have their own language and time zone
+        # Texts of models may have lone surrogates, which cannot be sent as UTF-8.
         return storable("".join([_write(row.seq, event, context, write) for row, event in rows]))
 
 
