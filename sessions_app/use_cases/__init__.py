@@ -1,4 +1,8 @@
-"""Use cases of a person, one function each: check ownership, validate, call a service. All edges call these."""
+"""Actions of users, one function each.
+
+Chat page, HTTP API, A2A and terminal all call these functions, so permission and validation stand in one place. A
+function finds the user's session, checks the input, and then acts.
+"""
 
 from sessions_app.use_cases.answers import answer_call, answer_long_running_call, withdraw_allowance
 from sessions_app.use_cases.client_sessions import (

@@ -1,4 +1,4 @@
-"""Use cases about calls that wait for a person: answer them, and withdraw an allowance."""
+"""Use cases about pending calls: answer them, and withdraw an allowance."""
 
 from __future__ import annotations
 
@@ -31,24 +31,25 @@ async def answer_call(
     state_delta: Mapping[str, Any] | None = None,
     for_site: bool = False,
 ) -> tuple[str, str]:
-    """Answer a call that waits for the user; return the id and status of the invocation. The first answer counts.
+    """Answer a pending call; return the id and status of the invocation. The first answer counts.
 
     Args:
-        name: name of the called function, as a check; None for any.
-        invocation_id: invocation that made the call, as a check; None for any.
-        state_delta: changes of the state that are committed with the answer.
-        for_site: True when the key of a service answers: it may also answer calls that code of the site answers.
+        name: name of the called function; None for any.
+        invocation_id: invocation that made the call; None for any.
+        state_delta: state changes to commit with the answer.
+        for_site: True for the key of a service, which may also answer calls reserved for code of the site.
 
     Raises:
         NotFoundError: the user has no such session, or the session or the invocation no such call.
         PermissionDeniedError: a job answers the call, or its tool lets somebody else answer.
         ConflictError: the call was answered already.
-        InvalidInputError: the answer is a credential that cannot be read, allows more than the question offers, or
-            names a field or an option that the question does not have.
+        InvalidInputError: the answer is an unreadable credential, allows more than the question offers, or names an
+            unknown field or option.
     """
     session = await own_session(by.user, session_id)
     call = await find_waiting_call(session, call_id, name=name, invocation_id=invocation_id)
     if not isinstance(response, dict):
+        # A form's answer is completed from the stored call: the browser need not send the arguments back.
         response = response.response_to(call.args)
     await check_may_answer(by.user, session, call, response, for_site=for_site)
     delta = await validated_delta(session, state_delta)
@@ -64,13 +65,13 @@ async def answer_long_running_call(
     address: str = "",
     reason: str = "",
 ) -> tuple[str, str]:
-    """Answer a call in any session, for the site's own code: a webhook, or a page on which managers approve.
+    """Answer a call in any session, from code of the site such as a webhook or a page for approvals.
 
     Args:
-        by: the user who answers. The tool of the call must let this user answer. Without a user the site's code
-            answers, which may answer every call except that of a job.
-        address: IP address that the answer comes from, for the audit.
-        reason: why the user answers so, for the audit.
+        by: the user who answers, whom the tool of the call must let answer. Without a user the site answers; it may
+            answer every call except a job's.
+        address: IP address of the user, for the audit.
+        reason: the user's reason, for the audit.
 
     Returns and raises the same as `answer_call`.
     """
@@ -78,6 +79,7 @@ async def answer_long_running_call(
     actor = actors.SITE
     if by:
         await check_may_answer(by, session, call, response)
+        # For the audit: somebody who answers in another user's session acts as staff.
         actor = actors.person(by, address) if by.pk == session.user_id else actors.staff(by, address)
     return await queue_answer(session, call, response, by=actor, reason=reason)
 

@@ -1,4 +1,9 @@
-"""Use cases of programs: sessions with keys, state and events that the program brings along."""
+"""Use cases of programs: sessions with a key, state and earlier events, which the program brings along.
+
+A program may restore a conversation that another system has kept. Its events must look like a conversation and nothing
+more: pending calls, confirmations, rewinds and the site's marks would let a program forge approvals or change what is
+in effect. `_claim_of` lists what is refused, and `_append_all` removes the marks.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +38,13 @@ from sessions_app.store.session_service import DjangoSessionService, Writer
 from sessions_app.use_cases.sessions import change_session, count_new_session
 
 RESTORED_EVENTS = 5_000
-"""Events that a client may bring along."""
+"""Maximum number of events that a client may bring along."""
 RESERVED = "adk_"
-"""Beginning of the framework's calls, and of the site's marks in the custom metadata of events."""
+"""Prefix of the framework's calls, and of the site's marks in the custom metadata of events."""
 RESTORED_ACTIONS = ("state_delta", "artifact_delta", "transfer_to_agent", "skip_summarization")
-"""Actions that the events of a conversation may have."""
+"""Actions that the events of a client may have."""
 CLOCK_SECONDS = 60.0
-"""Seconds by which the clock of a client may be ahead."""
+"""Tolerance for clocks of clients that are ahead."""
 _DELETED = "Deleted by its user, through ADK's addresses."
 
 
@@ -52,23 +57,24 @@ async def create_client_session(
     state: Mapping[str, Any] | None = None,
     events: Sequence[Event] = (),
 ) -> Session:
-    """Create a session with a key, with state, and with the events of a conversation.
+    """Create a session with a key, state and the events of a conversation.
 
     The events change the state. Files that events name are not brought along.
 
     Args:
-        network: address by which the client is counted; empty without a client.
-        key: session id of the ADK API; empty for the primary key.
+        network: network of the client, for its quota; empty without a client.
+        key: session id of the ADK API; empty to use the primary key.
 
     Raises:
         NotFoundError: the site has no such app.
         ConflictError: the user has a session with this key.
-        InvalidInputError: the key, an event or a value of the state cannot be stored; or an event has parts that only
-            the framework writes, or a timestamp in the future.
+        InvalidInputError: the key, an event or a value of the state cannot be stored; or an event has parts reserved
+            for the framework, or a timestamp in the future.
         PermissionDeniedError: the state has keys of the app.
         TooLargeError: there are too many events, or the state is too large.
         LimitExceededError: see `use_cases.create_session`.
     """
+    # All checks come before the session exists, and the state is checked with the changes of all events.
     app = get_app(app_name)
     _check_events(events)
     changed = {key: value for event in events for key, value in event.actions.state_delta.items()}
@@ -86,13 +92,13 @@ async def create_client_session(
 
 
 async def change_client_state(by: UserActor, session: Session, delta: Mapping[str, Any]) -> Session:
-    """Append an event that changes the state of the user's session. Return the changed session.
+    """Append an event with a state change to the user's session. Return the changed session.
 
     Raises:
         PermissionDeniedError: the change has keys of the app.
         InvalidInputError: a value is not JSON that can be stored.
         TooLargeError: the state would be too large.
-        NotFoundError: the session was erased meanwhile.
+        NotFoundError: the session was erased in the meantime.
     """
     await check_change(session.app_name, by.user_pk, session.pk, delta)
     act = Act(by, ActionKind.CHANGE, ("state", ", ".join(delta)))
@@ -102,7 +108,7 @@ async def change_client_state(by: UserActor, session: Session, delta: Mapping[st
 
 
 async def delete_client_session(by: UserActor, app_name: str, key: str) -> None:
-    """Erase the user's session with this key, so that the key can be used again. Do nothing without such a session.
+    """Erase the user's session with this key, if there is one. The key can be used again.
 
     Raises:
         LegalHoldError: the session must not be deleted.
@@ -111,6 +117,7 @@ async def delete_client_session(by: UserActor, app_name: str, key: str) -> None:
         session = await own_session_by_key(by.user, app_name, key)
     except NotFoundError:
         return
+    # Unlike in the chat there is no time to undo: a deleted session would keep its key until the sweep erases it.
     await change_session(by, session.pk, changes.DELETE)
     with suppress(NotFoundError):  # erased by a sweep meanwhile
         await in_thread(erase_session, session.pk, ErasureOrder(reason=_DELETED, by=by.user_pk))
@@ -137,7 +144,7 @@ def _check_events(events: Sequence[Event]) -> None:
 
 
 def _claim_of(event: Event) -> str:
-    """Return the name of a part that only the framework writes into events; empty when the event has none."""
+    """Return a description of the event's part that is reserved for the framework; empty if it has none."""
     if event.long_running_tool_ids:
         return "calls that wait for an answer"
     if event.actions != EventActions(**event.actions.model_dump(include=set(RESTORED_ACTIONS))):
@@ -148,7 +155,8 @@ def _claim_of(event: Event) -> str:
 
 
 async def _append_all(by: UserActor, loaded: LoadedSession, events: Sequence[Event]) -> None:
-    """Append the events, without the marks that only the site makes, to a session that nobody else knows yet."""
+    """Append the events without the site's marks."""
+    # Without a lease: nobody else knows the id of the session yet.
     act = Act(by, ActionKind.ADD, ("session", loaded.id), "Brought along by a client.")
     service = DjangoSessionService(Writer(act=act))
     for event in events:
@@ -156,4 +164,4 @@ async def _append_all(by: UserActor, loaded: LoadedSession, events: Sequence[Eve
         event.custom_metadata = {key: value for key, value in marks.items() if RESERVED not in key} or None
         event.actions.artifact_delta.clear()
         await service.append_event(loaded, event)
-        service = DjangoSessionService()  # one act for all
+        service = DjangoSessionService()  # the act is recorded once, with the first event

@@ -1,4 +1,4 @@
-"""Use cases about the files that a person sends."""
+"""Use cases about uploads: files of the user, sent before the message that refers to them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ async def upload_file(
     """Store a file of the user in the session, for the next message to refer to.
 
     Args:
-        network: address by which the client is counted; empty without a client.
-        new_app: app with which the session is created, if it does not exist yet.
-        upload_id: id of the request. The file of a repeated request is stored once. None without an id.
+        network: network of the client, for its quota; empty without a client.
+        new_app: app with which to create the session if it does not exist yet.
+        upload_id: id of the request; a repeated request stores no second file. None without an id.
 
     Raises:
         NotFoundError: the user has no such session, or see `create_session`.
-        InvalidInputError: the file is empty or of a type that the site does not take.
+        InvalidInputError: the file is empty or its type is not allowed.
         TooLargeError: the file is too large.
         LimitExceededError: the user's files together are too large, or arrive too fast; or see `create_session`.
     """
@@ -55,13 +55,13 @@ async def upload_file(
 async def upload_bytes(
     user: User, session_id: UUID, name: str, data: bytes, network: str, *, new_app: str = ""
 ) -> FileName:
-    """Store a file that came within a message, as `upload_file` does. Return its name and version for the message."""
+    """Store a file that arrived inside a message, like `upload_file`. Return its name and version."""
     stored = await upload_file(user, session_id, SimpleUploadedFile(name, data), network, new_app=new_app)
     return stored.filename, stored.version
 
 
 async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
-    """Delete a file that the user has uploaded and not sent. Do nothing when it is gone already.
+    """Delete an uploaded file that no message refers to. Do nothing if the file is gone already.
 
     Raises:
         NotFoundError: the user has no such session.

@@ -18,7 +18,7 @@ from sessions_app.sessions.ownership import own_session
 
 
 async def cancel_job(by: UserActor, session_id: UUID, job_id: UUID) -> None:
-    """Cancel a job that is queued, running or waiting; an ended one stays as it is.
+    """Cancel a job that is queued, running or waiting. A job that has ended stays as it is.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such job.
@@ -31,7 +31,7 @@ async def answer_job(by: UserActor, session_id: UUID, job_id: UUID, number: int,
     """Answer the question of a waiting job. The first answer counts.
 
     Args:
-        number: position of the question among the job's questions, from 0.
+        number: index of the question among the job's questions, so a late answer cannot reach the next question.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such job.
@@ -51,7 +51,7 @@ async def _check_job(by: UserActor, session_id: UUID, job_id: UUID) -> None:
 
 
 async def cancel_schedule(by: UserActor, session_id: UUID, schedule_id: int) -> None:
-    """Cancel a scheduled task. Its running invocations go on; a task that is over stays as it is.
+    """Cancel a scheduled task. Its running invocations continue; a task that has ended stays as it is.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such task.

@@ -1,4 +1,9 @@
-"""API keys: people make and revoke their own, staff make those of services, a key makes keys that may do no more."""
+"""Making and revoking of API keys.
+
+Users make their own keys, staff make keys of services, and a key may make further keys. A key never makes a key that
+may do more than itself, and revoking a key revokes all keys that it has made: otherwise a stolen key would outlive its
+revocation.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +24,15 @@ from sessions_app.models import AccountAct, ApiKey, Scope
 from sessions_app.models.api_key import NAME_LENGTH, ApiKeyQuerySet
 
 MAX_KEYS = 50
-"""Maximum number of a person's keys that are in force at once."""
+"""Maximum number of valid keys of a user."""
 
 
 @dataclass(frozen=True)
 class KeyProperties:
-    """Properties of a key to be made; see `ApiKey`.
+    """Properties of a new key; see `ApiKey`.
 
     Attributes:
-        people_id: primary key of a group of people for whom the key acts, besides its user; None for no group.
+        people_id: primary key of the group of users for whom the key acts, besides its own user; None for no group.
     """
 
     name: str
@@ -46,11 +51,11 @@ def make_key(
     *,
     key_id: UUID | None = None,
 ) -> tuple[ApiKey, str]:
-    """Make a key of the user and record the act. Return its row and the text of the key, which is not stored.
+    """Make a key of the user and record the act. Return the row, and the text of the key, which is not stored.
 
     Args:
-        maker: the key that asks for the new one; None for a person or staff.
-        key_id: id for the row. A row that has the id already gets a new key, because nobody saw the first.
+        maker: the API key that makes the request; None for users and staff.
+        key_id: id for the row of a request that may be repeated. An existing row with this id gets a new text.
 
     Raises:
         InvalidInputError: a property is not valid.
@@ -62,9 +67,11 @@ def make_key(
         _check_within(maker, properties)
     with transaction.atomic():
         _lock_keys(user.pk)
+        # Checked again under the lock: `revoke_key` would miss a key that is made while its maker is revoked.
         if maker is not None and not ApiKey.objects.active().filter(pk=maker.pk).exists():
             raise PermissionDeniedError("The key has ended meanwhile, so it makes none. Use another key.")
         if key_id and (made := ApiKey.objects.filter(pk=key_id).first()):
+            # The first request got no response, so nobody has seen its key.
             key = made.take_new_key()
             made.save(update_fields=["prefix", "digest"])
             return made, key
@@ -86,12 +93,12 @@ def make_key(
 
 
 def revoke_key(keys: ApiKeyQuerySet, key_id: Any, by: Actor, reason: str = "") -> None:
-    """Revoke the key with this id and those that it has made. Idempotent.
+    """Revoke a key and all keys made with it. Idempotent.
 
-    The caller publishes the change of the account, which ends the streams that are open with the keys.
+    The caller has to publish the change of the account, which ends the open streams of the keys.
 
     Args:
-        keys: the keys that may be revoked.
+        keys: the keys that the caller may revoke.
 
     Raises:
         NotFoundError: `keys` has no key with this id.
@@ -110,12 +117,13 @@ def revoke_key(keys: ApiKeyQuerySet, key_id: Any, by: Actor, reason: str = "") -
 
 
 def _lock_keys(user_pk: Any) -> None:
-    """Let one transaction at a time count, make and revoke the keys of a person."""
+    """Serialize the transactions that count, make and revoke keys of a user."""
+    # `_base_manager`: the default manager of a project's user model may hide inactive users.
     get_user_model()._base_manager.select_for_update().get(pk=user_pk)
 
 
 def _with_made(key: ApiKey) -> list[ApiKey]:
-    """Return the key, the keys that it has made, and so on."""
+    """Return the key, the keys made with it, the keys made with those keys, and so on."""
     found, newest = [key], [key]
     while newest := list(ApiKey.objects.filter(made_by__in=newest)):
         found += newest
@@ -123,7 +131,7 @@ def _with_made(key: ApiKey) -> list[ApiKey]:
 
 
 def _checked_name(properties: KeyProperties) -> str:
-    """Check the properties. Return the name in a form that can be stored.
+    """Check the properties and return the cleaned name.
 
     Raises:
         InvalidInputError: a property is not valid.
@@ -147,7 +155,7 @@ def _check_within(maker: ApiKey, properties: KeyProperties) -> None:
     """Check that the new key would be allowed no more than its maker.
 
     Raises:
-        PermissionDeniedError: the new key would be allowed more, or the maker has limits of its own.
+        PermissionDeniedError: the new key would be allowed more, or the maker has a rate or token limit.
     """
     if beyond := [scope.value for scope in properties.scopes if scope not in maker.scopes]:
         raise PermissionDeniedError(f"The key lacks the scope “{beyond[0]}”, so it cannot give it.")

@@ -1,4 +1,8 @@
-"""Use cases about messages and their invocations: send, edit, rewind, cancel, retry, rate the answer."""
+"""Use cases about messages and their invocations: send, edit, rewind, cancel, retry, rate the answer.
+
+Requests are safe to repeat: browsers and programs send them again after a lost connection. A message has the client id
+of its sender, and a unique constraint lets one invocation start for it.
+"""
 
 from __future__ import annotations
 
@@ -40,23 +44,23 @@ async def send_message(
 ) -> tuple[str, str]:
     """Queue a message and start its invocation. Idempotent: a repeated client id starts nothing.
 
-    Returns the invocation's id and its current status.
+    Return the invocation's id and its current status.
 
     Args:
-        files: uploads of the session that the message refers to.
-        state_delta: changes of the state that are committed with the message.
+        files: uploads of the session.
+        state_delta: state changes to commit with the message.
 
     Raises:
-        InvalidInputError: the message or the state delta is empty or too long, or the client id has a prefix of the
-            site.
-        PermissionDeniedError: the state delta changes state that is not the user's.
-        NotFoundError: the user has no such session, or the session has no such upload.
+        InvalidInputError: the message or the state delta is empty or too long, or the client id has a reserved prefix.
+        PermissionDeniedError: the state delta changes state of the app.
+        NotFoundError: the user has no such session, or the session no such upload.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
-        LimitExceededError: too many messages of the user wait for their turn.
+        LimitExceededError: too many messages of the user are queued.
     """
     client_ids.refuse_reserved(client_id)
     text, delta = validated_text(text, has_files=bool(files)), {}
     parts = [types.Part(text=text)] if text else []
+    # A message of text only needs no query here: the statement that queues it checks the owner.
     if files or state_delta:
         session = await own_session(by.user, session_id)
         delta = await validated_delta(session, state_delta)
@@ -84,22 +88,24 @@ async def edit_message(
     *,
     state_delta: Mapping[str, Any] | None = None,
 ) -> tuple[str, str]:
-    """Rewind to before an earlier message and send a new one in its place (contract R3).
+    """Replace an earlier message: rewind to before it, and send the new message (contract R3).
 
     Idempotent: repeated calls with the same client id leave one new message, even after a crash half-way. Returns and
-    raises the same as `send_message`. Also raises a ConflictError when an invocation is active in the session.
+    raises the same as `send_message`; also raises a ConflictError if an invocation is active in the session.
 
     Args:
-        replaces: the id of the invocation that the earlier message started.
+        replaces: id of the invocation of the earlier message.
     """
-    client_ids.refuse_reserved(client_id)  # before the rewind
+    # `send_message` repeats these checks. A refusal after the rewind would leave the session without its message.
+    client_ids.refuse_reserved(client_id)
     text = validated_text(text, has_files=bool(files))
     session = await own_session(by.user, session_id)
-    await in_thread(uploads.references_to, session, files)  # before the rewind
+    await in_thread(uploads.references_to, session, files)
     await validated_delta(session, state_delta)
     try:
         await rewind_before(session, replaces, by)
     except (ConflictError, NotFoundError):
+        # A repeated request finds the earlier message rewound, or its own invocation running.
         is_repeated = await in_thread(session.invocations.filter(client_id=client_id).exists)
         if not is_repeated:
             raise
@@ -109,9 +115,9 @@ async def edit_message(
 
 
 async def rewind(by: UserActor, session_id: UUID, invocation_id: str) -> None:
-    """Undo an invocation and all after it (contract R3). Idempotent until the next message.
+    """Undo an invocation and everything after it (contract R3). Idempotent until the next message.
 
-    Raises as `edit_message` does.
+    Raises the same as `edit_message`.
     """
     session = await own_session(by.user, session_id)
     await rewind_before(session, invocation_id, by)
@@ -119,12 +125,12 @@ async def rewind(by: UserActor, session_id: UUID, invocation_id: str) -> None:
 
 
 async def switch_alternative(by: UserActor, session_id: UUID, seq: int) -> None:
-    """Bring back the alternative that the event `seq` is part of, as it was left. Raises as `edit_message` does."""
+    """Bring back the alternative with the event `seq`, as it was left. Raises the same as `edit_message`."""
     await switch_to(await own_session(by.user, session_id), seq, by)
 
 
 async def cancel(by: UserActor, session_id: UUID, invocation_id: str) -> None:
-    """Cancel an invocation that is queued or running; an ended one stays as it is.
+    """Cancel a queued or running invocation. An invocation that has ended stays as it is.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
@@ -135,19 +141,21 @@ async def cancel(by: UserActor, session_id: UUID, invocation_id: str) -> None:
 async def retry(
     by: UserActor, session_id: UUID, invocation_id: str, *, retry_id: UUID | None = None
 ) -> tuple[str, str]:
-    """Retry the session's last invocation, which failed: it resumes from its events. Return its id and status.
+    """Retry the session's last invocation after a failure. Return the id and status of the invocation.
 
-    If its agents cannot be resumed, its message is sent again as a new invocation, whose id and status are returned.
+    The invocation resumes from its events. If its agents cannot be resumed, its message is sent again as a new
+    invocation.
 
     Args:
-        retry_id: id of the request. A repeated request returns the invocation that the first one has begun.
+        retry_id: id of the request; a repeated request returns the invocation that the first request began.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
         ConflictError: the invocation did not fail, is being retried already, or is not the last one.
-        LimitExceededError: too many messages of the user wait for their turn.
+        LimitExceededError: too many messages of the user are queued.
     """
     session = await own_session(by.user, session_id)
+    # First: a retried invocation no longer counts as failed, so the checks below would refuse the repetition.
     if retry_id and (queued := await invocation_of_retry(session, invocation_id, retry_id)):
         return queued.invocation_id, queued.status
     failed = await failed_invocation(session, invocation_id)
@@ -170,7 +178,7 @@ async def retry(
 
 
 async def give_feedback(user: User, session_id: UUID, seq: int, rating: str, comment: str) -> None:
-    """Store the user's opinion of an answer, in place of an earlier one; without a rating, withdraw it.
+    """Store the user's opinion of an answer, replacing an earlier opinion; without a rating, withdraw it.
 
     Raises:
         NotFoundError: the user has no such session, or the session no such answer.

@@ -32,18 +32,18 @@ async def create_session(
     """Create a session of the user with an app of the site.
 
     Args:
-        network: address by which the client is counted; empty without a client.
-        session_id: primary key and key of the session. With it the call is idempotent: a session of the user that has
-            the id is returned.
+        network: network of the client, for its quota; empty without a client.
+        session_id: primary key and key of the session. With it the call is idempotent: the user's session with this id
+            is returned.
 
     Raises:
         NotFoundError: the site has no such app, or the session belongs to someone else or is deleted.
-        LimitExceededError: the user, or the people at the address, have created too many sessions.
+        LimitExceededError: too many sessions were created by the user or from the network.
     """
     app = get_app(app_name)
     pk = session_id or uuid4()
     if session_id is None or not await in_thread(Session.objects.filter(pk=pk).exists):
-        await count_new_session(user, network)
+        await count_new_session(user, network)  # a repeated request does not count again
         with suppress(AlreadyExistsError):  # another tab has just created it
             await DjangoSessionService().create_session(
                 app_name=app.name, user_id=str(user.pk), session_id=str(pk), pk=pk
@@ -52,7 +52,7 @@ async def create_session(
 
 
 async def may_create_session(app_name: str, session_id: UUID) -> bool:
-    """True when the site has the app, and nobody's session has the id."""
+    """True if the site has the app and no session, of any user, has the id."""
     return app_name in registry.apps() and not await in_thread(Session.objects.filter(pk=session_id).exists)
 
 
@@ -73,6 +73,7 @@ async def begin_session(
             `create_session`.
         LimitExceededError: see `create_session`.
     """
+    # Before the session is created: a refused message must not leave an empty session.
     client_ids.refuse_reserved(client_id)
     validated_text(text, has_files=bool(files))
     if not files:
@@ -85,8 +86,9 @@ async def count_new_session(user: User, network: str) -> None:
     """Count a session that the user is about to create.
 
     Raises:
-        LimitExceededError: the user, or the people at the address, have created too many sessions.
+        LimitExceededError: too many sessions were created by the user or from the network.
     """
+    # Unlike frames, counted with the current counts of all processes: creations are rare enough to wait for Redis.
     exceeded = await limit_threads.run(rates().count_now, quotas.new_sessions(user.pk, network))
     if exceeded is not None:
         minutes = ceil(exceeded.seconds / 60)
@@ -98,7 +100,7 @@ async def count_new_session(user: User, network: str) -> None:
 
 
 async def change_session(by: UserActor, session_id: UUID, change: str, title: str = "") -> None:
-    """Make one of the `CHANGES` of `session_list.changes` to the user's session; `restore` undoes a deletion, once.
+    """Make one of `CHANGES` (see `sessions.list.changes`) to the user's session. `restore` undoes a deletion.
 
     Raises:
         NotFoundError: the user has no such session, or it is erased already.
@@ -106,10 +108,11 @@ async def change_session(by: UserActor, session_id: UUID, change: str, title: st
         LegalHoldError: the session must not be deleted.
     """
     if change == changes.RESTORE:
+        # `own_session` does not find deleted sessions.
         session = await in_thread(Session.objects.of_user(by.user).filter(pk=session_id).first)
         if session is None:
             raise NotFoundError(changes.GONE)
-        if session.deleted_at is None:
+        if session.deleted_at is None:  # restored already: a repeated request records no second act
             return
     else:
         session = await own_session(by.user, session_id)
@@ -122,10 +125,10 @@ async def change_session(by: UserActor, session_id: UUID, change: str, title: st
 async def edit_session(
     by: UserActor, session_id: UUID, wanted: Sequence[str], title: str, check: Callable[[Session], None]
 ) -> None:
-    """Make several `CHANGES` to the user's session, all or none.
+    """Make several of `CHANGES` to the user's session, all or none.
 
     Args:
-        check: raises when the session is not as the user has seen it. It gets the session with its row locked.
+        check: called with the session, its row locked; raises if the session has changed since the user read it.
 
     Raises the same as `change_session`, and what `check` raises.
     """
@@ -135,7 +138,7 @@ async def edit_session(
 
 
 async def mark_seen(user: User, session_id: UUID, seq: int) -> None:
-    """Note that the user has seen the session up to the event `seq`, so that it no longer counts as unread."""
+    """Mark the session as seen up to the event `seq`."""
     own = Session.objects.owned_by(user).filter(pk=session_id)
     if await in_thread(changes.mark_seen, own, seq):
         live().list_news.publish(user.pk)
