@@ -1,1 +1,1 @@
-"""Sessions as people have them: who owns one, share links, feedback, and the list."""
+"""Sessions of users: ownership, share links, feedback, and the list of sessions."""

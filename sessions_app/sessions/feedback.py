@@ -11,7 +11,7 @@ from sessions_app.models.feedback import MAX_COMMENT_LENGTH
 
 
 def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None:
-    """Store the opinion of the session's owner on an event in place of an earlier one.
+    """Store the owner's opinion of an event, replacing an earlier opinion.
 
     Raises:
         InvalidInputError: there is no such rating, or the comment is too long.
@@ -33,7 +33,7 @@ def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None
 
 
 def withdraw_feedback(session: Session, seq: int) -> None:
-    """Delete the owner's opinion of an event. Do nothing when there is none."""
+    """Delete the owner's opinion of an event, if there is one."""
     Feedback.objects.filter(session=session, seq=seq, user_id=session.user_id).delete()
 
 

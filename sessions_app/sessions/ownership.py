@@ -1,4 +1,8 @@
-"""Access to a session for pages, downloads and frames: only its owner has access."""
+"""Access to sessions by their owner.
+
+A session of another user is reported like a missing session, here and everywhere: an id must not tell whether it
+exists.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ async def own_session(user: User, session_id: UUID) -> Session:
 
 @dataclass(frozen=True)
 class OwnSession:
-    """The columns of a person's session that a run needs."""
+    """Columns of a session that a run needs."""
 
     pk: UUID
     user_id: Any
@@ -42,11 +46,12 @@ class OwnSession:
 
 
 async def find_own_session(user: AbstractBaseUser, app_name: str, key: str) -> OwnSession:
-    """Find the same session as `own_session_by_key`, without a thread, because every run of the ADK API needs it.
+    """Return the columns of the session that `own_session_by_key` returns.
 
     Raises:
         NotFoundError: there is no such session, or it belongs to someone else.
     """
+    # On the asynchronous pool, without the ORM's thread: every run of the ADK API begins here.
     found = None
     if is_storable(key) and is_storable(app_name):
         found = await find_session((app_name, user.pk, key))
@@ -56,13 +61,15 @@ async def find_own_session(user: AbstractBaseUser, app_name: str, key: str) -> O
 
 
 async def own_session_by_key(user: User, app_name: str, key: str) -> Session:
-    """Return the user's session with an app by its key, which is the session id of the ADK API.
+    """Return the user's session with an app by its key, the session id of the ADK API.
 
     Raises:
         NotFoundError: there is no such session, or it belongs to someone else.
     """
     session = None
-    if is_storable(key) and is_storable(app_name):
+    if is_storable(key) and is_storable(
+        app_name
+    ):  # PostgreSQL refuses NUL and half surrogate pairs with an error
         own = Session.objects.owned_by(user).filter(app_name=app_name, key=key)
         session = await in_thread(own.first)
     if session is None:

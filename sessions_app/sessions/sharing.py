@@ -1,4 +1,4 @@
-"""Sharing of sessions: the owner makes and revokes a link, staff may revoke it, people of the site read by it."""
+"""Sharing of sessions by links. The owner makes and revokes a link, staff may revoke it; signed-in users read by it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sessions_app.models.share_link import ShareLinkQuerySet
 
 
 def active_link(session: Session) -> ShareLink | None:
-    """Return the session's link; None when the session is not shared."""
+    """Return the session's link; None if the session is not shared."""
     return ShareLink.objects.active().filter(session=session).first()
 
 
 def make_link(session: Session, by: Actor) -> ShareLink:
-    """Return the session's link, or make one and record the act."""
+    """Return the session's link; make a link and record the act if there is none."""
     with transaction.atomic():
         link, is_new = ShareLink.objects.get_or_create(session=session, revoked_at=None)
         if is_new:
@@ -27,8 +27,9 @@ def make_link(session: Session, by: Actor) -> ShareLink:
 
 
 def revoke_links(links: ShareLinkQuerySet, by: Actor) -> None:
-    """Revoke those of the links that are in force."""
+    """Revoke the active links among `links`, and record the acts."""
     with transaction.atomic():
+        # Acts first: after the update `links.active()` is empty.
         for link_pk, session_id in links.active().values_list("pk", "session_id"):
             SessionAct.objects.record(session_id, Act(by, ActionKind.REVOKE, ("sharelink", str(link_pk))))
         links.active().update(revoked_at=Now(), revoked_by_name=by.name)

@@ -1,1 +1,1 @@
-"""List of a person's sessions: its pages, its search, and the changes that the person makes to it."""
+"""List of a user's sessions: its pages, its search, and the user's changes to it."""

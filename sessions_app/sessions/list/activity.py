@@ -1,4 +1,4 @@
-"""Activity: work that runs, waits for the person or is scheduled, in all sessions of one person."""
+"""Activity of a user: work in all sessions that runs, waits for an answer, or is scheduled."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True)
 class Activity:
-    """Rows of a person's sessions, archived ones included. Each row has its `session` loaded.
+    """Rows of a user's sessions, archived sessions included. Each row has its `session` loaded.
 
     Attributes:
-        questions: jobs that ask something, the oldest first.
-        unanswered: invocations that wait for an approval or another answer of the person, the oldest first.
-        for_staff: calls that wait for an approval or another answer of staff, the oldest first.
-        invocations: queued and running invocations, the newest first.
-        jobs: queued and running jobs, the newest first.
-        tasks: active scheduled tasks, the next one first.
-        is_cut: True when a list leaves rows out.
+        questions: jobs with a question, oldest first.
+        unanswered: invocations that wait for an answer of the user, oldest first.
+        for_staff: calls that wait for an answer of staff, oldest first.
+        invocations: queued and running invocations, newest first.
+        jobs: queued and running jobs, newest first.
+        tasks: active scheduled tasks, by next run.
+        is_cut: True if a list has more than `MAX_ROWS` rows.
     """
 
     questions: list[ToolJob]
@@ -49,7 +49,7 @@ class Activity:
 
     @property
     def is_empty(self) -> bool:
-        """True when there is no row."""
+        """True if all lists are empty."""
         of_person = self.questions or self.unanswered
         return not (of_person or self.for_staff or self.invocations or self.jobs or self.tasks)
 
@@ -60,7 +60,7 @@ class Activity:
 
 
 def activity_of(person: User) -> Activity:
-    """Return the activity of the person's sessions, in six queries."""
+    """Return the activity of the user's sessions, in six queries."""
     sessions = Session.objects.owned_by(person).values("pk")
     invocations = Invocation.objects.filter(session__in=sessions)
     jobs = ToolJob.objects.filter(session__in=sessions)
@@ -79,7 +79,7 @@ def activity_of(person: User) -> Activity:
 
 
 class _LimitedLists:
-    """Loads lists of at most `MAX_ROWS` rows; `has_cut` is True once a list was longer."""
+    """Load lists of at most `MAX_ROWS` rows; `has_cut` is True once a list was longer."""
 
     def __init__(self) -> None:
         self.has_cut = False
@@ -88,8 +88,9 @@ class _LimitedLists:
         """Return the first rows with their sessions.
 
         Args:
-            fields: the columns to load; others, such as messages, arguments and states, may be large.
+            fields: the columns to load.
         """
+        # Only the columns that the page shows: messages, arguments and states may be large.
         found = list(rows.select_related("session").only(*fields, *_SESSION)[: MAX_ROWS + 1])
         self.has_cut = self.has_cut or len(found) > MAX_ROWS
         return found[:MAX_ROWS]

@@ -1,4 +1,8 @@
-"""Changes that a person makes to the list of sessions: rename, pin, archive, delete, and their opposites."""
+"""Changes of a user to the list of sessions: rename, pin, archive, delete, and their opposites.
+
+A deletion only sets `deleted_at`. A sweep erases the session after `deletion_undo_seconds`; until then `restore` brings
+it back.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ _VALUES: Mapping[str, Mapping[str, Any]] = {
 }
 CHANGES = (RENAME, *_VALUES)
 _ACTIONS = {DELETE: ActionKind.DELETE, RESTORE: ActionKind.RESTORE}
-"""Changes that are recorded as acts; the others change what the list shows."""
+"""Changes recorded as acts; the others concern only the look of the list."""
 GONE = gettext_noop("This chat is deleted for good.")
 
 
@@ -44,11 +48,12 @@ def change_session(session: Session, change: str, title: str, by: Actor) -> None
     Raises:
         NotFoundError: the session is erased already.
         InvalidInputError: the title is empty or too long.
-        LegalHoldError: the session is to be deleted, and it or its user is under legal hold.
+        LegalHoldError: the change is a deletion, and the session or its user is under legal hold.
     """
     if change == DELETE:
         refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
     values = _new_title(title) if change == RENAME else _VALUES[change]
+    # One transaction: an act must not be recorded for a change that finds no row.
     with transaction.atomic():
         if action := _ACTIONS.get(change):
             SessionAct.objects.record(session.pk, Act(by, action, ("session", str(session.pk))))
@@ -61,7 +66,7 @@ def change_together(
 ) -> None:
     """Make several of `CHANGES` to the only session of `own`, all or none, after a check of the locked row.
 
-    Raises the same as `change_session`, and what the check raises.
+    Raises the same as `change_session`, and the errors of `check`.
     """
     with transaction.atomic():
         session = own.select_for_update().first()
@@ -85,13 +90,14 @@ def _new_title(text: str) -> dict[str, Any]:
 
 
 def mark_seen(sessions: Any, seq: int) -> bool:
-    """Note that the person has seen the events up to `seq`. False when that was noted before."""
+    """Mark the events up to `seq` as seen. Return False if nothing changed."""
+    # In one statement: tabs report different positions, and the highest counts. A browser may claim any `seq`.
     seen = Least(seq, F("last_seq"))
     return bool(sessions.annotate(seen=Coalesce("seen_seq", 0)).filter(seen__lt=seen).update(seen_seq=seen))
 
 
 def forget_title_of_first_message(session: Session) -> None:
-    """Clear the title when all messages are rewound: the next message gives a new one. A person's title stays."""
+    """Clear the title if all messages are rewound; the next message gives a new title. A user's own title stays."""
     effective = Event.objects.filter(find_rewinds(session.pk).in_effect, session=session.pk)
     if not effective.exists():
         titled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
@@ -99,10 +105,11 @@ def forget_title_of_first_message(session: Session) -> None:
 
 
 def take_title_of_first_message(session: Session) -> bool:
-    """Take the title from the first message in effect, if the last rewind put this message into effect.
+    """Take the title from the first effective message, if the last rewind put this message into effect.
 
-    Return False when the title stays, as a title does that a person has given.
+    Return False if the title stays. A user's own title always stays.
     """
+    # A switch within the conversation keeps its first message, and so the title, which a model may have made.
     rewinds = find_rewinds(session.pk)
     step = rewinds.path.steps[-1] if rewinds.path.steps else None
     first = session.events.filter(rewinds.in_effect).order_by("seq").first()
@@ -114,7 +121,7 @@ def take_title_of_first_message(session: Session) -> bool:
 
 
 def _title_of(message: Event) -> str:
-    """Return the title that a message gives; empty when the message has neither a text nor a file."""
+    """Return the title for a message: from its text, else the name of its first file; empty without either."""
     content = event_to_show(message.body).content
     references = map(ArtifactReference.of_part, content.parts or [] if content else [])
     return title_from(message.text or next((file.filename for file in references if file), ""))
@@ -125,4 +132,5 @@ def title_from(text: str) -> str:
     line = " ".join(text.split())
     if len(line) <= 80:
         return line
+    # `beginning_of` leaves a secret at the end out: a part of it would not be recognized and masked later.
     return f"{beginning_of(line, 80).rsplit(' ', 1)[0]}…"

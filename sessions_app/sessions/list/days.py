@@ -1,4 +1,4 @@
-"""Groups of the list of sessions: pinned sessions, then groups by the day of the last use."""
+"""Groups of the list of sessions: pinned sessions, then groups by day of last use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def group_of(session: Session) -> str:
         return gettext("Pinned")
     day = timezone.localdate(session.updated_at)
     days = (timezone.localdate() - day).days
-    if days <= 0:
+    if days <= 0:  # negative if the clock of PostgreSQL is ahead around midnight
         return gettext("Today")
     if days == 1:
         return gettext("Yesterday")

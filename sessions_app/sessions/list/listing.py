@@ -1,4 +1,8 @@
-"""Pages of the list of a person's sessions, latest use first; pinned sessions lead the first page."""
+"""Pages of a user's list of sessions, latest use first. Pinned sessions come first on the first page.
+
+Pages continue at a cursor of time and primary key. With an offset, a session that is used between two requests would
+move to the front and push another session onto both pages.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from sessions_app.sessions.ownership import User
 
 PAGE_SESSIONS = 30
 MAX_SESSIONS = 500
-"""Maximum number of sessions of a page that an address asks for."""
+"""Maximum number of sessions of a page with `rows`."""
 MAX_PINNED = 50
 MAX_DIGITS = 9
 LARGE_COLUMNS = ("state", "initial_state", "log_hash")
@@ -39,8 +43,8 @@ class SessionListPage:
     """A part of the list.
 
     Attributes:
-        before: cursor of the next page; empty on the last one.
-        is_search: True when a search has found the sessions: then they are not grouped by days.
+        before: cursor of the next page; empty on the last page.
+        is_search: True for the results of a search, which are not grouped by days.
     """
 
     sessions: list[Session]
@@ -51,12 +55,12 @@ class SessionListPage:
 def list_sessions(
     person: User, *, before: str = "", archived: bool = False, rows: str = ""
 ) -> SessionListPage:
-    """Return the page of the person's sessions after a cursor, or the first page.
+    """Return a page of the user's sessions.
 
     Args:
         before: cursor of the page; empty for the first page.
-        archived: True for the archived sessions, False for all others.
-        rows: number of sessions of a longer page, as an address has it; pinned ones are not counted.
+        archived: True for archived sessions, False for all others.
+        rows: number of sessions as text from a URL, without pinned sessions; empty for a page of the usual length.
 
     Raises:
         InvalidInputError: the cursor is not valid, or `rows` is no number.
@@ -73,7 +77,7 @@ def list_sessions(
 
 
 def _length(rows: str) -> int:
-    """Return the length of the page for the number in an address: at least the usual one, at most `MAX_SESSIONS`."""
+    """Parse the length of a page; return a number from `PAGE_SESSIONS` to `MAX_SESSIONS`."""
     if not rows:
         return PAGE_SESSIONS
     if not rows.isdecimal() or len(rows) > MAX_DIGITS:
@@ -82,10 +86,11 @@ def _length(rows: str) -> int:
 
 
 def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
-    """Annotate the sessions with `is_busy`, `needs_person` and `is_shared`, and leave large columns out.
+    """Annotate the sessions with `is_busy`, `needs_person` and `is_shared`, and defer large columns.
 
-    A session needs its person when a job asks something, or when an invocation is `unanswered`.
+    A session needs its user if a job has a question or an invocation is `unanswered`.
     """
+    # `Exists` stops at the first row of a session, where a join and a count would read all its invocations.
     invocations = Invocation.objects.filter(session=OuterRef("pk"))
     asking = ToolJob.objects.filter(session=OuterRef("pk"), status=JobStatus.WAITING)
     links = ShareLink.objects.active().filter(session=OuterRef("pk"))
@@ -98,9 +103,9 @@ def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
 
 
 def unanswered(invocations: InvocationQuerySet) -> InvocationQuerySet:
-    """Return the invocations that wait for their person to answer a call.
+    """Return the invocations with a call that the user has to answer.
 
-    Other waiting invocations wait for a job, for staff, or for an answer that is queued or runs.
+    Other waiting invocations wait for a job, for staff, or for a queued or running answer.
     """
     requests = AnswerRequest.objects.filter(
         session=OuterRef("session"), invocation_id=OuterRef("invocation_id"), answered_by=PERSON, job=None
@@ -113,7 +118,8 @@ def _cursor(session: Session) -> str:
 
 
 def _follows(before: str) -> Q:
-    """Return a filter for the sessions after the cursor; its first part is the range that the index reads."""
+    """Return a filter for the sessions after the cursor."""
+    # `updated_at <= at` is redundant, but lets PostgreSQL read a range of the index; it cannot with the OR alone.
     time, _, key = before.partition("_")
     try:
         at, pk = in_utc(datetime.fromisoformat(time)), UUID(key)

@@ -1,4 +1,8 @@
-"""Search in the titles and texts of a person's sessions."""
+"""Search in the titles and texts of a user's sessions.
+
+Two queries find sessions: words anywhere in a title, and prefixes of words in texts, by a full-text index. A third
+query looks up the newest matching text of each session for its `Hit`, without the texts of rewound events.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class Hit:
-    """The first match in the text of the event `seq`: the word, and the text around it."""
+    """First match in the text of the event `seq`: the word, with the text before and after it."""
 
     seq: int
     before: str
@@ -34,11 +38,10 @@ class Hit:
 
 
 def search_sessions(person: User, query: str) -> list[Session]:
-    """Return the person's sessions that contain all words of the query, archived ones included; latest use first.
+    """Return the user's sessions with all words of the query, archived sessions included; latest use first.
 
     A query word matches the beginning of a word in a text, and any part of a title. Single letters are searched in
-    titles only, because nearly every text has a word that begins with them. A session that is found by its text has a
-    `Hit` as its attribute `hit`; otherwise `hit` is None.
+    titles only. The attribute `hit` of a session is a `Hit` if its text matched, else None.
     """
     query = " ".join(storable(query[:MAX_QUERY_LENGTH]).split())
     if not query:
@@ -46,6 +49,7 @@ def search_sessions(person: User, query: str) -> list[Session]:
     words = WORD.findall(query)[:MAX_WORDS]
     own = Session.objects.owned_by(person)
     matches = Q(pk__in=own.filter(_title_has(words or [query])).values("pk"))
+    # Nearly every text has a word that begins with a given letter.
     if prefixes := [word for word in words if _is_long_enough(word)]:
         # Without the user's sessions in this subquery PostgreSQL begins with the words, which the index finds.
         matches |= Q(pk__in=Event.objects.with_words(prefixes).values("session"))
@@ -55,7 +59,8 @@ def search_sessions(person: User, query: str) -> list[Session]:
 
 
 def _is_long_enough(word: str) -> bool:
-    """True for two characters or more, and for one without capital letters: a Chinese character is a word."""
+    """True for two or more characters, or a single character of a script without case."""
+    # A Chinese character is a word.
     return len(word) > 1 or unicodedata.category(word) == "Lo"
 
 
@@ -67,22 +72,20 @@ def _title_has(words: Sequence[str]) -> Q:
 
 
 def _attach_hit(session: Session, words: Sequence[str], hit: Hit | None) -> bool:
-    """Give the session its hit. False when the words match only in texts that a rewind has undone."""
+    """Set `hit` of the session. Return False if the words match only in rewound texts."""
     session.hit = hit  # type: ignore[attr-defined]
     return hit is not None or all(word.casefold() in session.title.casefold() for word in words)
 
 
 def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hit]:
-    """Return the hit of each session, in its newest matching text that no rewind has undone.
-
-    PostgreSQL chooses the texts, because very many contain a common word.
-    """
+    """Return the hit of each session in its newest effective text that matches."""
+    # PostgreSQL chooses the newest texts: a common word is in too many to load.
     if not prefixes:
         return {}
     ids = [session.pk for session in sessions]
     found = Event.objects.with_words(prefixes).filter(session__in=ids)
     rewinds = Event.objects.filter(session__in=ids).rewinds().order_by().values_list("session_id", flat=True)
-    for session_id in rewinds.distinct():
+    for session_id in rewinds.distinct():  # few sessions have rewinds; only these need the longer filter
         found = found.filter(~Q(session=session_id) | find_rewinds(session_id).in_effect)
     newest = found.order_by().values("session_id").annotate(newest=Max("seq"))
     wanted = Q(pk__in=())
