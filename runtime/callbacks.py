@@ -1,4 +1,4 @@
-"""Calling callbacks: sync or async, one or several, until the first answer (contract C1, C4)."""
+"""Call callbacks: sync or async, one or several, until the first answer (contract C1, C4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Callbacks = Callback[T] | list[Callback[T]] | None
 
 
 class PluginManagerProtocol(Protocol):
-    """Plugins of an app, as the engine asks them. Implemented by `PluginManager`."""
+    """Plugins of an app as the engine calls them. Implemented by `PluginManager`."""
 
     @property
     def plugins(self) -> Sequence[object]: ...
@@ -34,7 +34,7 @@ def as_list(callbacks: Callbacks[T]) -> list[Callback[T]]:
 
 
 def callback_list(field: str) -> property:
-    """Return a property of the callbacks in an agent's field, as a list."""
+    """Return a property for the callbacks in an agent's field, as a list."""
     return property(lambda agent: as_list(getattr(agent, field)), doc=f"The callbacks in `{field}`.")
 
 
@@ -47,7 +47,7 @@ async def call(function: Callback[T], /, **kwargs: Any) -> T | None:
 
 
 async def close_each(close_functions: Iterable[tuple[str, Callback[object]]]) -> list[str]:
-    """Call every named close function, also after a failure; return "name: error" for each failure."""
+    """Call every named close function, even after a failure; return "name: error" for each failure."""
     failures: list[str] = []
     for name, close in close_functions:
         try:
@@ -60,7 +60,7 @@ async def close_each(close_functions: Iterable[tuple[str, Callback[object]]]) ->
 async def first_answer(callbacks: Iterable[Callback[T]], **kwargs: Any) -> T | None:
     """Call the callbacks in order and return the first result that is not None (contract Q5).
 
-    A callback whose parameters have other names gets the arguments by place, in the order of `kwargs`.
+    A callback with other parameter names gets positional arguments, in the order of `kwargs`.
     """
     for function in callbacks:
         if _takes_by_place(function, tuple(kwargs)):
@@ -73,19 +73,21 @@ async def first_answer(callbacks: Iterable[Callback[T]], **kwargs: Any) -> T | N
 
 
 def _takes_by_place(function: Callback[Any], names: tuple[str, ...]) -> bool:
-    """True when a function takes arguments with these names by place only."""
+    """Return True if a function accepts these arguments, but not under these names."""
     try:
         return _takes_by_place_cached(function, names)
     except TypeError:  # a callable without a hash
         return _takes_by_place_cached.__wrapped__(function, names)
 
 
-@lru_cache(maxsize=1024)  # An answer in fifty pieces asks fifty times.
+# Cached: inspecting a signature is slow, and a streamed answer calls the callbacks for each piece.
+@lru_cache(maxsize=1024)
 def _takes_by_place_cached(function: Callback[Any], names: tuple[str, ...]) -> bool:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a callable that does not tell its parameters
         return False
+    # Names first: a function that takes both gets keyword arguments.
     return not _accepts(signature, **dict.fromkeys(names)) and _accepts(signature, *names)
 
 

@@ -1,7 +1,8 @@
-"""Import hook under which `google.adk` names the modules of `runtime`, for agents that import google-adk.
+"""Import hook that provides the modules of `runtime` as `google.adk`, for agents that import google-adk.
 
-The modules are the same objects: `google.adk.agents is runtime.agents`, so `isinstance` works across both names.
-Other packages below `google`, such as `google.genai`, are found as before.
+The modules are the same objects: `google.adk.agents is runtime.agents`, so `isinstance` works across both names. A
+finder at the front of `sys.meta_path` answers for `google.adk` and all names below it. Python creates an empty module
+from the finder's spec; the loader replaces it in `sys.modules` by the module of `runtime`, which Python then returns.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ PACKAGE = "runtime"
 
 
 def install(*, replace: bool = False) -> None:
-    """Let `google.adk` name the modules of `runtime` in this process; a second call changes nothing.
+    """Provide the modules of `runtime` as `google.adk` in this process; a second call changes nothing.
 
     Args:
-        replace: True to take the place of an installed google-adk.
+        replace: True to hide an installed google-adk.
 
     Raises:
-        ConfigurationError: google-adk is installed, and `replace` is False or it is imported already.
+        ConfigurationError: google-adk is installed and `replace` is False, or google-adk is already imported.
     """
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
@@ -36,6 +37,7 @@ def install(*, replace: bool = False) -> None:
             "google-adk is installed, and its modules would be imported in place of this runtime. "
             "Uninstall it, or decide that google.adk is this runtime."
         )
+    # Modules that have been imported already would stay google-adk's.
     if ALIAS in sys.modules:
         raise ConfigurationError(
             "google-adk is imported already, and this process keeps it. Import nothing of google.adk before the hook."
@@ -44,20 +46,22 @@ def install(*, replace: bool = False) -> None:
 
 
 def is_google_adk_installed() -> bool:
-    """True when the environment has a google-adk of its own."""
+    """Return True if google-adk itself is installed in the environment."""
     namespace = find_spec("google")
+    # PathFinder, because `find_spec` would ask our own finder, too.
     spec = PathFinder.find_spec(ALIAS, namespace.submodule_search_locations) if namespace else None
+    # A namespace package has no origin: a folder without a module is no google-adk.
     return spec is not None and spec.origin is not None
 
 
 def runtime_name(name: str) -> str | None:
-    """Return the name of the module of `runtime` that a name below `google.adk` stands for; None for other names."""
+    """Return the name in `runtime` for a name below `google.adk`; None for other names."""
     is_alias = name == ALIAS or name.startswith(f"{ALIAS}.")
     return PACKAGE + name.removeprefix(ALIAS) if is_alias else None
 
 
 class _Finder(MetaPathFinder):
-    """Finds `google.adk` and all below it; leaves all other names to the finders that follow."""
+    """Find `google.adk` and all names below it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -67,7 +71,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(Loader):
-    """Replaces the empty module that the import system made for the alias by a module of `runtime`."""
+    """Replace the empty module that the import system created by a module of `runtime`."""
 
     def __init__(self, module_name: str) -> None:
         self._module_name = module_name

@@ -1,4 +1,4 @@
-"""URLs in logs and error messages, without the keys and passwords that they may hold."""
+"""Remove keys and passwords from URLs in logs and error messages."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import re
 
 _USER_PART = re.compile(r"(?<=://)[^\s/?#'\"]*@")
 _QUERY = re.compile(r"((?:\w:/|(?<![^\s'\"(]))/[^\s?'\"]*)\?[^\s'\"]*")
-"""The query of a URL, or of a path at the beginning of a word."""
+"""Query of a URL, or of a path at the beginning of a word."""
 
 
 def hide_secrets_of_urls() -> None:
-    """Leave queries and passwords of URLs out of the HTTP clients' logs from now on; a second call changes nothing."""
+    """Hide queries and passwords of URLs in the HTTP clients' logs from now on; a second call changes nothing."""
     for client in ("httpx2", "httpx"):
+        # `addFilter` ignores a filter that it already has.
         logging.getLogger(client).addFilter(_hide_url_secrets)
 
 
 def without_secrets_of_urls(text: str) -> str:
-    """Return the text without the queries, user names and passwords of the URLs in it."""
+    """Return the text without queries, user names and passwords of URLs."""
     return _QUERY.sub(r"\1", _USER_PART.sub("", text))
 
 
 def _hide_url_secrets(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
         record.args = tuple(
+            # By name: the clients log URL objects of their own classes.
             without_secrets_of_urls(str(argument)) if type(argument).__name__ == "URL" else argument
             for argument in record.args
         )

@@ -1,4 +1,8 @@
-"""InvocationScope: memory that all agent calls of one invocation share."""
+"""InvocationScope: data shared by all agent calls of one invocation.
+
+Agents are shared by all sessions, so nothing about a run may be stored on them. Each invocation has one scope; an agent
+that runs as a tool has an invocation, and so a scope, of its own, with the calling scope as `caller`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ class InvocationScope:
 
     Attributes:
         caller: scope of the invocation that runs this invocation as a tool, and counts its model calls (contract T6).
-        is_resumable: True when agents record their states and long-running calls pause the invocation.
+        is_resumable: True if agents record their states and long-running calls pause the invocation.
         llm_calls: number of model calls so far (contract L10).
         agent_states: latest recorded state of each agent, by name (contract R1).
         ended: names of the agents that recorded their end (contract R1).
@@ -29,8 +33,8 @@ class InvocationScope:
         own_state: state values as loaded or committed, without later assignments of running code.
         credentials: credentials given with the message, by credential key (contract T8). They exist only here, not
             in the state, which templates and child sessions read, and not in events.
-        known_allowances: allowances of the session, with the number of events that they were found in.
-        toolset_tools: each toolset that was asked for its tools, with its answer, by the toolset's `id`.
+        known_allowances: allowances of the session, with the number of events searched for them.
+        toolset_tools: tools of each toolset asked so far, with the toolset itself, by the toolset's `id`.
         credential_lock: held while a credential is exchanged for a token: most codes can be exchanged only once.
     """
 
@@ -43,11 +47,12 @@ class InvocationScope:
     own_state: dict[str, Any] = field(default_factory=dict, repr=False)
     credentials: dict[str, AuthCredential] = field(default_factory=dict, repr=False)
     known_allowances: tuple[int, Allowances] | None = field(default=None, repr=False)
+    # The toolset is in the value, too: `id` is reused once an object is freed.
     toolset_tools: dict[int, tuple[object, list[Any]]] = field(default_factory=dict, repr=False)
     credential_lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the delta's entries that are plain JSON objects of the session itself, changed in place."""
+        """Return those entries of the delta that are plain JSON values of the session itself, changed in place."""
         changed = {}
         for key, value in delta.items():
             if self.own_state.get(key) is value and is_plain_json(value):
@@ -55,7 +60,8 @@ class InvocationScope:
         return changed
 
     def allowances(self, events: Sequence[Event]) -> Allowances:
-        """Return the allowances of the session; they are searched for again when it has further events."""
+        """Return the allowances of the session."""
+        # Searching a long log for each call is slow; new events may bring new allowances.
         if self.known_allowances is None or self.known_allowances[0] != len(events):
             self.known_allowances = len(events), session_allowances(events)
         return self.known_allowances[1]
@@ -66,6 +72,7 @@ class InvocationScope:
         Raises:
             LlmCallsLimitExceededError: `limit` calls were made already; zero or less means no limit.
         """
+        # One limit for the whole tree of invocations: otherwise agents as tools would escape it.
         if self.caller is not None:
             self.caller.spend_llm_call(limit)
             return

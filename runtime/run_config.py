@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CallEnd:
-    """End of a call while other calls of its step may still run."""
+    """End of a call, reported while other calls of its step may still run."""
 
     call: types.FunctionCall
     response: Mapping[str, Any]
@@ -31,15 +31,15 @@ class ModelCall:
     """A model call of a step, as it was made.
 
     Attributes:
-        event_id: id of the event that a whole answer becomes.
-        last_seq: number of the last event that the contents were built from.
-        this_turn_only: True when the contents begin with the latest message to the agent.
-        derived: the contents as the log gives them, with the files that they refer to.
-        contents: the contents that were sent; objects of `derived` where nothing was changed.
-        failed_attempts: errors of attempts that others followed.
+        event_id: id of the event of the whole answer.
+        last_seq: number of the last event used for the contents.
+        this_turn_only: True if the contents begin with the latest message to the agent.
+        derived: contents as derived from the log, with the files that they refer to.
+        contents: contents as sent; the same objects as in `derived` if they were not changed.
+        failed_attempts: errors of attempts before the last attempt.
         first_word_seconds: time to the first part of the answer; None before it.
         inside: ids of the calls within which the agent runs as a tool, the outermost first.
-        answer: the event of the whole answer; None before the answer, and if it never comes.
+        answer: event of the whole answer; None before the answer, and if it never comes.
     """
 
     event_id: str
@@ -59,9 +59,9 @@ class ModelCall:
 
 
 class StreamingMode(Enum):
-    """Delivery of a model response: whole (NONE) or in partial events (SSE).
+    """Delivery of a model response: as a whole (NONE) or in partial events (SSE).
 
-    BIDI belongs to live sessions, which the runtime does not support; `RunConfig` refuses it.
+    BIDI is for live sessions, which the runtime does not support; `RunConfig` refuses it.
     """
 
     NONE = None
@@ -70,7 +70,7 @@ class StreamingMode(Enum):
 
 
 class ToolThreadPoolConfig(BaseModel):
-    """Number of threads in which google-adk runs synchronous tools; without effect here."""
+    """Number of threads for synchronous tools in google-adk; without effect here."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -78,7 +78,7 @@ class ToolThreadPoolConfig(BaseModel):
 
 
 class _IgnoredSettings(BaseModel):
-    """Settings of google-adk that have no effect here; `RunConfig` logs a warning for those that are set."""
+    """Settings of google-adk without effect here; `RunConfig` logs a warning if they are set."""
 
     # Live sessions
     response_modalities: list[types.Modality | str] | None = None
@@ -110,21 +110,21 @@ class RunConfig(_IgnoredSettings):
 
     Attributes:
         max_llm_calls: limit of model calls, including those of agents run as tools; zero or less means no limit.
-        llm_calls_before: model calls already made by interrupted attempts at the invocation; counted in the limit.
-        records_failure: True when an exception of an agent leaves an error event (contract L5). With False, the caller
+        llm_calls_before: model calls of interrupted attempts at this invocation; they count towards the limit.
+        records_failure: True if an exception of an agent leaves an error event (contract L5). With False, the caller
             records the failure.
         save_input_blobs_as_artifacts: store files of the user's message as artifacts; the message keeps their names.
-        on_call_end: callback at the end of each call, if a step has several: one event answers them all when the last
-            call has ended. The event keeps the durations (`runtime.events.call_times`). A call that waits for a
-            person has not ended.
-        on_tool_error: callback with the exception of each tool that raises, by the id of its call and the tool's name,
-            also when a hook answers the call in its place. It must not raise.
-        on_model_call: callback at the start of each model call. Its argument has all values when the event of the
-            answer is committed. For an agent that runs as a tool, this is the event with the tool's answer.
+        on_call_end: callback at the end of each call in a step with several calls. The event with their responses is
+            committed when the last call has ended, and keeps the durations (`runtime.events.call_times`). A call that
+            waits for a person has not ended.
+        on_tool_error: callback with call id, tool name and exception of each tool that raises, even if a hook answers
+            the call instead. It must not raise.
+        on_model_call: callback at the start of each model call. Its argument is complete when the event of the answer
+            is committed. For an agent that runs as a tool, this is the event with the tool's answer.
         custom_metadata: metadata added to every event of the invocation.
-        model_input_context: contents sent to the model before the user's message, and stored nowhere.
-        http_options: headers, time-out, retries and extra body of the requests; they win over the agent's.
-        labels: labels of the requests; they win over the agent's.
+        model_input_context: contents sent to the model before the user's message, but not stored.
+        http_options: headers, time-out, retries and extra body of the requests; they override the agent's.
+        labels: labels of the requests; they override the agent's.
 
     Raises:
         ValueError: the streaming mode is BIDI, or `max_llm_calls` is too large to be a limit.
@@ -146,12 +146,10 @@ class RunConfig(_IgnoredSettings):
     labels: dict[str, str] | None = None
 
     def for_child(self, call_id: str | None) -> RunConfig:
-        """Return the settings of an agent that runs as a tool, whose text goes to its caller as a whole.
-
-        The caller counts the model calls of both, with those of earlier attempts.
+        """Return the settings of an agent that runs as a tool. Its text is returned to its caller as a whole.
 
         Args:
-            call_id: the call that the agent answers; without one its model calls are not reported.
+            call_id: the call that the agent answers; without an id, its model calls are not reported.
         """
         report = self.on_model_call
 
@@ -164,6 +162,7 @@ class RunConfig(_IgnoredSettings):
         return self.model_copy(
             update={
                 "streaming_mode": StreamingMode.NONE,
+                # The caller's scope counts the calls of both, including those of earlier attempts.
                 "llm_calls_before": 0,
                 "on_call_end": None,
                 "on_tool_error": None,
@@ -183,7 +182,7 @@ class RunConfig(_IgnoredSettings):
     @field_validator("max_llm_calls")
     @classmethod
     def validate_max_llm_calls(cls, value: int) -> int:
-        """Return the limit; log a warning when zero or less turns it off.
+        """Return the limit; log a warning if zero or less turns it off.
 
         Raises:
             ValueError: the number is too large to be a limit.

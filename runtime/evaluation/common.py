@@ -1,4 +1,4 @@
-"""EvalBaseModel: the base of all that an eval set consists of."""
+"""EvalBaseModel: base of all parts of an eval set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 
 class EvalBaseModel(BaseModel):
-    """Model whose JSON has google-adk's names, in snake case or in camel case; an unknown name is an error."""
+    """Model with google-adk's names in JSON, in snake case or camel case; unknown names are an error."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,

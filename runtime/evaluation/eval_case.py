@@ -1,4 +1,4 @@
-"""EvalCase: a conversation with an agent, as it is expected to go."""
+"""EvalCase: a conversation with an agent, as expected."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SessionState = dict[str, Any]
 
 
 class IntermediateData(EvalBaseModel):
-    """Calls, their responses, and texts before the final response, each in the order of time.
+    """Calls, their responses, and texts before the final response, each in chronological order.
 
     Attributes:
-        intermediate_responses: the author and the parts of each text.
+        intermediate_responses: author and parts of each text.
     """
 
     tool_uses: list[types.FunctionCall] = []
@@ -39,7 +39,7 @@ class InvocationEvent(EvalBaseModel):
 
 
 class InvocationEvents(EvalBaseModel):
-    """The events of an invocation, without the text of the final response, as adk-web saves them."""
+    """Events of an invocation, without the text of the final response, in adk-web's format."""
 
     invocation_events: list[InvocationEvent] = []
 
@@ -48,11 +48,11 @@ IntermediateDataType = IntermediateData | InvocationEvents
 
 
 class Invocation(EvalBaseModel):
-    """A message with its answer, as expected or as it was.
+    """A message with its answer, expected or actual.
 
     Attributes:
-        duration: seconds that the invocation took; None for an expected invocation.
-        app_details: what google-adk notes about the agents of the app; kept and not read.
+        duration: seconds taken by the invocation; None for an expected invocation.
+        app_details: google-adk's notes about the agents of the app; kept, but not read.
     """
 
     invocation_id: str = ""
@@ -68,7 +68,7 @@ class Invocation(EvalBaseModel):
 
 
 class SessionInput(EvalBaseModel):
-    """The session in which a case begins."""
+    """Session in which a case begins."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -79,7 +79,7 @@ class SessionInput(EvalBaseModel):
 
 
 class EvalCase(EvalBaseModel):
-    """A case: a written conversation, or a scenario that a simulated user plays.
+    """A case: a written conversation, or a scenario for a simulated user.
 
     Attributes:
         rubrics: rubrics for all invocations of the case.
@@ -103,14 +103,14 @@ class EvalCase(EvalBaseModel):
 
 
 def get_all_tool_calls(intermediate_data: IntermediateDataType | None) -> list[types.FunctionCall]:
-    """Return the calls of an invocation in order."""
+    """Return the calls of an invocation, in order."""
     if isinstance(intermediate_data, IntermediateData):
         return intermediate_data.tool_uses
     return [part.function_call for part in _parts(intermediate_data) if part.function_call]
 
 
 def get_all_tool_responses(intermediate_data: IntermediateDataType | None) -> list[types.FunctionResponse]:
-    """Return the responses to the calls of an invocation in order."""
+    """Return the responses to the calls of an invocation, in order."""
     if isinstance(intermediate_data, IntermediateData):
         return intermediate_data.tool_responses
     return [part.function_response for part in _parts(intermediate_data) if part.function_response]

@@ -1,4 +1,4 @@
-"""EvalConfig: the criteria of an evaluation, the content of a `test_config.json`."""
+"""EvalConfig: criteria of an evaluation, as in a `test_config.json`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.evaluation.eval_metrics import BaseCriterion
 
 
 class EvalConfig(BaseModel):
-    """Criteria by the names of their metrics: each is an object with a threshold, or in JSON the threshold alone."""
+    """Criteria by the names of their metrics. In JSON, a criterion is an object, or just its threshold."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -32,4 +32,4 @@ class EvalConfig(BaseModel):
 DEFAULT_CONFIG = EvalConfig.model_validate(
     {"criteria": {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}}
 )
-"""The criteria of a set without a `test_config.json`, as in google-adk."""
+"""Criteria for sets without a `test_config.json`, the same as in google-adk."""

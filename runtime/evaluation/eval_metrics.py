@@ -1,4 +1,4 @@
-"""Criteria: what a metric must reach, and how it is measured."""
+"""Criteria: thresholds of metrics, and options for measuring them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Threshold = float
 
 
 class JudgeModelOptions(EvalBaseModel):
-    """The model that judges, and how often it is asked.
+    """The judge model, and how often it is asked.
 
     Attributes:
-        num_samples: verdicts on each invocation, of which the majority counts.
-        parallelism_limit: verdicts that are asked for at once.
+        num_samples: verdicts on each invocation; the majority counts.
+        parallelism_limit: maximum number of concurrent requests to the judge.
     """
 
     judge_model: str = "gemini-2.5-flash"
@@ -31,10 +31,10 @@ class JudgeModelOptions(EvalBaseModel):
 
 
 class BaseCriterion(BaseModel):
-    """The lowest score that passes.
+    """The lowest passing score.
 
     Attributes:
-        include_intermediate_responses_in_final: True when a judge reads the texts before the final response, too.
+        include_intermediate_responses_in_final: True if judges also read the texts before the final response.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
@@ -44,26 +44,26 @@ class BaseCriterion(BaseModel):
 
 
 class LlmAsAJudgeCriterion(BaseCriterion):
-    """Criterion of a metric that a model judges."""
+    """Criterion of a metric with a judge model."""
 
     judge_model_options: JudgeModelOptions = Field(default_factory=JudgeModelOptions)
 
 
 class RubricsBasedCriterion(LlmAsAJudgeCriterion):
-    """Criterion of a metric that judges by rubrics; these are for all cases, beside those of the cases."""
+    """Criterion of a metric with rubrics: those given here apply to all cases, in addition to the cases' own."""
 
     rubrics: list[Rubric] = []
 
 
 class ToolTrajectoryCriterion(BaseCriterion):
-    """Criterion of the calls.
+    """Criterion of the tool calls.
 
     Attributes:
-        ignore_args: True when only the names of the tools count.
+        ignore_args: True to compare only the names of the tools.
     """
 
     class MatchType(Enum):
-        """Relation of the calls to the expected calls: the same, with others between them, or in any order."""
+        """Match of the calls with the expected calls: exactly, in order with others between them, or in any order."""
 
         EXACT = 0
         IN_ORDER = 1
@@ -75,7 +75,7 @@ class ToolTrajectoryCriterion(BaseCriterion):
     @field_validator("match_type", mode="before")
     @classmethod
     def _by_name(cls, value: Any) -> Any:
-        """Accept the name in any spelling, such as `in-order`."""
+        """Accept the name with any capitals and separators, such as `in-order`."""
         if not isinstance(value, str):
             return value
         name = value.strip().upper().replace("-", "_").replace(" ", "_")

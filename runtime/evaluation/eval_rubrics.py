@@ -1,4 +1,4 @@
-"""Rubrics: properties of an answer that a model judges with yes or no."""
+"""Rubrics: properties of an answer, each judged by a model with yes or no."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from runtime.evaluation.common import EvalBaseModel
 
 
 class RubricContent(EvalBaseModel):
-    """The property, such as "The answer names the price."."""
+    """Property, such as "The answer names the price."."""
 
     text_property: str | None = None
 
 
 class Rubric(EvalBaseModel):
-    """One property.
+    """A property of an answer.
 
     Attributes:
-        type: the kind of metric that the rubric is for, such as `FINAL_RESPONSE_QUALITY`. Rubrics of a criterion need
-            none.
+        type: kind of metric that uses the rubric, such as `FINAL_RESPONSE_QUALITY`. Not needed for a rubric of a
+            criterion.
     """
 
     rubric_id: str
@@ -26,7 +26,7 @@ class Rubric(EvalBaseModel):
 
 
 class RubricScore(EvalBaseModel):
-    """Judgement on one property: 1.0 for yes, 0.0 for no."""
+    """Verdict on one property: 1.0 for yes, 0.0 for no."""
 
     rubric_id: str
     rationale: str | None = None

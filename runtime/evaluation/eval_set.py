@@ -1,4 +1,4 @@
-"""EvalSet: cases to evaluate an app against, the content of an `*.evalset.json`."""
+"""EvalSet: cases for the evaluation of an app, as in an `*.evalset.json`."""
 
 from __future__ import annotations
 

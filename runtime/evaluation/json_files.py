@@ -1,4 +1,4 @@
-"""Eval sets and criteria read from JSON text, with errors that name the field."""
+"""Read eval sets and criteria from JSON. Error messages name the field."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def load_eval_set(path: Path) -> EvalSet:
-    """Return the set of a file.
+    """Return the eval set in a file.
 
     Raises:
-        EvaluationError: the file cannot be read, or the set cannot be run; the message names file and field.
+        EvaluationError: the file is unreadable, or the set cannot be run; the message names file and field.
     """
     found = _load(path, EvalSet)
     try:
@@ -32,10 +32,10 @@ def load_eval_set(path: Path) -> EvalSet:
 
 
 def check_eval_set(found: EvalSet) -> None:
-    """Refuse a set that cannot be run.
+    """Check that the set can be run.
 
     Raises:
-        EvaluationError: the message names the field.
+        EvaluationError: it cannot be run; the message names the field.
     """
     if not 1 <= len(found.eval_cases) <= MAX_CASES:
         raise EvaluationError(f"eval_cases: a set has 1 to {MAX_CASES} cases, not {len(found.eval_cases)}.")
@@ -56,16 +56,16 @@ def check_eval_set(found: EvalSet) -> None:
 
 
 def load_eval_config(path: Path) -> EvalConfig:
-    """Return the criteria of a file.
+    """Return the criteria in a file.
 
     Raises:
-        EvaluationError: the file cannot be read; the message names file and field.
+        EvaluationError: the file is unreadable; the message names file and field.
     """
     return _load(path, EvalConfig)
 
 
 def config_beside(folder: Path) -> EvalConfig:
-    """Return the criteria of the `test_config.json` in a folder, else google-adk's; raises as `load_eval_config`."""
+    """Return the criteria of a folder's `test_config.json`, or the defaults. Raises as `load_eval_config` does."""
     path = folder / CONFIG_NAME
     return load_eval_config(path) if path.exists() else DEFAULT_CONFIG
 
@@ -92,5 +92,6 @@ def _load(path: Path, model: type[M]) -> M:
 
 
 def _check_id(field: str, value: str) -> None:
+    # PostgreSQL stores no NUL characters in text.
     if not 1 <= len(value) <= MAX_ID_LENGTH or "\0" in value:
         raise EvaluationError(f"{field}: an id has 1 to {MAX_ID_LENGTH} characters, none of which is NUL.")

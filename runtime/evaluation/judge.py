@@ -1,4 +1,8 @@
-"""Judge: a model that is asked several times for a verdict in JSON."""
+"""Judge: a model that is asked several times for a verdict in JSON.
+
+One answer of a model is a weak judgement, so a metric takes the majority of several samples. A sample without a valid
+verdict is dropped; only if all samples are invalid the evaluation fails.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class Judge:
-    """Asks the judge model of a criterion.
+    """Send requests to the judge model of a criterion.
 
     Raises:
         ConfigurationError: there is no such model.
@@ -32,17 +36,18 @@ class Judge:
         self._model = LLMRegistry.new_llm(options.judge_model)
 
     async def verdicts(self, instruction: str, material: dict[str, Any], verdict_type: type[V]) -> list[V]:
-        """Return the verdicts of all samples that could be read.
+        """Return the valid verdicts of all samples.
 
         Args:
-            instruction: the task of the judge, with its rules.
-            material: texts to judge. They are sent as JSON, so that none of them looks like an instruction.
-            verdict_type: the fields of a verdict.
+            instruction: task of the judge, with its rules.
+            material: texts to judge, sent as JSON.
+            verdict_type: fields of a verdict.
 
         Raises:
-            EvaluationError: no sample could be read.
+            EvaluationError: no sample has a valid verdict.
             Exception: any error of the model.
         """
+        # JSON strings, so no text of the material looks like an instruction to the judge.
         text = f"{instruction}\n\n{json.dumps(material, ensure_ascii=True, indent=1)}"
         limit = asyncio.Semaphore(self._options.parallelism_limit)
 
@@ -55,7 +60,7 @@ class Judge:
                 tasks = [group.create_task(sample()) for _ in range(self._options.num_samples)]
         except ExceptionGroup as failures:
             first = failures.exceptions[0]
-            # The group in place of the cause would hide the words of the model.
+            # Raise the exception itself: a group would hide the provider's message.
             raise first from first.__cause__ or first.__context__
         found: list[V] = []
         for task in tasks:
@@ -89,7 +94,7 @@ class Judge:
 
 
 def _verdict_in(answer: str, verdict_type: type[V]) -> V | None:
-    """Return the verdict in an answer, which may have other words around it; None when there is none."""
+    """Return the verdict in an answer, which may have text around the JSON; None without a valid verdict."""
     begin = answer.find("{")
     end = answer.rfind("}")
     try:

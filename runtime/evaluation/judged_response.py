@@ -1,4 +1,4 @@
-"""Metrics that a model judges: the final response against the expected response, and against rubrics."""
+"""Metrics with a judge model: the final response compared with the expected response, and with rubrics."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _PropertyVerdicts(BaseModel):
 
 
 class FinalResponseMatch(Metric):
-    """1.0 when most verdicts say that the final response is as good as the expected response, else 0.0."""
+    """1.0 if the majority of verdicts calls the final response as good as the expected response, otherwise 0.0."""
 
     name = "final_response_match_v2"
     criterion_type = LlmAsAJudgeCriterion
@@ -66,7 +66,7 @@ class FinalResponseMatch(Metric):
         self._judge = Judge(self._criterion.judge_model_options)
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        """Ask the judge; without an expected response there is no score."""
+        """Ask the judge; return no score without an expected response."""
         reference = _answer_of(expected, self._criterion)
         if not reference:
             return InvocationScore()
@@ -81,9 +81,9 @@ class FinalResponseMatch(Metric):
 
 
 class RubricsOfFinalResponse(Metric):
-    """Share of the rubrics that the final response fulfils, each by the majority of the verdicts.
+    """Share of the rubrics fulfilled by the final response, according to the majority of verdicts.
 
-    Rubrics of the criterion count, and rubrics of the case and the invocation with the type of this metric.
+    Rubrics of the criterion count, and those of the case and the invocation if they have the type of this metric.
     """
 
     name = "rubric_based_final_response_quality_v1"
@@ -126,6 +126,7 @@ class RubricsOfFinalResponse(Metric):
 
     def _rubrics_of(self, invocation: Invocation) -> list[Rubric]:
         own = [rubric for rubric in invocation.rubrics or [] if rubric.type == RUBRIC_TYPE]
+        # By id: a rubric of the case replaces a rubric of the criterion.
         rubrics = {rubric.rubric_id: rubric for rubric in [*self._criterion.rubrics, *own]}
         if not rubrics:
             raise EvaluationError(
@@ -136,10 +137,11 @@ class RubricsOfFinalResponse(Metric):
 
 
 def _majority(verdicts: Sequence[_Comparison | _PropertyVerdict], word: str) -> tuple[bool, str]:
-    """Return True when more than half of the verdicts are this word, with the reason of a verdict that agrees."""
+    """Return whether more than half of the verdicts are `word`, and the reason of a verdict in the majority."""
     reasons: dict[bool, list[str]] = {True: [], False: []}
     for verdict in verdicts:
         reasons[verdict.verdict == word].append(verdict.rationale)
+    # A tie counts against the answer.
     is_majority = len(reasons[True]) > len(reasons[False])
     return is_majority, reasons[is_majority][0]
 
@@ -153,6 +155,7 @@ def _answer_of(invocation: Invocation, criterion: BaseCriterion) -> str:
 def _calls_of(invocation: Invocation) -> list[dict[str, Any]]:
     """Return the calls of an invocation, each with its last response."""
     data = invocation.intermediate_data
+    # A long-running call has several responses; the last one is the result.
     responses = {response.id: response.response for response in get_all_tool_responses(data)}
     calls = []
     for call in get_all_tool_calls(data):

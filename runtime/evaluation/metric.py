@@ -1,4 +1,4 @@
-"""Metric: a measure of an invocation against the expected invocation, and its result over a conversation."""
+"""Metric: score of an invocation compared with the expected invocation, and the result over a conversation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from runtime.evaluation.eval_rubrics import RubricScore
 
 
 class InvocationScore(BaseModel):
-    """Score of one invocation; None when there is nothing to compare with.
+    """Score of one invocation; None if there is nothing to compare with.
 
     Attributes:
-        rationale: a judge's reason.
-        rubrics: the judgements of which the score is the mean.
+        rationale: the judge's reason.
+        rubrics: verdicts on rubrics; the score is their mean.
     """
 
     score: float | None = None
@@ -31,7 +31,7 @@ class MetricResult(BaseModel):
     """Result of one metric over all invocations of a case.
 
     Attributes:
-        score: mean of the scores; None when no invocation has one.
+        score: mean of the scores; None if no invocation has a score.
     """
 
     metric: str
@@ -41,16 +41,16 @@ class MetricResult(BaseModel):
 
     @property
     def is_failed(self) -> bool:
-        """True when the score is below the threshold."""
+        """True if the score is below the threshold."""
         return self.score is not None and self.score < self.threshold
 
 
 class Metric(ABC):
-    """A measure, with its criterion.
+    """A measure and its criterion.
 
     Attributes:
         name: name of the criterion in a `test_config.json`.
-        criterion_type: the fields of the criterion.
+        criterion_type: class of the criterion.
     """
 
     name: ClassVar[str]
@@ -64,11 +64,11 @@ class Metric(ABC):
         """Compare an invocation with the expected invocation.
 
         Raises:
-            EvaluationError: a judge gave no verdict.
+            EvaluationError: a judge gave no valid verdict.
         """
 
     async def evaluate(self, actual: Sequence[Invocation], expected: Sequence[Invocation]) -> MetricResult:
-        """Return the result over the invocations of a conversation; raises as `score` does."""
+        """Return the result over the invocations of a conversation; raise the errors of `score`."""
         scores = [await self.score(*pair) for pair in zip(actual, expected, strict=True)]
         return MetricResult(
             metric=self.name, threshold=self.threshold, score=_mean(scores), invocations=scores
@@ -76,7 +76,8 @@ class Metric(ABC):
 
 
 def _mean(scores: Sequence[InvocationScore]) -> float | None:
-    """Return the mean of all judgements on rubrics; without rubrics, the mean of the scores."""
+    """Return the mean of all verdicts on rubrics; without rubrics, the mean of the scores."""
+    # Each verdict has the same weight, however many rubrics an invocation has.
     judged = [rubric.score for score in scores for rubric in score.rubrics]
     if not judged:
         judged = [score.score for score in scores]

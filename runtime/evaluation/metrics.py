@@ -1,4 +1,4 @@
-"""The metrics by the names of their criteria."""
+"""All metrics, by the names of their criteria."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def metrics_of(config: EvalConfig) -> list[Metric]:
     """Return the metrics of the criteria, in the order of `METRICS`.
 
     Raises:
-        EvaluationError: a criterion is missing, unknown or has a wrong field; the message names the field.
+        EvaluationError: criteria are missing, unknown or invalid; the message names the field.
     """
     if not config.criteria:
         raise EvaluationError(f"Give at least one of the criteria {', '.join(METRICS)}.")

@@ -9,7 +9,7 @@ from runtime.events.event import Event
 
 
 class InvocationRecording:
-    """One invocation, to which its committed events are added. The framework's questions to a person are left out."""
+    """One invocation, recorded from its committed events. The framework's questions to the user are left out."""
 
     def __init__(self, message: types.Content, invocation_id: str, timestamp: float) -> None:
         self._data = IntermediateData()
@@ -36,9 +36,9 @@ class InvocationRecording:
 
 
 class SessionRecording:
-    """All invocations of a session, made of its events in order.
+    """All invocations of a session, recorded from its events in order.
 
-    An invocation begins with a person's message: answers to calls begin none.
+    An invocation begins with a user's message; answers to calls do not begin one.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class SessionRecording:
         return [recording.invocation for recording in self._recordings.values()]
 
     def add(self, event: Event) -> None:
-        """Add a committed event to its invocation; an event without a message is ignored."""
+        """Add a committed event to its invocation; ignore events before the first message."""
         known = self._recordings.get(event.invocation_id)
         if event.author != "user":
             if known:

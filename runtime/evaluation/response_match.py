@@ -1,4 +1,8 @@
-"""Metric of the words: ROUGE-1 of the final response against the expected response."""
+"""Word metric: ROUGE-1 of the final response compared with the expected response.
+
+ROUGE-1 counts common words. It is defined for words between spaces; scripts without spaces are split into characters,
+otherwise a whole sentence would be one word.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +18,22 @@ from runtime.evaluation.texts import text_of
 MAX_UNSTEMMED_LENGTH = 3
 MAX_STEMMED_LENGTH = 100
 MAX_TEXT_LENGTH = 100_000
-"""Characters that are compared; the event loop waits for the comparison."""
+"""Maximum number of characters to compare; the comparison blocks the event loop."""
 COUNTED_BY_CHARACTER = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
-"""Scripts of which each character counts as a word: most have no spaces between words."""
+"""Scripts in which each character counts as a word: most have no spaces between words."""
 COUNTED_BY_CONSONANT = ("THAI", "LAO", "KHMER", "MYANMAR")
-"""Scripts without spaces between words, of which each consonant with its marks counts as a word."""
+"""Scripts without spaces between words, in which each consonant with its marks counts as a word."""
 
 _stem_word = snowballstemmer.stemmer("porter").stemWord
 
 
 class ResponseMatch(Metric):
-    """F-measure of the words that both texts have, English ones by their stems. Scripts of all languages count."""
+    """F-measure of the common words of both texts, with English words reduced to their stems."""
 
     name = "response_match_score"
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        """Compare the final responses; without an expected response there is no score."""
+        """Compare the final responses; return no score without an expected response."""
         wanted = text_of(expected.final_response)
         if not wanted:
             return InvocationScore()
@@ -37,10 +41,11 @@ class ResponseMatch(Metric):
 
 
 def rouge_1(text: str, expected: str) -> float:
-    """Return the harmonic mean of precision and recall of the words of a text."""
+    """Return the harmonic mean of precision and recall of the words of `text`."""
     found = Counter(_words(text))
     wanted = Counter(_words(expected))
     common = (found & wanted).total()
+    # The harmonic mean, with both denominators reduced.
     return 2 * common / (found.total() + wanted.total()) if common else 0.0
 
 
@@ -50,7 +55,8 @@ def _words(text: str) -> list[str]:
 
 
 def _spaced(char: str) -> str:
-    """Return a letter, mark or digit with the spaces that part it from other words; a space for any other character."""
+    """Return the character with spaces where a word begins or ends; a space for characters outside of words."""
+    # Marks, such as accents, belong to the letter before them.
     if char.isascii() or unicodedata.category(char).startswith("M"):
         return char if char.isalnum() or not char.isascii() else " "
     if not char.isalnum():
@@ -64,5 +70,6 @@ def _spaced(char: str) -> str:
 
 
 def _stem(word: str) -> str:
+    # Porter's stemmer is for English.
     is_stemmed = word.isascii() and MAX_UNSTEMMED_LENGTH < len(word) <= MAX_STEMMED_LENGTH
     return str(_stem_word(word)) if is_stemmed else word

@@ -1,4 +1,4 @@
-"""Run of a case: its messages are sent to the agents in a session in memory, which nobody else sees."""
+"""Run a case: send its messages to the agents, in a session in memory that no user sees."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ async def run_case(
 ) -> list[Invocation]:
     """Send the messages of a case to an app, and return the invocations.
 
-    A call that waits for a person or a job is not answered.
+    Calls that wait for a person or a job are not answered.
 
     Args:
-        seconds: time that one message may take.
+        seconds: maximum time for each message.
 
     Raises:
-        EvaluationError: a message failed or took too long; the cause is the exception of the agent, if there is one.
+        EvaluationError: a message failed or took too long; the cause is the agent's exception, if there is one.
     """
     runner = InMemoryRunner(app=app)
     begin = case.session_input or SessionInput(app_name=app.name, user_id=USER)
     session = await runner.session_service.create_session(
         app_name=runner.app_name, user_id=begin.user_id, state=begin.state
     )
+    # The failure becomes an EvaluationError, not an event.
     config = (run_config or RunConfig()).model_copy(update={"records_failure": False})
     found = []
     for number, expected in enumerate(case.conversation or [], 1):
@@ -56,7 +57,7 @@ async def run_case(
 async def evaluate_case(
     metrics: Sequence[Metric], case: EvalCase, actual: Sequence[Invocation]
 ) -> list[MetricResult]:
-    """Return the result of each metric; raises as `Metric.evaluate` does."""
+    """Return the result of each metric; raise the errors of `Metric.evaluate`."""
     return [await metric.evaluate(actual, case.conversation or []) for metric in metrics]
 
 
@@ -86,13 +87,15 @@ async def _in_time(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
         async with timeout:
             return await work
     except TimeoutError as error:
+        # A TimeoutError of the agent's own code is a failure of the agent.
         if not timeout.expired():
             raise
         raise EvaluationError(f"it took longer than {seconds:.0f} seconds.") from error
 
 
 def _reason(error: Exception) -> str:
-    """Return a sentence without the words of foreign exceptions, which may hold secrets."""
+    """Return a sentence for people."""
+    # Messages of other exceptions may hold secrets.
     if isinstance(error, ModelError):
         return f"{error.code}: {error.message}"
     return str(error) if isinstance(error, EvaluationError) else "the agent raised an exception."

@@ -1,4 +1,4 @@
-"""Texts of an invocation, as metrics compare them and judges read them."""
+"""Texts of an invocation, for metrics and judges."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from runtime.evaluation.eval_case import IntermediateData, Invocation, Invocatio
 
 
 def text_of(content: types.Content | None) -> str:
-    """Return the text of a content without thoughts, one part a line."""
+    """Return the text of a content without thoughts, with one line for each part."""
     return _joined(content.parts or []) if content else ""
 
 
 def whole_text_of(invocation: Invocation) -> str:
-    """Return the texts before the final response, and the final response."""
+    """Return the texts before the final response, followed by the final response."""
     return "\n".join(filter(None, [*_texts_before(invocation), text_of(invocation.final_response)]))
 
 

@@ -1,4 +1,4 @@
-"""Metric of the calls: the tools that an agent called, against the expected calls."""
+"""Metric of the tool calls: calls of the agent compared with the expected calls."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Calls = Sequence[types.FunctionCall]
 
 
 class ToolTrajectory(Metric):
-    """1.0 for an invocation whose calls match the expected calls, else 0.0.
+    """1.0 for an invocation whose calls match the expected calls, otherwise 0.0.
 
-    The framework's questions to a person are no calls of the agent and do not count.
+    The framework's questions to the user are not calls of the agent, and are ignored.
     """
 
     name = "tool_trajectory_avg_score"
@@ -44,6 +44,7 @@ class ToolTrajectory(Metric):
         for wanted in expected:
             for index, call in enumerate(actual):
                 if self._equal(call, wanted):
+                    # Deleted, so two expected calls need two calls.
                     del actual[index]
                     break
             else:

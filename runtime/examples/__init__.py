@@ -1,4 +1,4 @@
-"""Examples that show a model how to answer."""
+"""Examples of good answers, to show to a model."""
 
 from runtime.examples.base_example_provider import BaseExampleProvider
 from runtime.examples.example import Example

@@ -8,8 +8,8 @@ from runtime.examples.example import Example
 
 
 class BaseExampleProvider(abc.ABC):
-    """Chooses examples for a message."""
+    """Choose examples for a message."""
 
     @abc.abstractmethod
     def get_examples(self, query: str) -> list[Example]:
-        """Return the examples that help most with the message, best first."""
+        """Return the most helpful examples for the message, best first."""

@@ -8,7 +8,7 @@ from runtime import types
 
 
 class Example(BaseModel):
-    """A message and the contents that answer it well, function calls and responses included."""
+    """A message and the contents of a good answer, including function calls and responses."""
 
     input: types.Content
     output: list[types.Content]

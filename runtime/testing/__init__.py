@@ -1,6 +1,6 @@
-"""Tests of agents with pytest: a model that follows a script, runs in memory, and matchers for events.
+"""Test agents with pytest: a scripted model, runs in memory, and matchers for events.
 
-`runtime.testing.plugin` has the fixtures: name it in `pytest_plugins` of the test module or the top `conftest.py`.
+The fixtures are in `runtime.testing.plugin`: add it to `pytest_plugins` of the test module or the top `conftest.py`.
 """
 
 from runtime.testing.agent_runner import AgentRunner

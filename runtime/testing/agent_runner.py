@@ -1,4 +1,4 @@
-"""Runs of an agent in memory, for tests without a database."""
+"""Run an agent in memory, for tests without a database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Conversation:
 
 
 class AgentRunner:
-    """Sends messages to agents. Each agent or app has one session, so a second message continues the first."""
+    """Send messages to agents. Each agent or app has one session, so a second message continues the first."""
 
     def __init__(self, loop: asyncio.Runner) -> None:
         self._loop = loop
@@ -45,10 +45,10 @@ class AgentRunner:
         return self._loop.run(self._read_state(agent))
 
     async def close(self) -> None:
-        """Close the toolsets and plugins of the agents that ran; a failure does not keep the others from being closed.
+        """Close the toolsets and plugins of all agents that ran, even if some fail.
 
         Raises:
-            AdkError: some could not be closed; the message names their apps.
+            AdkError: toolsets or plugins could not be closed; the message names their apps.
         """
         runners = [conversation.runner for _, conversation in self._conversations.values()]
         if failures := await close_each((repr(runner.app_name), runner.close) for runner in runners):
@@ -81,6 +81,6 @@ class AgentRunner:
         runner = InMemoryRunner(app=app)
         session = await runner.session_service.create_session(app_name=app.name, user_id=USER)
         conversation = _Conversation(runner, session.id)
-        # Python gives the id of an agent to another object once nothing refers to the agent.
+        # Keep the agent: Python reuses its `id` for another object once the agent is freed.
         self._conversations[id(agent)] = (agent, conversation)
         return conversation

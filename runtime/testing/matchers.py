@@ -1,4 +1,8 @@
-"""Matchers: each equals the events that it describes. Compare a list of matchers with a list of events."""
+"""Matchers for events: a matcher equals all events that it describes.
+
+Compare a list of matchers with a list of events, so a failed assertion shows both lists. The pytest plugin prints them
+in the same form (`outline`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from runtime.events.event import Event
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EventMatcher:
-    """Describes an event; `matcher == event` is True when the event fits."""
+    """Description of an event; `matcher == event` is True if the event fits."""
 
     text: str
     matches: Callable[[Event], bool]
@@ -26,7 +30,7 @@ class EventMatcher:
 
 
 def says(text: str = "", *, by: str | None = None) -> EventMatcher:
-    """Match an event whose text contains `text`, by any author or only by the agent `by`."""
+    """Match an event with `text` in its text, by any author or only by the agent `by`."""
     author = f", by={by!r}" if by else ""
     return EventMatcher(
         f"says({text!r}{author})",
@@ -35,7 +39,7 @@ def says(text: str = "", *, by: str | None = None) -> EventMatcher:
 
 
 def calls(name: str, /, **args: Any) -> EventMatcher:
-    """Match an event that calls a function with these arguments; the call may have more."""
+    """Match an event with a call of a function with these arguments; further arguments are allowed."""
     return EventMatcher(
         _expression("calls", name, args),
         lambda event: any(call.name == name and _has(call.args, args) for call in event.get_function_calls()),
@@ -43,7 +47,7 @@ def calls(name: str, /, **args: Any) -> EventMatcher:
 
 
 def responds(name: str, /, **response: Any) -> EventMatcher:
-    """Match an event with a function's response that has these items. A result that is no dict is the item `result`."""
+    """Match an event with a response of a function with these items. A result that is no dict is the item `result`."""
     return EventMatcher(
         _expression("responds", name, response),
         lambda event: any(
@@ -61,7 +65,7 @@ def transfers_to(agent_name: str) -> EventMatcher:
 
 
 def outline(item: object) -> str:
-    """Return an event in the words of the matchers; another object as its `repr`."""
+    """Return an event as an expression of matchers, and other objects as their `repr`."""
     if not isinstance(item, Event):
         return repr(item)
     words = [_expression("calls", call.name or "", call.args or {}) for call in item.get_function_calls()]

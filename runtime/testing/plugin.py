@@ -18,7 +18,7 @@ from runtime.testing.scripted_model import ScriptedModel, ScriptModel, Turn
 
 @pytest.fixture
 def scripted_model(monkeypatch: pytest.MonkeyPatch) -> ScriptModel:
-    """Return a function that has all agents of a tree answer by a script, until the test ends."""
+    """Return a function that sets a scripted model for all agents of a tree, until the test ends."""
 
     def script(agent: BaseAgent | App, *turns: Turn) -> ScriptedModel:
         model = ScriptedModel(turns=list(turns))
@@ -34,6 +34,7 @@ def scripted_model(monkeypatch: pytest.MonkeyPatch) -> ScriptModel:
 @pytest.fixture
 def run_agent() -> Iterator[AgentRunner]:
     """Return an `AgentRunner`: `run_agent(agent, "message")` returns the events."""
+    # One loop for the whole test: connections of models and toolsets work only in the loop that opened them.
     with asyncio.Runner() as loop:
         runner = AgentRunner(loop)
         yield runner

@@ -1,4 +1,4 @@
-"""Model that follows a script."""
+"""Model with scripted answers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _AFTER_A_SPACE = re.compile("(?<= )")
 
 
 class ScriptedModel(BaseLlm):
-    """Answers each call with the next turn of a script and records the requests.
+    """Answer each call with the next turn of a script and record the requests.
 
     A turn is a text, one or several parts, a response, an exception to raise, or an `asyncio.Event` to wait for. With
-    `stream`, a text is also sent word by word as partial responses, each after `pause` seconds. A `rule`, if given,
-    computes the turn from the request and replaces the script.
+    `stream`, a text is also sent word by word as partial responses, each after `pause` seconds. A `rule` replaces the
+    script: it computes the turn from the request.
     """
 
     model: str = "scripted"
@@ -36,7 +36,7 @@ class ScriptedModel(BaseLlm):
 
     @property
     def requests(self) -> list[LlmRequest]:
-        """The requests so far, in order."""
+        """Requests so far, in order."""
         return self._requests
 
     async def generate_content_async(
@@ -68,11 +68,11 @@ class ScriptedModel(BaseLlm):
 
 
 ScriptModel = Callable[..., ScriptedModel]
-"""Type of the fixture `scripted_model`: takes an agent or app and turns."""
+"""Type of the fixture `scripted_model`: takes an agent or app, and turns."""
 
 
 def call(name: str, call_id: str | None = None, /, **args: Any) -> types.Part:
-    """Return a part with a function call, as a turn of a script."""
+    """Return a part with a function call, to use in a turn."""
     return types.Part(function_call=types.FunctionCall(name=name, args=args, id=call_id))
 
 

@@ -27,10 +27,11 @@ async def render_instruction(instruction: str | InstructionProvider, context: Re
 
 
 async def given_text(instruction: str | InstructionProvider, context: ReadonlyContext) -> tuple[str, bool]:
-    """Return the template or a provider's text, and True when it is a provider's, which is not rendered."""
+    """Return the template, or the provider's text, and True if it is a provider's text."""
     if isinstance(instruction, str):
         return instruction, False
     text = instruction(context)
+    # A provider has read the state itself; braces in its text are meant literally.
     return (await text if inspect.isawaitable(text) else text), True
 
 

@@ -1,4 +1,4 @@
-"""Reading of YAML by PyYAML, which is optional. Only its safe loaders are used: a document is data."""
+"""Read YAML by PyYAML, which is an optional package. Only its safe loaders are used: a document is data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from runtime.errors import ConfigurationError
 
 
 def parse_yaml(text: str) -> Any:
-    """Return the values of a document.
+    """Return the content of a document.
 
     Raises:
         ConfigurationError: PyYAML is missing.
-        ValueError: the text is no YAML; the message names the line.
+        ValueError: the text is not YAML; the message names the line.
     """
     yaml = _yaml()
     try:
@@ -24,7 +24,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def load_yaml_file(file_path: str | Path) -> Any:
-    """Return the values of a file.
+    """Return the content of a file.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -34,7 +34,7 @@ def load_yaml_file(file_path: str | Path) -> Any:
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Return the line of each key of a document that is a mapping, from 1."""
+    """Return the line number of each key in a document with a mapping; the first line is 1."""
     yaml = _yaml()
     pairs = yaml.compose(text, Loader=_loader(yaml)).value
     return {key.value: key.start_mark.line + 1 for key, _ in pairs}

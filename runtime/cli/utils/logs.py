@@ -1,4 +1,4 @@
-"""Logging of scripts that run agents."""
+"""Logging for scripts that run agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOGGING_FORMAT = "%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(mess
 
 
 def setup_adk_logger(level: int = logging.INFO) -> None:
-    """Log to standard error, from this level on."""
+    """Log to standard error, from the given level on."""
     logging.basicConfig(level=level, format=LOGGING_FORMAT)
     logging.getLogger("runtime").setLevel(level)
 
@@ -23,11 +23,9 @@ def log_to_tmp_folder(
     log_file_prefix: str = "agent",
     log_file_timestamp: str = "",
 ) -> str:
-    """Log to a new file instead of standard error, from this level on; return the path of the file.
-
-    The file is in a directory of its own, because others may write to the system's temporary directory.
-    """
+    """Log to a new file instead of standard error, from the given level on; return the path of the file."""
     timestamp = log_file_timestamp or datetime.now().astimezone().strftime("%Y%m%d_%H%M%S")
+    # A new private directory: others may write to the system's temporary directory.
     path = Path(tempfile.mkdtemp(prefix=f"{sub_folder}-")) / f"{log_file_prefix}.{timestamp}.log"
     logging.basicConfig(level=level, format=LOGGING_FORMAT, filename=path, force=True)
     return str(path)
