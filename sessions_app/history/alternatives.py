@@ -1,4 +1,11 @@
-"""Alternatives: ways in which a session has gone on after the same event, by edits and regenerated answers."""
+"""Alternatives: continuations of a session after the same event, by edits and regenerated answers.
+
+The log keeps rewound events, and the page offers to switch between the continuations. A rewind `R` at position 5 to
+before event 3 leaves two alternatives after event 2:
+
+    1  2  3  4  R5  6  7          fork: parent 2, alternatives 3 and 6, in effect 6
+          `--'      `--'
+"""
 
 from __future__ import annotations
 
@@ -16,12 +23,12 @@ from sessions_app.models import EventKind, Session
 
 @dataclass(frozen=True)
 class Fork:
-    """Place in the effective log at which it has alternatives.
+    """Place in the effective log with alternatives.
 
     Attributes:
-        parent: `seq` of the event that all alternatives follow; 0 at the beginning of the log.
+        parent: `seq` of the event before all alternatives; 0 at the beginning of the log.
         alternatives: `seq` of the first event of each alternative, oldest first.
-        seq: `seq` of the first event of the alternative that is in effect.
+        seq: `seq` of the first event of the effective alternative.
     """
 
     parent: int
@@ -40,19 +47,19 @@ class Fork:
 
     @property
     def previous(self) -> int | None:
-        """First event of the alternative before the effective one; None for the oldest."""
+        """First event of the alternative before the effective alternative; None if there is none."""
         return self.alternatives[self.number - 2] if self.number > 1 else None
 
     @property
     def following(self) -> int | None:
-        """First event of the alternative after the effective one; None for the newest."""
+        """First event of the alternative after the effective alternative; None if there is none."""
         return self.alternatives[self.number] if self.number < self.count else None
 
 
 def find_forks(session: Session, rewinds: Rewinds) -> list[Fork]:
     """Return the forks of the effective log up to `session.last_seq`, in order. One query if there were rewinds.
 
-    Only an alternative with a message of the person counts: after a rewind there may be the response of a job alone.
+    An alternative has at least one message of the person.
 
     Args:
         rewinds: the rewinds of this part of the log.
@@ -63,6 +70,8 @@ def find_forks(session: Session, rewinds: Rewinds) -> list[Fork]:
     )
     found: list[Fork] = []
     for parent in sorted(starts):
+        # After a rewind there may be nothing but the late response of a job: no continuation that a person would look
+        # for.
         alternatives = sorted(starts[parent] & with_message)
         effective = next((seq for seq in alternatives if seq in rewinds.path), None)
         if effective is not None and len(alternatives) > 1:
@@ -71,17 +80,18 @@ def find_forks(session: Session, rewinds: Rewinds) -> list[Fork]:
 
 
 def _starts_by_parent(rewinds: Rewinds, last_seq: int) -> dict[int, set[int]]:
-    """Return the `seq`s of the events that follow each fork, by the `seq` of the event to which a rewind went back."""
+    """Return the first events of the continuations after each event to which a rewind went back, by its `seq`."""
     starts: defaultdict[int, set[int]] = defaultdict(set)
     for step in rewinds.path.steps:
         parent = step.last_kept or 0
+        # The first continuation follows the parent in the log. Each other continuation follows a rewind.
         following = {parent + 1, step.rewind.position + 1}
         starts[parent] |= {seq for seq in following if seq <= last_seq and seq not in rewinds.times}
     return {parent: seqs for parent, seqs in starts.items() if len(seqs) > 1}
 
 
 def _starts_with_message(session: Session, rewinds: Rewinds, starts: Iterable[int]) -> set[int]:
-    """Return the starts that a message of the person follows, or that are one, before the next rewind."""
+    """Return the starts with a message of the person between them, inclusive, and the next rewind."""
     ends = sorted(rewinds.times)
     ranges = {
         start: range(start, next((seq for seq in ends if seq > start), session.last_seq + 1))

@@ -1,4 +1,4 @@
-"""Tokens and cost of model calls: of one response, and of a stored event."""
+"""Tokens and cost of model calls: of a response, and of a stored event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.conf import Conf
 
 PER_MILLION = 1e-6
 MAX_TOKENS = 2**31 - 1
-"""Largest count that is added up: a larger one counts as 0. The JSON of the event keeps it."""
+"""Largest count in a sum, the limit of an integer in PostgreSQL. A larger count counts as 0; the event keeps it."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Usage:
 
     Attributes:
         prompt: all tokens of the input, the cached ones included.
-        cached: tokens of the input that came from the model's cache.
+        cached: tokens of the input from the model's cache.
         thoughts: tokens of the model's thoughts.
         output: tokens of the answer, without thoughts.
     """
@@ -32,7 +32,7 @@ class Usage:
 
     @classmethod
     def of_json(cls, metadata: object) -> Self:
-        """Return the usage in the `usageMetadata` of an event. All but numbers up to `MAX_TOKENS` counts as 0."""
+        """Return the usage in the `usageMetadata` of an event. Anything but a number up to `MAX_TOKENS` counts as 0."""
         if not isinstance(metadata, Mapping):
             return cls()
         return cls(**{field: sum(_count(metadata.get(key)) for key in keys) for field, keys in _KEYS.items()})
@@ -67,6 +67,7 @@ class Usage:
         if price is None:
             return None
         for_cached = price.input if price.cached_input is None else price.cached_input
+        # Providers include cached tokens in the prompt, and bill thoughts like the answer.
         read = (self.prompt - self.cached) * price.input + self.cached * for_cached
         return PER_MILLION * (read + (self.thoughts + self.output) * price.output)
 
@@ -89,9 +90,10 @@ _KEYS = {
     "thoughts": ("thoughtsTokenCount",),
     "output": ("candidatesTokenCount",),
 }
-"""Keys of `usageMetadata` whose counts are added up, by the field of `Usage`."""
+"""Keys of `usageMetadata` by the field of `Usage`, the sum of their counts."""
 
 
 def _count(value: object) -> int:
+    # A bool is an int in Python. Events of clients may have any JSON here.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 0 <= value <= MAX_TOKENS else 0  # type: ignore[operator, call-overload]

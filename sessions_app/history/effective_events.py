@@ -1,4 +1,4 @@
-"""Events of a session that are in effect: not rewound and not replaced by a summary."""
+"""Effective events of a session: not rewound and not replaced by a summary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from sessions_app.store.session_service import DjangoSessionService
 
 
 async def effective_events(session: models.Session) -> list[Event]:
-    """Return the session's events without rewound ones (contract R3), with summaries in place of what they cover (R4).
+    """Return the session's events without rewound events (contract R3), with summaries instead of the events they cover
+    (R4).
 
     Empty when the session was deleted.
     """

@@ -1,4 +1,4 @@
-"""Marks in the custom metadata of events that the site writes, with their readers.
+"""Marks of the site in the custom metadata of events, with their readers.
 
 The keys are part of the stored log and of the event frames; the chat page's JavaScript reads `adk_resumed`.
 """
@@ -19,10 +19,10 @@ SCHEDULED = "adk_scheduled"
 ANSWER = "adk_answer"
 
 INTERRUPTED_CALL = "The call was interrupted; it may have had effects."
-"""The response of a call that ran when its invocation was stopped."""
+"""Response of a call still running when its invocation was stopped."""
 
 STOPPED_CALL = "Staff stopped this before it was answered."
-"""The response of a call that waited for somebody when its invocation was stopped."""
+"""Response of a call still waiting for an answer when its invocation was stopped."""
 
 IT_IS_TIME = (
     "It is time for a task that was scheduled earlier in this conversation. Nobody has typed this just now: "
@@ -31,12 +31,12 @@ IT_IS_TIME = (
 
 
 def resumed_mark(lease_token: int) -> dict[str, Any]:
-    """Return the mark of an event that says an invocation was resumed under this lease."""
+    """Return the mark of the event with the news of a resumed invocation."""
     return {RESUMED: lease_token}
 
 
 def is_resumed(event: Event) -> bool:
-    """True when the event says that an invocation was resumed."""
+    """Return True for the event with the news of a resumed invocation."""
     return RESUMED in (event.custom_metadata or {})
 
 
@@ -46,25 +46,25 @@ def stopped_by_staff_mark() -> dict[str, Any]:
 
 
 def is_stopped_by_staff(event: Event) -> bool:
-    """True when a member of staff, not the session's user, stopped the event's invocation."""
+    """Return True if a member of staff, not the session's user, stopped the event's invocation."""
     return STOPPED_BY in (event.custom_metadata or {})
 
 
 def scheduled_mark(client_id: str) -> dict[str, Any] | None:
-    """Return the mark for the events of an invocation that a scheduled task began; None for other invocations."""
+    """Return the mark for the events of a scheduled task's invocation; None for other invocations."""
     return {SCHEDULED: client_id.removeprefix(SCHEDULE)} if is_wake_up(client_id) else None
 
 
 def answer_mark(invocation_id: str, actor_kind: str, actor_name: str) -> dict[str, Any]:
-    """Return the mark for the events of an invocation that answers a call.
-
-    These events may have the id of the invocation that made the call.
+    """Return the mark for the events of an answering invocation.
 
     Args:
-        invocation_id: the invocation's own id, by which its row with the actor is found.
+        invocation_id: id of the answering invocation.
         actor_kind: kind of the actor who answered.
-        actor_name: name of the actor; the mark has it for staff only.
+        actor_name: name of the actor; part of the mark for staff only.
     """
+    # The events may have the id of the calling invocation, so the mark has the own id, which leads to the row with
+    # the actor. The log needs no name of the session's user.
     name = {"name": actor_name} if actor_kind == ActorKind.STAFF else {}
     return {ANSWER: {"invocation": invocation_id, "by": actor_kind, **name}}
 
@@ -72,7 +72,7 @@ def answer_mark(invocation_id: str, actor_kind: str, actor_name: str) -> dict[st
 def writer_of(invocation_id: str | None, custom_metadata: Mapping[str, Any] | None) -> str:
     """Return the id of the invocation that wrote an event with these values.
 
-    The event of an answer may have the id of the invocation that made the call; its mark has the answer's own.
+    The event of an answer may have the id of the calling invocation. Then the mark has the id of the writer.
     """
     mark = (custom_metadata or {}).get(ANSWER)
     own = mark.get("invocation") if isinstance(mark, Mapping) else None
@@ -80,9 +80,9 @@ def writer_of(invocation_id: str | None, custom_metadata: Mapping[str, Any] | No
 
 
 def answerer_in(event: Event) -> tuple[str, str]:
-    """Return kind and name of the actor who gave the answer in the event, other than the session's person.
+    """Return kind and name of the actor behind the answer in the event.
 
-    Both are empty for an answer of the person. The name is empty for an answer of the site, too.
+    Both are empty for an answer of the session's person. The name is empty for an answer of the site, too.
     """
     mark = (event.custom_metadata or {}).get(ANSWER)
     if not isinstance(mark, Mapping) or mark.get("by") not in (ActorKind.STAFF, ActorKind.SITE):
@@ -91,12 +91,12 @@ def answerer_in(event: Event) -> tuple[str, str]:
 
 
 def is_wake_up(client_id: str) -> bool:
-    """True when a scheduled task began the invocation."""
+    """Return True for the client id of a scheduled task's invocation."""
     return client_id.startswith(SCHEDULE)
 
 
 def wake_up(task: str) -> types.Content:
-    """Return the message that wakes the agent for a scheduled task."""
+    """Return the message to the agent for a run of a scheduled task."""
     return types.UserContent(parts=[types.Part(text=IT_IS_TIME), types.Part(text=task)])
 
 

@@ -1,4 +1,13 @@
-"""Check of a session's event log against its hash chain."""
+"""Check of a session's event log against its hash chain.
+
+    chain(0) = empty
+    chain(n) = hash of chain(n - 1), the session id, n and the event's JSON
+    hash(n)  = hash of chain(n) and `before`; chain(n) without `before`
+
+Event n has hash(n), and the session has the chain of its last event as `log_hash`. A changed, removed, moved or inserted
+event breaks the chain at its place, and `log_hash` reveals a log cut off at its end. PostgreSQL computes the hashes, in
+the append and here, from the JSON as it keeps it.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +20,12 @@ from django.db import connection
 
 @dataclass(frozen=True)
 class Flaw:
-    """First place at which a log is not as it was written.
+    """The first change in a log.
 
     Attributes:
         seq: number of the event at which the chain breaks.
-        problem: `altered`, `missing` (one or more events before `seq` are gone), `unsealed` (the row has no hash: the
-            append statement did not write it), or `cut off` (the session had more events than its log has).
+        problem: `altered`, `missing` (one or more events before `seq` are gone), `unsealed` (the row has no hash: it was
+            not written by the append statement), or `cut off` (events at the end of the log are gone).
     """
 
     session_id: UUID
@@ -25,18 +34,20 @@ class Flaw:
 
 
 def flaw_in(session_id: UUID) -> Flaw | None:
-    """Return the first flaw of one log; None when the log is as it was written."""
+    """Return the first flaw of a log; None for an unchanged log."""
     return next(flaws([session_id]), None)
 
 
 def flaws(session_ids: list[UUID]) -> Iterator[Flaw]:
-    """Yield the first flaw of each of these logs that has one. One query, however many logs."""
+    """Yield the first flaw of each changed log, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_FIRST_FLAWS, {"sessions": session_ids})
         for session_id, seq, problem in cursor.fetchall():
             yield Flaw(session_id, seq, problem)
 
 
+# The window computes each chain once, in one pass over the log. At the same `seq` an event's own flaw comes before
+# "cut off": it says more.
 _FIRST_FLAWS = """
 WITH checked AS (
     SELECT e.session_id, e.seq, CASE

@@ -14,12 +14,12 @@ from sessions_app.process.threads import in_thread
 
 
 async def log_position_before(invocation: Invocation) -> int:
-    """Return the `seq` of the last event before those of the invocation."""
+    """Return the `seq` of the last event before the events of the invocation."""
     return await in_thread(_position_before, invocation)
 
 
 async def last_event_of(invocation: Invocation) -> int:
-    """Return the `seq` of the invocation's last event; 0 without one."""
+    """Return the `seq` of the invocation's last event; 0 without an event."""
     last = await in_thread(
         events_of(invocation.session_id, [invocation.invocation_id]).aggregate, last=Max("seq")
     )
@@ -27,16 +27,16 @@ async def last_event_of(invocation: Invocation) -> int:
 
 
 def _position_before(invocation: Invocation) -> int:
-    # The invocation may begin in between, so the length of the log is read first.
+    # Read first: the invocation may begin between the two queries, and its events must not count as earlier events.
     length: int = Session.objects.values_list("last_seq", flat=True).get(pk=invocation.session_id)
     first = events_of(invocation.session_id, [invocation.invocation_id]).aggregate(first=Min("seq"))["first"]
     return length if first is None else first - 1
 
 
 def events_of(session_id: UUID, invocation_ids: Collection[str]) -> QuerySet[Event]:
-    """Return the events that the invocations of a session wrote.
+    """Return the events written by the invocations of a session.
 
-    An event of an answer belongs to the invocation in its mark, as its `invocation_id` may be that of the call.
+    An event of an answer belongs to the invocation in its mark: its `invocation_id` may be that of the call.
     """
     mark = KeyTransform(ANSWER, KeyTransform("customMetadata", "body"))
     events = Event.objects.filter(session_id=session_id)

@@ -1,4 +1,4 @@
-"""Events as their person may see them: without the app's state, which all people share, and without credentials."""
+"""Events without the parts hidden from their person: credentials, and the app's state, shared by all people."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from runtime.sessions.state import State
 from sessions_app.secrets.masking import mask_keys
 
 _CREDENTIALS = ('AuthCredential"', '"authType"', '"auth_type"')
-"""Texts of which the JSON of an event with a credential has at least one."""
+"""The JSON of an event with a credential contains at least one of these texts."""
 
 
 def public_body(body: str) -> str:
-    """Return an event's JSON as its person may see it. The JSON is parsed only if there may be parts to leave out."""
+    """Return an event's JSON without app state, and with masked credentials."""
+    # Parse only events with something to leave out: most have neither, and their stored text is sent as it is.
     has_app_state = f'"{State.APP_PREFIX}' in body
     has_credential = any(mark in body for mark in _CREDENTIALS)
     if not has_app_state and not has_credential:
@@ -26,7 +27,7 @@ def public_body(body: str) -> str:
 
 
 def without_app_state(body: Any) -> Any:
-    """Return an event's JSON values without changes of the app's state."""
+    """Return the values of an event's JSON without changes of the app's state."""
     actions = body.get("actions") if isinstance(body, Mapping) else None
     if not isinstance(actions, Mapping) or not isinstance(actions.get("stateDelta"), Mapping):
         return body

@@ -20,8 +20,8 @@ _STATES = {
 def state_of(response: Mapping[str, Any]) -> str:
     """Return the state of a call with this response.
 
-    It is `ok`, `failed`, `declined` when a person rejected the call, `cancelled` when its job was cancelled, or
-    `interrupted` when the invocation ended during it: it may have had effects.
+    The state is `ok`, `failed`, `declined` for a call rejected by a person, `cancelled` for a call with a cancelled job,
+    or `interrupted` if the invocation ended during the call, which may have had effects.
     """
     status = status_of(response)
     if response.get("error"):
@@ -30,12 +30,10 @@ def state_of(response: Mapping[str, Any]) -> str:
 
 
 def status_of(response: Mapping[str, Any]) -> str:
-    """Return the status in a response.
-
-    Responses of the framework that were stored as other errors are told apart by their messages.
-    """
+    """Return the status in a response; empty without a status."""
     status = response.get("status")
     error = response.get("error")
+    # A stored response may have another status or none: then only the message tells it from an error of a tool.
     if status in (None, CallFailure.ERROR) and isinstance(error, str):
         if error == REJECTED or error.startswith(REJECTED_BECAUSE):
             return CallFailure.REJECTED

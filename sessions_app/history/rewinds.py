@@ -1,4 +1,11 @@
-"""Rewinds in a stored log: the log keeps the events that a rewind undid, and the chat does not show them."""
+"""Rewinds in a stored log: the log keeps rewound events, and the chat does not show them.
+
+A rewind is an event itself, and a later rewind may undo it. `find_path` of the runtime finds the effective events from
+the rewinds alone, so the site reads sequence numbers and no bodies:
+
+    1 2 3 4 R5 6 7 R8       R5 goes back before 3; R8 undoes R5
+    effective after R5: 1 2            after 7: 1 2 6 7            after R8: 1 2 3 4
+"""
 
 from __future__ import annotations
 
@@ -21,20 +28,18 @@ from sessions_app.models.event import EventQuerySet
 from sessions_app.process.threads import in_thread
 
 END = sys.maxsize
-"""Position after the last event of a log whose length does not matter."""
+"""Position after the last event, for a log of unknown length."""
 _TARGET = "body__actions__rewindBeforeInvocationId"
 _UNDONE = f"body__customMetadata__{UNDONE_REWIND_KEY}"
 
 
 @dataclass(frozen=True)
 class RewoundRange:
-    """The events `first` to `last`, none of which is in effect. The events next to the range are in effect.
-
-    The event `last` is a rewind.
+    """The events `first` to `last`, none of them in effect, between effective events. The event `last` is a rewind.
 
     Attributes:
-        since: time of the rewind that begins the range, else of the one just before it; None without either.
-        at: time of the last rewind in it with a valid time; None without one.
+        since: time of the rewind at the beginning of the range or just before; None without such a rewind.
+        at: time of the last rewind in the range with a valid time; None without such a rewind.
     """
 
     first: int
@@ -56,11 +61,12 @@ class Rewinds:
         if not self.times:
             return Q(seq__gte=1)
         spans = (Q(seq__range=(span.start, span[-1])) for span in self.path.spans)
+        # An empty `Q` would match all events.
         return Q(*spans, _connector=Q.OR) if self.path.spans else Q(pk__in=())
 
     @property
     def ranges(self) -> list[RewoundRange]:
-        """The ranges that are not in effect, in order. Each ends with a rewind."""
+        """The ranges without effective events, in order. Each ends with a rewind."""
         ranges: list[RewoundRange] = []
         stops = [span.stop for span in self.path.spans]
         first = 1
@@ -92,22 +98,23 @@ def find_rewinds(session_id: UUID, until: int | None = None) -> Rewinds:
 
 
 def without_rewound(events: EventQuerySet, rewinds: Rewinds) -> EventQuerySet:
-    """Return the effective events, and withdrawals of allowances, which no rewind undoes."""
+    """Return the effective events, and all withdrawals of allowances."""
     if not rewinds.times:
         return events
+    # A rewind undoes no withdrawal: a permission taken back must not return.
     is_withdrawal = Q(author="user", text=None, body__customMetadata__has_key=WITHDRAWAL_KEY)
     return events.filter(rewinds.in_effect | is_withdrawal)
 
 
 async def rewound_from(session_id: UUID, seq: int) -> int:
-    """Return the first event that the rewind `seq` put out of effect or back into effect."""
+    """Return the first event put out of effect, or back into effect, by the rewind `seq`."""
     rewinds = await in_thread(find_rewinds, session_id, seq)
     return rewinds.path.steps[-1].first_change
 
 
 def _rewinds_in(events: EventQuerySet) -> tuple[list[Rewind], dict[int, datetime | None]]:
-    """Return the rewinds whose target is text, as the runtime requires, and their times by `seq`."""
-    # Read as text: PostgreSQL stores numbers that Python refuses.
+    """Return the rewinds whose target is a text, as the runtime requires, and their times by `seq`."""
+    # Compare the type in PostgreSQL: it stores numbers with more digits than Python parses.
     typed = events.rewinds().annotate(
         kind_of_target=Func(F(_TARGET), function="jsonb_typeof", output_field=TextField())
     )

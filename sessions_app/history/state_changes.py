@@ -1,4 +1,4 @@
-"""State changes of events, computed from the log alone: pure functions, no storage (contract S3, S4)."""
+"""State changes of events, computed from the log: pure functions without storage (contract S3, S4)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class StateScope(StrEnum):
 
 @dataclass(frozen=True)
 class StateChange:
-    """Change of one key by one event.
+    """Change of a key by an event.
 
     Attributes:
         key: the key with its scope prefix.
-        before: the value at the commit, even if another session wrote it; None when the key was new.
+        before: the value at the commit, written by any session; None for a new key.
     """
 
     key: str
@@ -35,12 +35,12 @@ class StateChange:
 
     @property
     def is_same(self) -> bool:
-        """True when the event set the key to the value it had."""
+        """True when the event set the key to its old value."""
         return not self.is_new and self.before == self.after
 
 
 def scope_of(key: str) -> StateScope | None:
-    """Return the scope of a key; None for `temp:`, which is never stored."""
+    """Return the scope of a key; None for a `temp:` key, which is never stored."""
     if key.startswith(State.APP_PREFIX):
         return StateScope.APP
     if key.startswith(State.USER_PREFIX):

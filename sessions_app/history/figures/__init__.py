@@ -1,1 +1,1 @@
-"""Figures of sessions and days, counted by a sweep: lists and the overview read sums and never scan events."""
+"""Figures of sessions and days, counted by a sweep. Lists and the overview read sums and never scan events."""

@@ -1,8 +1,14 @@
-"""Batches of sessions whose figures are counted: found, counted and stored in one transaction each.
+"""Batches of sessions for the figures: found, counted and stored in one transaction each.
 
-The figures of a session have the `seq` of the last counted event. So each event is counted once, even if a process is
-killed. A batch locks the row of `FiguresProgress`, which says how far the sessions are looked at. A second sweep at the
-same time counts nothing.
+The figures of a session have the `seq` of the last counted event, and a batch adds its amounts to the days in the same
+transaction. So each event counts once, even if a process is killed. A batch takes the sessions in this order:
+
+    1. changed:   used since `FiguresProgress.newest`, with uncounted events
+    2. unsettled: an invocation runs, or a long log is not counted to its end
+    3. earlier:   used before `FiguresProgress.oldest`, only when there are none of the others
+
+The third part goes backwards through all sessions, at first and again every night (`recount_all_sessions`). A batch
+locks the row of `FiguresProgress`, so a second sweep at the same time counts nothing.
 """
 
 from __future__ import annotations
@@ -29,15 +35,15 @@ from sessions_app.models.scheduled_task import END_OF_CALENDAR
 
 BATCH_SIZE = 200
 LOOK_BACK = timedelta(minutes=5)
-"""Bound on the difference of clocks, the duration of an append, and the delay of `Session.updated_at`."""
+"""Bound on the sum of: difference of clocks, duration of an append, and delay of `Session.updated_at` (a minute)."""
 PAUSE = timedelta(seconds=4)
-"""Shortest time after which a session with a running invocation is counted again."""
+"""Shortest time between two counts of a session with a running invocation."""
 _COUNTED = ["seq", "tokens", "cost", "errors", "seconds", "labels", "outcomes", "invocation_id", "began_at",
             "has_word", "is_settled", "counted_at"]  # fmt: skip
 
 
 def count_figures(seconds: float) -> bool:
-    """Count new events for about so many seconds. Return True when there may be more."""
+    """Count new events for about `seconds`. Return True if there may be more."""
     end = time.monotonic() + seconds
     while _count_batch():
         if time.monotonic() >= end:
@@ -46,7 +52,8 @@ def count_figures(seconds: float) -> bool:
 
 
 def recount_all_sessions() -> None:
-    """Let the next sweeps look at all sessions: `updated_at` of a stored session may be long ago."""
+    """Let the next sweeps look at all sessions."""
+    # An imported session keeps its old `updated_at`, which is before `newest`: no other sweep would look at it.
     FiguresProgress.objects.update(oldest=timezone.now())
 
 
@@ -55,6 +62,7 @@ def _count_batch() -> bool:
     start = timezone.now() - LOOK_BACK
     FiguresProgress.objects.get_or_create(pk=1, defaults={"newest": start, "oldest": start})
     with transaction.atomic():
+        # Skip instead of waiting: the process with the lock counts the same sessions.
         progress = FiguresProgress.objects.select_for_update(skip_locked=True).filter(pk=1).first()
         if progress is None:
             return False
@@ -70,10 +78,12 @@ def _count_batch() -> bool:
 
 def _changed(progress: FiguresProgress) -> list[UUID]:
     """Return recently used sessions with uncounted events, the least recently used first, and note the progress."""
+    # Python cannot read times after the end of its calendar, which PostgreSQL stores.
     recent = Session.objects.filter(updated_at__gte=progress.newest, updated_at__lt=END_OF_CALENDAR)
     changed = _with_uncounted_events(recent).order_by("updated_at")
     found = list(changed.values_list("pk", "updated_at")[:BATCH_SIZE])
     until = timezone.now() - LOOK_BACK
+    # More sessions may wait: the next batch continues at the last session of this batch.
     if len(found) == BATCH_SIZE:
         until = min(until, found[-1][1])
     progress.newest = max(progress.newest, until)
@@ -86,12 +96,10 @@ def _unsettled() -> QuerySet[SessionFigures, UUID]:
 
 
 def _earlier(progress: FiguresProgress) -> list[UUID]:
-    """Return the sessions with uncounted events in the next batch of earlier sessions, and note the progress.
-
-    Sessions that were used at the same time come in the same batch.
-    """
+    """Return the sessions with uncounted events in the next batch of earlier sessions, and note the progress."""
     earlier = Session.objects.filter(updated_at__lt=progress.oldest)
     times = earlier.order_by("-updated_at").values_list("updated_at", flat=True)
+    # The progress is a time, so all sessions of the same time must be in the same batch.
     first = times[BATCH_SIZE - 1 : BATCH_SIZE].first()
     if first is not None:
         earlier = earlier.filter(updated_at__gte=first)
@@ -104,11 +112,9 @@ def _with_uncounted_events(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 
 def _count(ids: Iterable[UUID]) -> None:
-    """Count the uncounted events of the sessions, and the current outcomes of their invocations.
-
-    The invocations are read before the events, because all events of an ended invocation are in the log.
-    """
+    """Count the uncounted events of the sessions, and the current outcomes of their invocations."""
     SessionFigures.objects.bulk_create([SessionFigures(session_id=pk) for pk in ids], ignore_conflicts=True)
+    # Before the events: the log of an invocation that has ended here is complete when the events are read.
     outcomes, active = _invocations_of(ids)
     rows = Session.objects.filter(pk__in=list(ids)).select_related("figures")
     sessions = list(rows.only("app_name", "user_id", "last_seq", "figures"))
@@ -122,8 +128,9 @@ def _count(ids: Iterable[UUID]) -> None:
         counter.set_outcomes(outcomes[session.pk])
         is_counted = is_all or session.figures.seq >= session.last_seq
         session.figures.is_settled = is_counted and session.pk not in active
+        # With uncounted events left, the session is due again in the next batch, without the pause.
         session.figures.counted_at = timezone.now() - (timedelta() if is_counted else PAUSE)
-    # An upsert, because Django's `bulk_update` takes seconds for a batch.
+    # An upsert: Django's `bulk_update` takes seconds for a batch.
     SessionFigures.objects.bulk_create(
         [session.figures for session in sessions],
         update_conflicts=True,

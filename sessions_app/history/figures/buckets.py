@@ -1,4 +1,8 @@
-"""Buckets of durations. Their counts can be added up, and give percentiles."""
+"""Buckets of durations.
+
+Percentiles cannot be added up, but counts can: sums of buckets over days and apps give the percentiles of all. The
+buckets grow in proportion, so the relative error is the same for short and long durations.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Mapping
 from math import ceil, log2
 
 STEPS = 4
-"""Buckets for each doubling of a duration. With four, a percentile is at most a fifth too high."""
+"""Number of buckets for each doubling of a duration. With four, a percentile is at most a fifth too high."""
 MIN_SECONDS, MAX_SECONDS = 2**-6, 2**14
 
 
@@ -16,7 +20,7 @@ def bucket_of(seconds: float) -> str:
 
 
 def percentile(counts: Mapping[str, float], share: float) -> float | None:
-    """Return the duration in seconds that `share` (0 to 1) of the durations do not exceed; None without a count."""
+    """Return the duration in seconds not exceeded by `share` (0 to 1) of the durations; None without a count."""
     total, seen = sum(counts.values()), 0.0
     for bucket, count in sorted((int(name), count) for name, count in counts.items()):
         seen += count

@@ -16,7 +16,7 @@ ACTIVE_DAYS_KEPT = 60
 
 
 def add_amounts(amounts: BatchAmounts) -> None:
-    """Add the amounts of a batch; a person is counted once a day."""
+    """Add the amounts of a batch. A person counts once a day."""
     people = _newly_active(amounts.active)
     for day in people:
         amounts.days[day, "", DayMetric.PEOPLE, "", ""] += 1
@@ -25,17 +25,18 @@ def add_amounts(amounts: BatchAmounts) -> None:
 
 
 def delete_old_days() -> None:
-    """Delete amounts that are older than `DAYS_KEPT`, and active days that are older than `ACTIVE_DAYS_KEPT`."""
+    """Delete amounts after `DAYS_KEPT` days, and active days after `ACTIVE_DAYS_KEPT` days."""
     today = local_day()
     ActiveDay.objects.filter(day__lt=today - timedelta(days=ACTIVE_DAYS_KEPT)).delete()
     DayFigure.objects.filter(day__lt=today - timedelta(days=DAYS_KEPT)).delete()
 
 
 def _newly_active(active: set[tuple[date, Any]]) -> list[date]:
-    """Store pairs of day and person; return the day of each pair that was not stored before."""
+    """Store pairs of day and person; return the day of each new pair."""
     if not active:
         return []
     days, people = zip(*sorted(active), strict=True)
+    # The type of the key depends on the project's user model.
     key_type = ActiveDay._meta.get_field("user").db_type(connection)
     query = f"""
         INSERT INTO {ActiveDay._meta.db_table} (day, user_id) SELECT * FROM unnest(%s::date[], %s::{key_type}[])

@@ -1,4 +1,4 @@
-"""Figures of the last days for the overview, in one query that does not read the logs."""
+"""Figures of the last days for the overview, in one query without the logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = tuple[str, str]
 
 @dataclass
 class DayAmounts:
-    """Amounts of one or more days."""
+    """Amounts of a day, or sums over several days."""
 
     by_metric: dict[str, Counter[Key]] = field(default_factory=dict)
 
@@ -50,7 +50,7 @@ class DayAmounts:
 
 
 def local_day(moment: datetime | None = None) -> date:
-    """Return the day of a moment, or today, in the site's time zone: figures have the same days for all readers."""
+    """Return the day of a moment, or today, in the site's time zone. All readers of figures get the same days."""
     return timezone.localdate(moment, timezone.get_default_timezone())
 
 

@@ -1,4 +1,4 @@
-"""Labels of a session, by which lists are filtered. One index serves every combination of labels."""
+"""Labels of a session for the filters of lists. One GIN index serves every combination of labels."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def label(kind: str, name: str) -> str:
 
 
 def names_of(kind: str, labels: list[str]) -> list[str]:
-    """Return the names of the labels of one kind."""
+    """Return the names of the labels of a kind."""
     return [one.removeprefix(f"{kind}:") for one in labels if one.startswith(f"{kind}:")]

@@ -1,4 +1,7 @@
-"""Facts of events from which figures are counted: names, times and counts. PostgreSQL reads them from the JSON."""
+"""Facts of events for the figures: names, times and counts, read from the JSON by PostgreSQL.
+
+The events themselves are not loaded: they may be large, and some cannot be parsed by Python. All texts are cut.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from sessions_app.models.figures import NAME_LENGTH
 from sessions_app.secrets.masking import beginning_of
 
 MAX_EVENTS = 5_000
-"""Events of one batch. The next batch counts the rest of a long log."""
+"""Largest number of events of a batch. The next batch counts the rest of a long log."""
 _TEXT_LENGTH = 400
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|«[^»]*»|`[^`]*`")
 _NUMBERED = re.compile(r"\b(?=\w*\d)[\w-]+")
@@ -29,7 +32,7 @@ class LogFacts:
     """Facts of one event.
 
     Attributes:
-        answers: names of the tools whose calls the event answers.
+        answers: names of the tools with an answer in the event.
         failures: tool and cause of each failed answer; an error of the event itself has no tool.
     """
 
@@ -75,6 +78,7 @@ class LogFacts:
 def cause_of(error: str) -> str:
     """Return the first line of an error without its quotations and numbers."""
     first_line = next(iter(error.strip().splitlines()), "")
+    # Ids and names in quotes differ from error to error. Without them, similar errors have the same cause.
     return beginning_of(_NUMBERED.sub("#", _QUOTED.sub("…", first_line)), NAME_LENGTH)
 
 
@@ -86,7 +90,7 @@ def uncounted_facts(session_ids: Iterable[UUID]) -> list[LogFacts]:
 
 
 _BODY = "sessions_app_event.body"
-# An answer that a cancelled job left is no failure. JSON null, false and "" are no errors.
+# The answer of a cancelled job is no failure. JSON null, false and "" are no errors.
 _ERROR = f"""
 CASE WHEN p #>> '{{functionResponse,response,status}}' IS NOT DISTINCT FROM 'cancelled' THEN NULL
     ELSE left(nullif(nullif(p #>> '{{functionResponse,response,error}}', ''), 'false'), {_TEXT_LENGTH}) END"""

@@ -1,4 +1,4 @@
-"""Counts of one session: facts of its events become its figures and amounts of days."""
+"""Counts of a session: facts of its events become its figures and amounts of days."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Outcomes = dict[tuple[str, str], tuple[int, float]]
 
 @dataclass
 class BatchAmounts:
-    """Amounts that the sessions of a batch add to the days, with their failures and active people."""
+    """Amounts of the sessions of a batch by day, with their failures and active people."""
 
     days: Counter[DayKey] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
@@ -42,7 +42,8 @@ class SessionCounter:
         self._conf = conf
 
     def add_events(self, events: Iterable[LogFacts]) -> None:
-        """Add events that are not counted yet, oldest first."""
+        """Add uncounted events, oldest first."""
+        # A dict keeps the order: beyond `MAX_LABELS` the earliest labels stay.
         labels = dict.fromkeys(self._figures.labels)
         for event in events:
             self._figures.seq = event.seq
@@ -58,7 +59,8 @@ class SessionCounter:
         self._figures.labels = [*labels][:MAX_LABELS]
 
     def set_outcomes(self, outcomes: Outcomes) -> None:
-        """Set the current outcomes of the session's invocations. The days get the difference to earlier outcomes."""
+        """Set the current outcomes of the session's invocations, and add the difference to the days."""
+        # A retry moves an invocation from one outcome to another, so the difference may be negative.
         counted = Counter(self._figures.outcomes)
         now = Counter({f"{day} {status}": number for (day, status), (number, _) in outcomes.items()})
         for key in counted.keys() | now.keys():
@@ -81,6 +83,7 @@ class SessionCounter:
 
     def _add_first_word(self, event: LogFacts, day: date) -> None:
         figures = self._figures
+        # Only an invocation that begins with a message of the person is timed: nobody waits for the others.
         if event.invocation_id != figures.invocation_id:
             figures.invocation_id, figures.began_at = event.invocation_id, event.at
             figures.has_word = not event.is_message_of_person

@@ -1,4 +1,4 @@
-"""View of the metrics for Prometheus. A request needs `metrics_token`, or staff who may view invocations."""
+"""View of the metrics for Prometheus, for requests with `metrics_token`, and for staff who may view invocations."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ async def metrics(request: HttpRequest) -> HttpResponse:
     """Return the metrics of all processes of this machine, and of the database.
 
     Raises:
-        PermissionDenied: The request has neither the token nor a user with the permission.
+        PermissionDenied: the request has neither the token nor a user with the permission.
     """
     if not await _may_read(request):
         raise PermissionDenied
     if not IS_AVAILABLE:
         return HttpResponse(MISSING, status=501, content_type="text/plain")
     processes = REGISTRY
+    # With this directory the metrics of all processes of the machine; without it, of the process that answers.
     if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         drop_dead_processes(folder)
         processes = CollectorRegistry()
@@ -56,6 +57,7 @@ async def metrics(request: HttpRequest) -> HttpResponse:
 
 async def _may_read(request: HttpRequest) -> bool:
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    # Without a token in the settings, an empty token must not open the metrics.
     if conf().metrics_token and constant_time_compare(given, conf().metrics_token):
         return True
     user = await request.auser()

@@ -1,7 +1,7 @@
 """Export of spans through OpenTelemetry, by its conventions for generative AI. Off unless `otlp_endpoint` is set.
 
-The spans are those of the trace in the admin. They are derived from the log when an invocation has ended, and hold no
-text of the conversation.
+The trace in the admin shows the same spans. They are derived from the log at the end of an invocation and have no text
+of the conversation, so an export costs a run nothing, and a collector learns no words.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ async def export_spans(session_id: UUID, invocation_id: str, since: float) -> No
     """Export the ended spans of an invocation. A failure is only logged.
 
     Args:
-        session_id: primary key of the session.
-        invocation_id: the invocation.
-        since: spans that ended before this time are left out; in seconds since 1970.
+        since: earliest end of exported spans, in seconds since 1970. Earlier attempts have exported the others.
     """
     try:
         await in_thread(_export, session_id, invocation_id, since)
@@ -49,7 +47,7 @@ async def export_spans(session_id: UUID, invocation_id: str, since: float) -> No
 def emit(tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str) -> None:
     """Give the spans to an OpenTelemetry tracer, below a span for the invocation.
 
-    The spans of an agent's models, tools and waits are below the agent's span.
+    The spans of models, tools and waits are below the span of their agent.
     """
     shown = [span for span in spans if span.kind in OPERATIONS or span.kind in WAITS]
     if not shown:
@@ -58,6 +56,7 @@ def emit(tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str) -
     ends = [span.start if span.end is None else span.end for span in shown]
     root = tracer.start_span("invocation", attributes=common, start_time=_ns(min(s.start for s in shown)))
     parent = trace.set_span_in_context(root)
+    # An agent's span ends after its children: they come after it in the list and need its context.
     agent, agent_end = None, 0.0
     for span, end in zip(shown, ends, strict=True):
         is_agent = span.kind is SpanKind.AGENT
@@ -91,6 +90,7 @@ def _export(session_id: UUID, invocation_id: str, since: float) -> None:
     emit(tracer, spans, session_id, invocation_id)
 
 
+# A provider has a thread for its queue: one for the process.
 @lru_cache(maxsize=1)
 def _tracer(endpoint: str) -> Any:
     if not IS_AVAILABLE:
@@ -106,7 +106,7 @@ def _name_of(span: Span) -> str:
 
 
 def _attributes(span: Span) -> dict[str, str | int | float]:
-    """Return the attributes that apply: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/."""
+    """Return the attributes of https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/ for a span."""
     values: dict[str, str | int | float] = {"gen_ai.operation.name": OPERATIONS.get(span.kind, "wait")}
     if span.agent:
         values["gen_ai.agent.name"] = span.agent

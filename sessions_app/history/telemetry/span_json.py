@@ -1,4 +1,4 @@
-"""Spans of a session as JSON for adk-web. They are derived from the log, and hold no text of the conversation."""
+"""Spans of a session as JSON for adk-web, derived from the log, without text of the conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_span
 from sessions_app.models import Event, Session
 
 MAX_INVOCATIONS = 20
-"""Number of newest invocations whose spans are returned."""
+"""Largest number of invocations, the newest first."""
 _NAMES = {
     SpanKind.AGENT: "invoke_agent",
     SpanKind.MODEL: "generate_content",
@@ -20,7 +20,7 @@ _NAMES = {
 
 
 def spans_of_session(session: Session) -> list[dict[str, Any]]:
-    """Return the ended spans of the session's newest invocations, oldest first, below a span for each invocation."""
+    """Return the ended spans of the newest invocations, oldest first, below a span for each invocation."""
     newest: dict[str, None] = {}
     events = session.events.order_by("-seq").values_list("invocation_id", flat=True)
     for invocation_id in events[: MAX_INVOCATIONS * MAX_ENTRIES].iterator():
@@ -38,6 +38,7 @@ def _of_invocation(session: Session, invocation_id: str, spans: Sequence[Span]) 
     ended = [span for span in spans if span.end is not None]
     if not ended:
         return
+    # Spans are derived again for each request: with derived ids, the same span has the same id.
     trace_id = sha256(f"{session.pk} {invocation_id}".encode()).hexdigest()[:32]
     common = {
         "gcp.vertex.agent.invocation_id": invocation_id,

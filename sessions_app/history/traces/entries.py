@@ -1,6 +1,6 @@
-"""Log entries of one invocation as a trace reads them: names, times and counts, without texts and arguments.
+"""Log entries of an invocation for a trace: names, times and counts, without texts and arguments.
 
-PostgreSQL takes these out of the events' JSON, so that a trace of large events loads as quickly as that of small ones.
+PostgreSQL extracts the entries from the events' JSON, so large events load as quickly as small events.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sessions_app.history.costs import MAX_TOKENS, Usage
 from sessions_app.models import Event, EventKind
 
 MAX_ENTRIES = 500
-"""Most entries of an invocation that a trace reads."""
+"""Largest number of entries of an invocation in a trace."""
 MAX_CHILD_CALLS = 200
-"""Most child calls, which are model calls of agents that ran as tools, that a trace shows for each event."""
+"""Largest number of child calls (model calls of agents run as tools) of an event in a trace."""
 _NAME_LENGTH = 200
 _MAX_CALLS_OF_EVENT = 100
 
@@ -31,7 +31,7 @@ class CallEntry:
     """A function call of an event.
 
     Attributes:
-        about: name of the call that a request to the person is about; empty for all other calls.
+        about: for a request to the person, name of the call in question; empty for other calls.
     """
 
     id: str
@@ -41,12 +41,12 @@ class CallEntry:
 
 @dataclass(frozen=True)
 class RecordedTimes:
-    """Times of a model call, as they were recorded.
+    """Recorded times of a model call.
 
     Attributes:
         at: the start, in seconds since the epoch.
         first_word: seconds from the start to the first word; None without an answer.
-        model: the model as it was asked for.
+        model: name of the requested model.
     """
 
     at: float
@@ -57,13 +57,13 @@ class RecordedTimes:
 
 @dataclass(frozen=True)
 class ChildCall:
-    """A model call of an agent that ran as a tool.
+    """A model call of an agent run as a tool.
 
     Attributes:
-        number: its place in the record of the event with the tool's answer.
-        call_id: the call that the agent answered.
-        levels: number of tools around it.
-        end: time of its answer; None without one.
+        number: place of the call in the record of the event with the tool's answer.
+        call_id: function call answered by the agent.
+        levels: depth of nested tools.
+        end: time of the answer; None without an answer.
     """
 
     number: int
@@ -80,7 +80,7 @@ class ChildCall:
 
     @classmethod
     def of_record(cls, number: int, record: Any) -> Self | None:
-        """Return the call of one of the records of an event; None for a record of another shape."""
+        """Return the call in a record of an event; None for a record of another shape."""
         match record:
             case {"inside": [str(call_id), *_] as inside, "at": int() | float() as at}:
                 pass
@@ -112,11 +112,11 @@ class TraceEntry:
     Attributes:
         at: its time, in seconds since the epoch.
         model: the model's version as the response names it.
-        answers: ids of the calls that the event answers.
-        call_seconds: durations of these calls, as far as they were measured.
-        pending: ids of the calls that are answered later.
-        recorded: times of the model call that ended with the event; None when they were not recorded.
-        child_calls: model calls of agents that ran as tools, whose answers are in the event.
+        answers: ids of the calls answered by the event.
+        call_seconds: measured durations of these calls.
+        pending: ids of the calls to be answered later.
+        recorded: times of the model call behind the event; None without a record.
+        child_calls: model calls of the agents run as tools whose answers are in the event.
     """
 
     seq: int
@@ -137,10 +137,10 @@ class TraceEntry:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], at: float) -> Self:
-        """Return the entry of a row of `entries_of`. A value of an unexpected type counts as absent.
+        """Return the entry of a row of `entries_of`. Values of unexpected types count as absent.
 
         Args:
-            at: time of the entry when the row has none, in seconds since the epoch.
+            at: time of the entry if the row has no time, in seconds since the epoch.
         """
         facts = row["facts"]
         return cls(
@@ -174,22 +174,23 @@ class TraceEntry:
             return False
         if self.usage or self.model:
             return True
+        # Without usage and version in the response, its content decides.
         return self.kind in (EventKind.MESSAGE, EventKind.CALL) and not self.asks_person
 
     @property
     def asks_person(self) -> bool:
-        """True when the framework asks the person something in this event."""
+        """True when the event has a question of the framework to the person."""
         return any(call.name in FRAMEWORK_CALLS and call.id in self.pending for call in self.calls)
 
 
 def entries_of(session_id: UUID, invocation_id: str) -> list[TraceEntry]:
-    """Return the entries of an invocation, oldest first; one more than `MAX_ENTRIES` when there are more."""
+    """Return the entries of an invocation, oldest first; `MAX_ENTRIES` + 1 entries of a longer invocation."""
     events = Event.objects.filter(session=session_id, invocation_id=invocation_id).order_by("seq")
     return _read(events.values("seq", "kind", "happened_at", facts=_FACTS)[: MAX_ENTRIES + 1])
 
 
 def answers_of_person(session_id: UUID, after: int, call_ids: frozenset[str]) -> list[TraceEntry]:
-    """Return the person's messages after the event `after`, of any invocation, that answer one of the calls."""
+    """Return the person's messages after the event `after`, of any invocation, with an answer to one of the calls."""
     if not call_ids:
         return []
     answered = RawSQL(f"({_ANSWERS}) && %s", (list(call_ids),))  # noqa: S611  # a parameter
@@ -205,12 +206,13 @@ def answers_of_person(session_id: UUID, after: int, call_ids: frozenset[str]) ->
 def _read(rows: Any) -> list[TraceEntry]:
     entries: list[TraceEntry] = []
     for row in rows:
+        # An event of a client may have an unreadable time: it takes the time of the event before.
         entries.append(TraceEntry.of_row(row, entries[-1].at if entries else 0.0))
     return entries
 
 
 def _numbers(name: str, path: str) -> str:
-    """Return SQL of a name and a value: the numbers up to `MAX_TOKENS` in the object at a path of the event."""
+    """Return SQL for a name and the numbers up to `MAX_TOKENS` in the object at a path of the event."""
     found = f"body #> '{{{path}}}'"
     return f"""'{name}', (
         SELECT jsonb_object_agg(key, value)

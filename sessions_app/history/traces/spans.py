@@ -1,7 +1,12 @@
 """Spans of an invocation, derived from its log entries: pure functions.
 
-A span is an interval with a cause: an agent call, a model call, a tool call, a wait. Nothing about spans is
-stored: the log alone makes the trace.
+A span is an interval with a cause: an agent call, a model call, a tool call, a wait. No span is stored, so a trace
+exists for every invocation in the log and is erased with its session.
+
+The log has an event at the end of each of these, so the ends are exact. The start of a model call is recorded with its
+event; otherwise the event before, on the same branch, stands for it (`is_estimated`). A tool call starts with the event
+of the call, or with the person's answer to a question about the call. A wait lasts from the asking event to the
+answering message, which may be in a later invocation.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from sessions_app.history.traces.entries import CallEntry, ChildCall, TraceEntry
 
 
 class SpanKind(StrEnum):
-    """Cause of a span. The last three are waits, in which the invocation does not run."""
+    """Cause of a span. During the last three, the waits, the invocation does not run."""
 
     AGENT = "agent"
     MODEL = "model"
@@ -35,15 +40,15 @@ class Span:
     Attributes:
         name: the agent, the model, or the function.
         end: None while the span lasts.
-        seq: the event that ends the span, or begins an open one; None for the wait in the queue.
+        seq: the event at the end of the span, or at the beginning of an open span; None for the wait in the queue.
         depth: levels of the tree above the span.
-        model: the model by whose prices the usage is counted.
-        usage: tokens of a model call, or of the agents that ran as tools.
-        is_estimated: True when no start was recorded, so that the time of the event before stands for it.
+        model: model for the price of the usage.
+        usage: tokens of a model call, or of the agents behind a tool call.
+        is_estimated: True without a recorded start; the start is the time of the event before.
         first_word: seconds from the start to the first word of a model's answer.
-        failed_attempts: model calls that failed before the one that answered.
+        failed_attempts: failed model calls before the answer.
         error: error code.
-        child: place of a model call of an agent that ran as a tool, in the record of the event; None for all others.
+        child: for a model call of an agent run as a tool, its place in the record of the event; None for other spans.
     """
 
     kind: SpanKind
@@ -80,9 +85,9 @@ def derive_spans(
     Args:
         entries: the invocation's events, oldest first.
         queued_at: time of the message.
-        started_at: time at which a process took the invocation up.
-        answers: messages of other invocations that answer calls of this one.
-        jobs: ids of the calls that became jobs.
+        started_at: time of the claim by a process.
+        answers: messages of other invocations with answers to calls of this invocation.
+        jobs: ids of the calls with a job.
     """
     spans: list[Span] = []
     if queued_at is not None and started_at is not None:
@@ -94,7 +99,7 @@ def derive_spans(
 
 
 def waiting_calls(entries: Iterable[TraceEntry]) -> frozenset[str]:
-    """Return the ids of the calls that are answered later than their step, by a person or a job."""
+    """Return the ids of the calls answered later than their step, by a person or a job."""
     return frozenset(call_id for entry in entries for call_id in entry.pending)
 
 
@@ -110,8 +115,8 @@ class _Walk:
     """One walk through the entries of an invocation.
 
     Args:
-        started_at: time at which the work began, if it is known.
-        with_answers: the entries, and later ones that answer calls.
+        started_at: time of the claim, if known.
+        with_answers: the entries, and later entries with answers to their calls.
     """
 
     def __init__(
@@ -125,6 +130,7 @@ class _Walk:
         self._jobs = jobs
         self._messages = [entry for entry in with_answers if entry.author == "user"]
         self._answered = {call_id for entry in entries for call_id in entry.answers}
+        # Time of the last entry by branch: parallel agents have branches of their own, and their spans overlap.
         self._last: dict[str, float] = {} if started_at is None else {"": started_at}
         self._calls: dict[str, tuple[CallEntry, TraceEntry]] = {}
 
@@ -148,14 +154,15 @@ class _Walk:
         return found
 
     def _start_of(self, entry: TraceEntry) -> float:
-        """Return the time of the last entry before this one on its branch or below, else on the nearest branch above.
+        """Return the time of the entry before this entry, on its branch or below, else on the nearest branch above.
 
-        Without such an entry this is the time of the entry itself.
+        Without such an entry, return the time of the entry itself.
         """
         branch = entry.branch
         while branch and branch not in self._last:
             branch = branch.rpartition(".")[0]
         is_own = branch == entry.branch
+        # An agent waits for the agents below it, so their last entry may be the one it continues from.
         below = [
             at
             for name, at in self._last.items()
@@ -164,7 +171,7 @@ class _Walk:
         return max([*below, self._last.get(branch, entry.at)]) if self._last else entry.at
 
     def _spans_of(self, entry: TraceEntry, start: float) -> Iterator[Span]:
-        """Yield the model call that ended with the entry, the calls that it answers, and the waits that it began."""
+        """Yield the model call and the tool calls that end with the entry, and the waits that begin with it."""
         if entry.is_model_response:
             yield _model_span(entry, start)
         for call_id in sorted(entry.answers):
@@ -176,13 +183,13 @@ class _Walk:
                 yield wait
 
     def _tool_span(self, entry: TraceEntry, call_id: str) -> Span:
-        """Return the span of a tool call. A call that runs after a person's answer begins with that answer."""
+        """Return the span of a tool call. A call confirmed by a person begins with the confirmation."""
         call, asked = self._calls.get(call_id, (CallEntry(call_id, call_id), self._entries[0]))
         messages = [one.at for one in self._messages if asked.seq < one.seq < entry.seq]
         start = max([asked.at, *messages])
         seconds = entry.call_seconds.get(call_id)
         end = entry.at if seconds is None else min(entry.at, start + seconds)
-        # One event answers all calls of a step, with the usage of all: the first span shows it.
+        # One event answers all calls of a step and has the usage of all: only the first span shows the usage.
         usage = entry.usage if call_id == min(entry.answers) else Usage()
         return Span(
             SpanKind.TOOL,
@@ -196,7 +203,7 @@ class _Walk:
         )
 
     def _wait_span(self, entry: TraceEntry, call: CallEntry) -> Span | None:
-        """Return the wait for an answer from outside; None for a call that its tool answered immediately."""
+        """Return the wait for an answer from outside; None for a call answered immediately by its tool."""
         answers = (one for one in self._messages if one.seq > entry.seq and call.id in one.answers)
         answer = next(answers, None)
         is_job = call.id in self._jobs
@@ -208,7 +215,7 @@ class _Walk:
 
 
 def _child_span(entry: TraceEntry, call: ChildCall) -> Span:
-    """Return the model call of an agent that ran as a tool, below the span of the tool."""
+    """Return the model call of an agent run as a tool, below the span of the tool."""
     return Span(
         SpanKind.MODEL,
         call.model,
