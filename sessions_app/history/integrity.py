@@ -4,9 +4,9 @@
     chain(n) = hash of chain(n - 1), the session id, n and the event's JSON
     hash(n)  = hash of chain(n) and `before`; chain(n) without `before`
 
-Event n has hash(n), and the session has the chain of its last event as `log_hash`. A changed, removed, moved or inserted
-event breaks the chain at its place, and `log_hash` reveals a log cut off at its end. PostgreSQL computes the hashes, in
-the append and here, from the JSON as it keeps it.
+Event n has hash(n), and `log_hash` of the session is the chain of its last event. A changed, removed, moved or inserted
+event breaks the chain at its place; `log_hash` reveals a log cut off at its end. PostgreSQL computes the hashes in the
+append and here, from the JSON as it keeps it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Flaw:
 
     Attributes:
         seq: number of the event at which the chain breaks.
-        problem: `altered`, `missing` (one or more events before `seq` are gone), `unsealed` (the row has no hash: it was
-            not written by the append statement), or `cut off` (events at the end of the log are gone).
+        problem: `altered`, `missing` (one or more events before `seq` are gone), `unsealed` (without a hash: the row
+            was not written by the append statement), or `cut off` (events at the end of the log are gone).
     """
 
     session_id: UUID

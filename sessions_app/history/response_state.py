@@ -20,8 +20,8 @@ _STATES = {
 def state_of(response: Mapping[str, Any]) -> str:
     """Return the state of a call with this response.
 
-    The state is `ok`, `failed`, `declined` for a call rejected by a person, `cancelled` for a call with a cancelled job,
-    or `interrupted` if the invocation ended during the call, which may have had effects.
+    The state is `ok`, `failed`, `declined` for a call rejected by a person, `cancelled` if its job was cancelled, or
+    `interrupted` if the invocation ended during the call, which may have had effects.
     """
     status = status_of(response)
     if response.get("error"):
