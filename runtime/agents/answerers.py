@@ -1,4 +1,4 @@
-"""Answerer: the party that may answer a long-running call, as the call's tool names it (contract T10)."""
+"""Answerer: the party that may answer a long-running call, as named by the call's tool (contract T10)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from runtime.tools.base_toolset import BaseToolset
 
 
 async def answerer_of(root: BaseAgent, agent_name: str, tool_name: str) -> str:
-    """Return the `answered_by` of the agent's tool; `site` when there is no such agent or tool any more.
+    """Return the `answered_by` of the agent's tool; `site` if the agent or tool no longer exists.
 
-    The framework's own requests and the questions of remote agents are for the person.
+    The framework's requests and the questions of remote agents are for the person.
     """
     if tool_name in FRAMEWORK_CALLS | REMOTE_QUESTIONS:
         return PERSON

@@ -1,4 +1,11 @@
-"""BaseAgent: a named node of an agent tree that turns an invocation into events (contract A1)."""
+"""BaseAgent: a named node of an agent tree that turns an invocation into events (contract A1).
+
+An agent call runs in this order:
+
+    before_agent -> _run_async_impl -> agent state "ended" (workflow agents of resumable apps) -> after_agent
+
+All sessions share the agent objects, so an agent keeps nothing about a run on itself.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +31,7 @@ BeforeAgentCallback = AgentCallback | list[AgentCallback]
 AfterAgentCallback = BeforeAgentCallback
 AgentStateT = TypeVar("AgentStateT", bound=BaseAgentState)
 _DEFAULT_MODE = "chat"
-"""The mode that google-adk's agents have when none is given."""
+"""Default `mode` of google-adk's agents."""
 UNSUPPORTED = {
     "mode": "There are no task agents. Offer the agent as a tool by AgentTool, or leave the mode out.",
     "parallel_worker": "Put agents that run at once into a ParallelAgent.",
@@ -32,7 +39,7 @@ UNSUPPORTED = {
     "ReflectAndRetryToolPlugin.",
     "timeout": "Limit the agent's model calls by generate_content_config.http_options.timeout.",
 }
-"""Fields of google-adk's agents that are missing here, each with its remedy. A subclass may have such fields."""
+"""Unsupported fields of google-adk's agents, each with a remedy. A subclass may define fields of these names."""
 
 
 class BaseAgent(BaseModel):
@@ -43,11 +50,11 @@ class BaseAgent(BaseModel):
         description: purpose of the agent; other agents' models read it to decide on a transfer.
         sub_agents: children; an agent has at most one parent.
         parent_agent: set by the parent.
-        before_agent_callback: one callable or a list; a content that it returns replaces the agent's run.
-        after_agent_callback: one callable or a list; a content that it returns is appended after the agent's run.
+        before_agent_callback: one callable or a list; a returned content replaces the agent's run.
+        after_agent_callback: one callable or a list; a returned content is added after the agent's run.
 
     Raises:
-        ConfigurationError: a sub-agent has a parent already.
+        ConfigurationError: a sub-agent already has a parent.
         ValueError: the name is not allowed, or a field of google-adk's agents is not supported.
     """
 
@@ -85,9 +92,11 @@ class BaseAgent(BaseModel):
         return name
 
     def model_post_init(self, context: Any, /) -> None:
-        """Set `parent_agent` of all sub-agents, or of none when a sub-agent has a parent already."""
+        """Set `parent_agent` of all sub-agents."""
+        # Checked before any is set: after an error the sub-agents can be used in another tree.
         for index, child in enumerate(self.sub_agents):
             parent = child.parent_agent
+            # Listed twice: the parent is this agent, but not set yet.
             if any(child is earlier for earlier in self.sub_agents[:index]):
                 parent = self
             if parent is not None:
@@ -105,6 +114,7 @@ class BaseAgent(BaseModel):
         if ctx.has_ended(self):
             return
         try:
+            # A resumed agent has committed events, so its before callbacks have run.
             if not (ctx.resuming and has_begun(ctx)):
                 context = Context(ctx)
                 reply = await hooks.before_agent(self, context)
@@ -116,6 +126,7 @@ class BaseAgent(BaseModel):
             async with aclosing(self._run_async_impl(ctx)) as events:
                 async for event in events:
                     yield fill_in(ctx, event)
+            # A paused agent has not ended: the resume runs its after callbacks.
             if ctx.end_invocation or ctx.is_paused(self):
                 return
             if ctx.is_resumable and self.sub_agents and not self.offers_transfer:
@@ -130,9 +141,9 @@ class BaseAgent(BaseModel):
             raise
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        """Yield the agent's events. Subclasses implement this.
+        """Yield the agent's events. Subclasses implement this method.
 
-        The author, invocation id, branch and content role of an event are filled in when they are missing.
+        Missing authors, invocation ids, branches and content roles of events are filled in.
         """
         raise NotImplementedError(
             f"Agent {self.name!r} ({type(self).__name__}) does not implement _run_async_impl."
@@ -140,13 +151,13 @@ class BaseAgent(BaseModel):
         yield  # makes this an async generator, as every implementation is
 
     def _load_agent_state(self, ctx: InvocationContext, state_type: type[AgentStateT]) -> AgentStateT | None:
-        """Return the state recorded before the interruption; None when the agent starts again (contract R1)."""
+        """Return the state recorded before the interruption; None if the agent starts again (contract R1)."""
         if not ctx.resuming or ctx.scope.agent_states.get(self.name) is None:
             return None
         return state_type.model_validate(ctx.scope.agent_states[self.name])
 
     def _create_agent_state_event(self, ctx: InvocationContext) -> Event:
-        """Return an event that records the state set by `ctx.set_agent_state`; yield it at once (contract R1)."""
+        """Return an event that records the state set by `ctx.set_agent_state` (contract R1). Yield it immediately."""
         if self.name in ctx.scope.ended:
             return agent_event(ctx, actions=EventActions(end_of_agent=True))
         return agent_event(ctx, actions=EventActions(agent_state=ctx.scope.agent_states.get(self.name)))
@@ -161,15 +172,15 @@ class BaseAgent(BaseModel):
 
     @property
     def offers_transfer(self) -> bool:
-        """True when the models of sub-agents may transfer to this agent or to its other sub-agents."""
+        """Return True if the models of sub-agents may transfer to this agent or to its other sub-agents."""
         return False
 
     def find_agent(self, name: str) -> BaseAgent | None:
-        """Return this agent or the agent below it that has this name; None when no agent has it."""
+        """Return this agent or the descendant with this name, or None."""
         return self if self.name == name else self.find_sub_agent(name)
 
     def find_sub_agent(self, name: str) -> BaseAgent | None:
-        """Return the agent below this agent that has this name; None when no agent has it."""
+        """Return the descendant with this name, or None."""
         for child in self.sub_agents:
             found = child.find_agent(name)
             if found is not None:
@@ -177,13 +188,13 @@ class BaseAgent(BaseModel):
         return None
 
     def descendants(self) -> Iterator[BaseAgent]:
-        """Yield all agents below this agent, parents first."""
+        """Yield all descendants, parents first."""
         for child in self.sub_agents:
             yield child
             yield from child.descendants()
 
     def get_agent(self, name: str) -> BaseAgent:
-        """Return this agent or the agent below it that has this name.
+        """Return this agent or the descendant with this name.
 
         Raises:
             ConfigurationError: no agent has this name.
@@ -206,6 +217,7 @@ class BaseAgent(BaseModel):
                 f"clone() of agent {self.name!r} cannot set {', '.join(map(repr, refused))}."
             )
         fields: dict[str, Any] = {}
+        # Not `model_copy`: the copy runs its validators and becomes the parent of the copied sub-agents.
         for name in self.model_fields_set - {"parent_agent"}:
             value = getattr(self, name)
             fields[name] = list(value) if isinstance(value, list) else value
@@ -215,6 +227,7 @@ class BaseAgent(BaseModel):
 
 
 def _ending_event(ctx: InvocationContext, reply: types.Content | None, context: Context) -> Event:
-    """Return a callback's event that ends the agent call: a resume skips the agent (contract R1)."""
+    """Return the event of a callback that ends the agent call."""
+    # Recorded as the end of the agent, so a resume skips it (contract R1).
     context.actions.end_of_agent = ctx.is_resumable or None
     return agent_event(ctx, reply, context.actions)

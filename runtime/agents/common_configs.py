@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class CodeConfig(BaseModel):
-    """A Python object by its full name, such as `shop.callbacks.check`."""
+    """Reference to a Python object by full name, such as `shop.callbacks.check`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -16,7 +16,12 @@ class CodeConfig(BaseModel):
 
 
 class AgentRefConfig(BaseModel):
-    """An agent: `config_path` is the path of a YAML file from this one, `code` the full name of a Python object."""
+    """Reference to an agent.
+
+    Attributes:
+        config_path: path of a YAML file, relative to the referring file.
+        code: full name of a Python object.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

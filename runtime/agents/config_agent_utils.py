@@ -1,6 +1,7 @@
 """Agents from YAML files (contract A9).
 
-A file holds the fields of one agent. Python objects are referred to by name; nothing else of a file is executed.
+A file holds the fields of one agent and refers to Python objects by name; nothing else in it can execute code. Errors
+name file, line and key, so every value is read by `_ConfigFile._read`, which knows the key.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ def from_config(config_path: str | Path) -> BaseAgent:
 
 
 class _ConfigFile:
-    """The file of one agent. `referring` holds the files that lead to it by their references, oldest first."""
+    """The file of one agent.
+
+    Args:
+        referring: chain of files whose references lead to this file, outermost first.
+    """
 
     def __init__(self, path: Path, referring: tuple[Path, ...] = ()) -> None:
         if not path.is_file():
@@ -50,7 +55,6 @@ class _ConfigFile:
         self._text = ""
 
     def agent(self) -> BaseAgent:
-        """Return the agent of this file."""
         config = self._parse_file()
         if not isinstance(config, dict):
             raise self._error("the file has no keys. Write at least `name: my_agent`")
@@ -100,7 +104,7 @@ class _ConfigFile:
         return found
 
     def _reader(self, agent_class: type[BaseAgent], key: str) -> tuple[str, Callable[[Any], Any]]:
-        """Return the field of a key and the function that reads the key's value."""
+        """Return the field of a key, and the function to read the key's value."""
         field, names_code = self._field(agent_class, key)
         readers = {
             "sub_agents": lambda values: [self._agent(value) for value in _checked_list(values)],
@@ -111,10 +115,8 @@ class _ConfigFile:
         return field, readers.get(key, self._code if names_code else lambda value: value)
 
     def _field(self, agent_class: type[BaseAgent], key: str) -> tuple[str, bool]:
-        """Return the field of a key, and True when the value names code.
-
-        A key that is no field itself may name code for a field: `model_code`, `before_model_callbacks`.
-        """
+        """Return the field of a key, and True if the value names code."""
+        # google-adk's files have keys of their own for code: `model_code`, `before_model_callbacks`.
         fields = dict(agent_class.model_fields)
         fields.pop(_SET_BY_PARENT)
         if key in fields:
@@ -127,7 +129,7 @@ class _ConfigFile:
         raise self._error(f"{agent_class.__name__} has no such field. The fields are {known}", key)
 
     def _object(self, name: str | None) -> Any:
-        """Return a Python object by its name; a leading dot stands for the package of the file's directory."""
+        """Return a Python object by name. A leading dot stands for the package of the file's directory."""
         if not str(name).startswith("."):
             return resolve_fully_qualified_name(str(name))
         root = self._chain[0].parent
@@ -156,6 +158,7 @@ class _ConfigFile:
     def _agent_of_file(self, config_path: str) -> BaseAgent:
         directory = self._path.parent
         path = (directory / config_path).resolve()
+        # `resolve` has followed `..` and symbolic links: a file must not read others outside of its folder.
         if not path.is_relative_to(directory):
             raise ConfigurationError(
                 f"{config_path!r} is outside of {directory}. Move it beside this file or below."
@@ -178,12 +181,12 @@ class _ConfigFile:
 
 
 def _parse_reference(model: type[ConfigT], key: str, value: Any) -> ConfigT:
-    """Return the reference in a value. A plain text is the value of the reference's `key`."""
+    """Return the reference in a value. A plain text stands for an object whose `key` has this text."""
     return model.model_validate({key: value} if isinstance(value, str) else value)
 
 
 def _takes_callables(annotation: Any) -> bool:
-    """True for a field of callables, alone or in a list, that takes no text."""
+    """Return True for a field of callables, alone or in a list, that takes no text."""
     hints = get_args(annotation)
     if get_origin(annotation) in (Union, UnionType, list):
         return str not in hints and any(_takes_callables(hint) for hint in hints)
@@ -197,13 +200,13 @@ def _checked_list(values: Any) -> list[Any]:
 
 
 def _first_field(error: ValidationError) -> str:
-    """Return the field of the first mistake, empty when the mistake concerns no single field."""
+    """Return the field of the first mistake; empty if the mistake concerns no single field."""
     place = error.errors()[0]["loc"]
     return str(place[0]) if place else ""
 
 
 def _mistakes_in(error: ValidationError) -> str:
-    """Return the mistakes that pydantic has found, in one line."""
+    """Return the mistakes found by pydantic, on one line."""
     mistakes = []
     for found in error.errors():
         place = ".".join(map(str, found["loc"]))

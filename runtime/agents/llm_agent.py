@@ -44,22 +44,22 @@ class LlmAgent(BaseAgent):
     """Agent driven by a model. `runtime.engine.step` runs its steps.
 
     Attributes:
-        model: name that `LLMRegistry` knows at the first call, or a model object; empty means the nearest ancestor's
-            model, else `default_model`.
-        instruction: template (contract A3), or a function of a `ReadonlyContext` that returns the text.
+        model: name known to `LLMRegistry` at the first call, or a model object; empty: the nearest ancestor's model,
+            else `default_model`.
+        instruction: template (contract A3), or a function from a `ReadonlyContext` to the text.
         global_instruction: like `instruction`, for every agent of the tree; only the root's is used.
         static_instruction: content that never changes, sent first and unrendered so that the provider can cache it;
             `instruction` is then sent right before the latest user message.
         tools: functions, tools and toolsets.
-        disallow_transfer_to_parent: True when the model may not transfer to the parent.
-        disallow_transfer_to_peers: True when the model may not transfer to the parent's other sub-agents.
+        disallow_transfer_to_parent: True to keep the model from transferring to the parent.
+        disallow_transfer_to_peers: True to keep the model from transferring to the parent's other sub-agents.
         include_contents: `none` sends only the events since the latest message to the agent (contract Q11).
-        input_schema: arguments of this agent when it is used as a tool.
+        input_schema: arguments of this agent if it is used as a tool.
         output_schema: schema of the final response, as JSON: a pydantic model, a type such as `list[Model]`, a
             `types.Schema`, its dict form or a JSON schema. Can be combined with tools and transfer (`engine.output`).
-        output_key: state key that the response is written to (contract A4).
+        output_key: state key for the response (contract A4).
         planner: makes the model plan before it acts.
-        code_executor: runs the code blocks of the model's answers, or lets the provider run them.
+        code_executor: runs code blocks of the model's answers, or makes the provider run them.
 
     Raises:
         ConfigurationError: a tool or the output schema is invalid.
@@ -145,6 +145,8 @@ class LlmAgent(BaseAgent):
     @property
     def canonical_tool_sources(self) -> list[BaseTool | BaseToolset]:
         """The `tools`, with functions wrapped as `FunctionTool`."""
+        # Wrapping reads signatures, so it is done once. `tools` is a plain list that an author may change, and
+        # comparing by identity is cheap enough for every step.
         cached = self._wrapped_tools
         if len(cached) != len(self.tools) or any(map(is_not, cached, self.tools)):
             self._wrap_tools()
@@ -163,7 +165,7 @@ class LlmAgent(BaseAgent):
 
     @classmethod
     def set_default_model(cls, model: str | BaseLlm) -> None:
-        """Set the model of agents without a model, their own or an ancestor's.
+        """Set the model of agents that neither have a model nor an ancestor with a model.
 
         Raises:
             ConfigurationError: the name is empty.
@@ -173,11 +175,11 @@ class LlmAgent(BaseAgent):
         cls.default_model = model
 
     async def canonical_instruction(self, ctx: ReadonlyContext) -> tuple[str, bool]:
-        """Return the instruction before state values are inserted, and True when a provider made it."""
+        """Return the instruction before state values are inserted, and True if it came from a provider."""
         return await given_text(self.instruction, ctx)
 
     async def canonical_global_instruction(self, ctx: ReadonlyContext) -> tuple[str, bool]:
-        """Return the global instruction before state values are inserted, and True when a provider made it."""
+        """Return the global instruction before state values are inserted, and True if it came from a provider."""
         return await given_text(self.global_instruction, ctx)
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None) -> list[BaseTool]:
@@ -192,7 +194,7 @@ class LlmAgent(BaseAgent):
 
     @property
     def canonical_output_schema(self) -> OutputSchema | None:
-        """The `output_schema`, normalized; None when the agent responds in text."""
+        """The normalized `output_schema`; None if the agent responds in text."""
         if self.output_schema is None:
             return None
         cached = self._output_schema

@@ -13,7 +13,7 @@ from runtime.events.event import Event
 
 
 class LoopAgentState(BaseAgentState):
-    """The running sub-agent and the number of complete rounds."""
+    """Running sub-agent and number of complete rounds."""
 
     current_sub_agent: str = ""
     times_looped: int = 0
@@ -23,7 +23,7 @@ class LoopAgent(BaseAgent):
     """Runs the sub-agents in order, round after round.
 
     Attributes:
-        max_iterations: number of rounds; None means until a sub-agent escalates.
+        max_iterations: number of rounds; None: until a sub-agent escalates.
     """
 
     max_iterations: int | None = None
@@ -35,10 +35,12 @@ class LoopAgent(BaseAgent):
             for agent in self._sub_agents_from(resumed_at):
                 is_resumed = agent.name == resumed_at
                 resumed_at = ""
+                # Recorded before the sub-agent runs: the state also restarts the agents below, for the new round.
                 if ctx.is_resumable and not is_resumed:
                     position = LoopAgentState(current_sub_agent=agent.name, times_looped=round_number)
                     ctx.set_agent_state(self.name, agent_state=position)
                     yield self._create_agent_state_event(ctx)
+                # The escalation may have been committed before the interruption; it is not yielded again.
                 escalated = is_resumed and has_escalated(ctx)
                 async with aclosing(agent.run_async(ctx if is_resumed else ctx.without_resuming())) as events:
                     async for event in events:
@@ -49,6 +51,7 @@ class LoopAgent(BaseAgent):
             round_number += 1
 
     def _sub_agents_from(self, name: str) -> list[BaseAgent]:
-        """Return the named sub-agent and all later ones; all sub-agents when none has the name."""
+        """Return the named sub-agent and all later sub-agents; all of them if none has the name."""
+        # The app may have changed since the state was recorded.
         names = [agent.name for agent in self.sub_agents]
         return self.sub_agents[names.index(name) :] if name in names else self.sub_agents

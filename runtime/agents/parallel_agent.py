@@ -13,10 +13,10 @@ from runtime.events.event import Event
 
 
 class ParallelAgent(BaseAgent):
-    """Runs each sub-agent on its own branch, where it does not see the events of the others.
+    """Runs all sub-agents concurrently, each on a branch where it does not see the events of the others.
 
-    Events are yielded as they come; a sub-agent continues when its own event was committed. A failure of one
-    sub-agent cancels the others.
+    Events are yielded as they arrive; a sub-agent continues once its event is committed. A failure of one sub-agent
+    cancels the others.
     """
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:

@@ -1,4 +1,13 @@
-"""RemoteA2aAgent: an agent elsewhere, which is called by A2A (contract A10)."""
+"""RemoteA2aAgent: an agent of another server, called by the Agent-to-Agent protocol (contract A10).
+
+    card -> client -> send message -> stream of texts, files, states -> answer
+                           |               |
+                           |               +-- stream breaks: follow the task until it ends
+                           +-- a resumed invocation follows the recorded task and sends nothing
+
+The remote server remembers the conversation. The metadata of the answer's event hold its id, so the next turn sends
+only the new part of the session.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +49,7 @@ from runtime.tools.header_provider import HeaderProvider, provided_headers
 AGENT_CARD_WELL_KNOWN_PATH = "/.well-known/agent-card.json"
 DEFAULT_TIMEOUT = 600.0
 CARD_SECONDS = 300.0
-"""Time after which a card is read again."""
+"""Seconds after which a card is read again."""
 EXTENSIONS = {"A2A-Extensions": "https://google.github.io/adk-docs/a2a/a2a-extension/"}
 """Header that asks servers of google-adk for streamed artifacts in place of status messages."""
 UNSUPPORTED = {
@@ -49,7 +58,7 @@ UNSUPPORTED = {
     "credential_key": "The auth_credential is sent as it is, and nothing is stored. Leave the key out.",
     "mode": "Leave it out, and make the agent a sub-agent, or a tool by AgentTool.",
 }
-"""Parameters of google-adk's agent that this one refuses, each with its remedy."""
+"""Unsupported parameters of google-adk's agent, each with a remedy."""
 PASSED_OVER = "The person wrote a message instead."
 RequestMetadata = Callable[[InvocationContext, Message], dict[str, Any]]
 
@@ -57,7 +66,7 @@ __all__ = ["AGENT_CARD_WELL_KNOWN_PATH", "DEFAULT_TIMEOUT", "AgentCardResolution
 
 
 class RemoteTaskState(BaseAgentState):
-    """The remote task that runs; a resumed invocation waits for it instead of sending the message again."""
+    """Running remote task. A resumed invocation waits for the task instead of sending the message again."""
 
     task_id: str
     context_id: str
@@ -71,21 +80,21 @@ class RemoteA2aAgent(BaseAgent):
 
     Attributes:
         agent_card: the card, or its URL, or the path of a file with it.
-        description: purpose of the agent; without one, that of a card that is given as an object.
-        httpx_client: HTTP client to use, for one event loop; without it, each turn has a client of its own.
-        timeout: seconds that the remote agent may be silent, and that a task may run on after a broken connection.
+        description: purpose of the agent; by default the description of a card that is given as an object.
+        httpx_client: HTTP client to use, bound to one event loop; by default each turn opens a new client.
+        timeout: seconds of silence of the remote agent, and seconds for a task to end after a broken connection.
         genai_part_converter: converts a part of the session to the parts of a message: one, several or none.
-        a2a_part_converter: converts a part that the remote agent sends to the parts of an answer.
-        full_history_when_stateless: True to send all events of the session each time to a remote agent that keeps no
-            conversation.
+        a2a_part_converter: converts a part from the remote agent to the parts of an answer.
+        full_history_when_stateless: True to send all events of the session each time to a remote agent without memory
+            of the conversation.
         context_builder: called with the context, the agent's name and the converter; returns the parts of the message
             and the id of the remote conversation. Answers to questions of the remote agent are sent without it.
         a2a_client_factory: the SDK's factory of clients, for other transports.
         a2a_request_meta_provider: called with the context and the message; returns the metadata of the request.
         auth_scheme: place of the credential in requests.
-        auth_credential: credential that is sent with each request, as a header.
-        header_provider: called with the context before each turn; returns headers, such as those of the person.
-        use_legacy: False to ask a server of google-adk for its newer way of streaming. Other servers ignore it.
+        auth_credential: credential to send with each request, as a header.
+        header_provider: called with the context before each turn; returns headers, such as the person's token.
+        use_legacy: False to ask a server of google-adk for its newer way of streaming. Other servers ignore the flag.
 
     Raises:
         ConfigurationError: the credential cannot be sent as a header, the card names no address, or a parameter of
@@ -143,7 +152,7 @@ class RemoteA2aAgent(BaseAgent):
             yield failed_event(error, reply, event_id)
 
     def _progress(self, ctx: InvocationContext) -> tuple[RemoteTaskState | None, bool]:
-        """Return the task that an interrupted attempt left, and True when the attempt had its answer already."""
+        """Return the running task of an interrupted attempt, and True if the attempt already had its answer."""
         own = own_events(ctx) if ctx.resuming else []
         if not own:
             return None, False
@@ -153,12 +162,13 @@ class RemoteA2aAgent(BaseAgent):
         events = ctx.events()
         later = events[next(i for i, event in enumerate(events) if event is latest) :]
         has_answer = STATE in (latest.custom_metadata or {})
+        # A later event of the user is an answer to a question of the remote agent, which has to be sent.
         return None, has_answer and not any(event.author == "user" for event in later)
 
     async def _turn(self, ctx: InvocationContext, reply: Reply, event_id: str) -> AsyncGenerator[Event, None]:
-        """Talk to the remote agent until the reply has ended; yield what comes before its last event.
+        """Talk to the remote agent until the reply has ended; yield the events before the last.
 
-        Cancels a task that has not ended by then.
+        Cancel the remote task if it has not ended at the end of this generator.
         """
         async with http_client(self.httpx_client, self.timeout) as http:
             client = await self._connect(ctx, http)
@@ -178,7 +188,7 @@ class RemoteA2aAgent(BaseAgent):
     async def _send(
         self, ctx: InvocationContext, client: RemoteClient, reply: Reply, event_id: str
     ) -> AsyncGenerator[Event, None]:
-        """Send what is new in the session; yield the answer's text as it comes."""
+        """Send the new part of the session; yield the answer's text as it arrives."""
         known = find_remote_conversation(ctx, full_history_when_stateless=self.full_history_when_stateless)
         if question := open_question(known):
             yield _passed_over_event(question)
@@ -193,6 +203,7 @@ class RemoteA2aAgent(BaseAgent):
             async for item in items:
                 texts = reply.add(item)
                 if reply.task_id and must_record_task:
+                    # Recorded once the server has named the task: a message sent again would start a second task.
                     must_record_task = False
                     task = RemoteTaskState(task_id=reply.task_id, context_id=reply.context_id)
                     ctx.set_agent_state(self.name, agent_state=task)
@@ -201,7 +212,7 @@ class RemoteA2aAgent(BaseAgent):
                     yield Event(id=event_id, partial=True, content=types.Content(role="model", parts=texts))
 
     async def _follow(self, client: RemoteClient, reply: Reply) -> None:
-        """Wait for the end of the task, if the stream ended before it.
+        """Wait for the end of the task if the stream ended first.
 
         Raises:
             RemoteAgentError: the task has not ended in time, or there is no task to wait for.
@@ -231,7 +242,7 @@ class RemoteA2aAgent(BaseAgent):
             return RemoteClient(connect(self.a2a_client_factory, card, http), headers)
 
     async def _card(self, http: httpx.AsyncClient, headers: dict[str, str]) -> AgentCard:
-        """Return the card. A card given by its URL or path is read at the first call, and again when it is old."""
+        """Return the card. Read a card given by URL or path at the first call, and again after `CARD_SECONDS`."""
         if isinstance(self.agent_card, AgentCard):
             return self.agent_card
         now = _platform.now()
@@ -259,7 +270,7 @@ class RemoteA2aAgent(BaseAgent):
 
 
 def _passed_over_event(question: types.FunctionCall) -> Event:
-    """Return the event that ends the wait for an answer to a question."""
+    """Return the event that ends a question of the remote agent without an answer."""
     response = types.FunctionResponse(
         id=question.id, name=question.name, response=CallFailure.ERROR.response(PASSED_OVER)
     )

@@ -1,4 +1,8 @@
-"""Routing: choice of the agent that handles a message or resumes an invocation (contract L8, R1)."""
+"""Routing: choose the agent that handles a message or resumes an invocation (contract L8, R1).
+
+The current agent is not stored anywhere; it follows from the events. An answer to a call goes to the agent that made
+the call. Any other message goes to the latest agent, if its model could transfer back to the root.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,9 @@ from runtime.events.summaries import last_agent_before_summary
 
 
 def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
-    """Return the agent that handles the latest user message: the agent whose call it answers, else the latest agent.
+    """Return the agent for the latest user message: the agent whose call it answers, else the latest agent.
 
-    `events` hold no rewound events; events covered by a summary may be missing, as it names their last agent.
+    `events` must not contain rewound events. Events replaced by a summary may be missing.
     """
     last = next((event for event in reversed(events) if event.content), None)
     if last is not None and last.content and last.author == "user":
@@ -38,32 +42,31 @@ def latest_agent(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 
 
 def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the names of the agents that wrote the events, the latest first.
-
-    Events that an invocation wrote before it failed do not count.
-    """
+    """Yield the names of the authors of the events, latest first."""
+    # A failed invocation does not change which agent gets the next message (contract L5).
     failed: set[str] = set()
     for event in reversed(events):
         if event.error_code and not event.content:
             failed.add(event.invocation_id)
         elif event.author != "user" and event.invocation_id not in failed:
             yield event.author
+    # The summary names the last agent, because the summarized events may not be loaded.
     name = last_agent_before_summary(events)
     if name:
         yield name
 
 
 def route_resume(root: BaseAgent, began: BaseAgent, events: Sequence[Event]) -> AgentProtocol:
-    """Return the agent that resumes an interrupted invocation, which began with agent `began`."""
+    """Return the agent to resume an interrupted invocation with; the invocation began with the agent `began`."""
     agent = find_latest_agent(root, events, events)
     return began if agent is None else entry_agent(agent, began)
 
 
 def reason_not_resumable(root: BaseAgent, events: Sequence[Event]) -> str | None:
-    """Return why an interrupted invocation with these events cannot be resumed, or None when it can.
+    """Return why an interrupted invocation with these events cannot be resumed; None if it can.
 
-    The progress of LLM agents and parallel agents follows from events. Every other agent above an author must have
-    recorded its state.
+    Every workflow agent or custom agent above an author must have recorded its state; the progress of LLM agents and
+    parallel agents follows from the events themselves.
     """
     states, ended = recorded_states(root, events)
     for name in {event.author for event in events}:
@@ -77,7 +80,7 @@ def reason_not_resumable(root: BaseAgent, events: Sequence[Event]) -> str | None
 
 
 def _may_receive_message(agent: BaseAgent) -> bool:
-    """True when the agent and all agents above it are LLM agents that may transfer to their parent."""
+    """Return True if the agent and all agents above it are LLM agents that may transfer to their parent."""
     current: BaseAgent | None = agent
     while current is not None:
         if not isinstance(current, LlmAgent) or current.disallow_transfer_to_parent:

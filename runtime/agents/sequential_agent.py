@@ -1,4 +1,4 @@
-"""SequentialAgent: runs its sub-agents one after the other (contract A5, R1)."""
+"""SequentialAgent: runs its sub-agents one after another (contract A5, R1)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from runtime.events.event import Event
 
 
 class SequentialAgentState(BaseAgentState):
-    """The running sub-agent."""
+    """Position in the sequence: the running sub-agent."""
 
     current_sub_agent: str = ""
 
 
 class SequentialAgent(BaseAgent):
-    """Runs each sub-agent once, in order. In a resumable app the sequence pauses when a sub-agent does."""
+    """Runs each sub-agent once, in order. In a resumable app the sequence pauses with a paused sub-agent."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         state = self._load_agent_state(ctx, SequentialAgentState)
@@ -26,6 +26,7 @@ class SequentialAgent(BaseAgent):
         start = names.index(state.current_sub_agent) if state and state.current_sub_agent in names else 0
         for agent in self.sub_agents[start:]:
             is_resumed = state is not None and agent.name == state.current_sub_agent
+            # Recorded before the sub-agent runs: a resume then starts at this place.
             if ctx.is_resumable and not is_resumed:
                 ctx.set_agent_state(self.name, agent_state=SequentialAgentState(current_sub_agent=agent.name))
                 yield self._create_agent_state_event(ctx)

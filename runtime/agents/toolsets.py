@@ -1,4 +1,4 @@
-"""Toolsets of an app's agents: the Runner closes them (contract T9)."""
+"""Toolsets of an app's agents, for the Runner to close them (contract T9)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from runtime.tools.base_toolset import BaseToolset
 
 
 def toolsets_of(root: BaseAgent) -> Iterable[BaseToolset]:
-    """Return the toolsets of the tree and of agents used as tools, each once."""
+    """Return the toolsets of the tree and of agents used as tools, without repetition."""
     agents = (agent for tree in trees_of(root) for agent in walk(tree))
     toolsets = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseToolset))
     return {id(toolset): toolset for toolset in toolsets}.values()
 
 
 async def close_toolsets(root: BaseAgent) -> None:
-    """Close every toolset, also after a failure.
+    """Close every toolset, even if some fail.
 
     Raises:
         ToolsetError: some toolsets failed; the message names them.

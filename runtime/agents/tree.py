@@ -37,7 +37,7 @@ def walk(agent: BaseAgent) -> Iterator[BaseAgent]:
 
 
 def agents_named(root: BaseAgent, name: str) -> Iterator[BaseAgent]:
-    """Yield the agents of a name in all trees of an app."""
+    """Yield the agents with this name in all trees of an app."""
     for tree in trees_of(root):
         for agent in walk(tree):
             if agent.name == name:
@@ -64,7 +64,7 @@ def check_names(root: BaseAgent, *, is_resumable: bool) -> None:
 
 
 def tools_of(agent: BaseAgent) -> list[BaseTool | BaseToolset]:
-    """Return the agent's tools and toolsets. Toolsets are not queried, because that may need a network."""
+    """Return the agent's tools and toolsets, without querying the toolsets, which may need a network."""
     return agent.canonical_tool_sources if isinstance(agent, LlmAgent) else []
 
 

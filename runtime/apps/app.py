@@ -1,4 +1,4 @@
-"""App: a named root agent with plugins and settings."""
+"""App: a named root agent with plugins and settings. A Runner runs an app."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ResumabilityConfig(BaseModel):
     """Settings for resuming interrupted invocations (contract R1, T5).
 
     Attributes:
-        is_resumable: True when agents record their progress and long-running calls pause the invocation.
+        is_resumable: True to make agents record their progress and long-running calls pause the invocation.
     """
 
     is_resumable: bool = False
@@ -26,11 +26,11 @@ class EventsCompactionConfig(BaseModel):
     """Settings of compaction: the model gets a summary in place of old events (contract R4).
 
     Attributes:
-        compaction_interval: number of invocations without summary after which they are summarized.
-        overlap_size: number of already summarized invocations that the summarizer is shown again.
-        token_threshold: prompt length of the latest request, in tokens, from which events are also summarized.
-        event_retention_size: number of latest events that a summary due to the threshold leaves out.
-        summarizer: summarizer of events; None means the model of the app's first LLM agent.
+        compaction_interval: number of unsummarized invocations that makes a summary due.
+        overlap_size: number of already summarized invocations to show to the summarizer again.
+        token_threshold: prompt length of the latest request, in tokens, that also makes a summary due.
+        event_retention_size: number of latest events to leave out of a summary due to the threshold.
+        summarizer: summarizer of events; None: the model of the app's first LLM agent.
 
     Raises:
         ValueError: a number is out of range, or only one of `token_threshold` and `event_retention_size` is set.
@@ -68,13 +68,13 @@ def validate_app_name(name: str) -> None:
 
 
 class App(BaseModel):
-    """A root agent with the plugins and settings that a Runner runs it with.
+    """Root agent with plugins and settings.
 
     Attributes:
         name: the `app_name` of its sessions: letters, digits, underscores and hyphens.
         plugins: plugins, asked in this order, before any agent's own callbacks.
-        events_compaction_config: settings of compaction; None means that events are never summarized.
-        resumability_config: settings for resuming; None means that the app is not resumable.
+        events_compaction_config: settings of compaction; None: events are never summarized.
+        resumability_config: settings for resuming; None: the app is not resumable.
         context_cache_config: settings of the provider's context cache; None leaves caching to the provider.
 
     Raises:
@@ -92,7 +92,7 @@ class App(BaseModel):
 
     @property
     def is_resumable(self) -> bool:
-        """True when interrupted invocations of the app can be resumed (contract R1)."""
+        """Return True if interrupted invocations of the app can be resumed (contract R1)."""
         return self.resumability_config is not None and self.resumability_config.is_resumable
 
     @field_validator("name")

@@ -12,8 +12,8 @@ class BaseEventsSummarizer(ABC):
 
     @abstractmethod
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
-        """Return an event whose `actions.compaction` holds the summary, or None to keep the events as they are.
+        """Return an event with the summary in `actions.compaction`, or None to keep the events.
 
-        When there is an earlier summary, the first of `events` holds it, with author `model`. The caller sets the
-        range of events that the new summary replaces.
+        The first of `events` holds an earlier summary, if there is one, with author `model`. The caller sets the range
+        of events that the new summary replaces.
         """

@@ -2,8 +2,9 @@
 
     earlier summary + overlap + new invocations -> summarizer -> summary event that replaces all events up to it
 
-Each summary includes the previous summary, so the number of events loaded and sent stays bounded. Nothing is stored
-before the summary exists, so a crash changes nothing.
+Each summary includes the previous summary, so the number of loaded and sent events stays bounded. Nothing is stored
+before the summary exists, so a crash changes nothing. The session is not locked during the model call, which may take
+long; `Plan.still_holds` checks before the commit that no rewind and no other summary came first.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ async def compact(
     """Summarize the events that are due and commit the summary event; return it, or None when nothing is due.
 
     Args:
-        session: session as loaded; events added to the store since then are not summarized.
-        ended: id of the latest invocation known to have ended; without it, the newest invocation is left out.
+        session: session as loaded; later events are not summarized.
+        ended: id of the latest invocation known to have ended; without an id, the newest invocation is left out.
 
     Raises:
         ConfigurationError: the app has no LLM agent and its compaction config has no summarizer.
@@ -63,6 +64,7 @@ async def compact(
     current = await service.get_session(
         **session_args(session), config=GetSessionConfig(without_superseded=True)
     )
+    # The session may have been rewound, summarized or deleted while the model wrote the summary.
     if current is None or not plan.still_holds(current.events):
         return None
     note = SummaryNote(
@@ -78,6 +80,7 @@ async def _load_overlap(
     config: EventsCompactionConfig, service: BaseSessionService, session: Session, previous: Event | None
 ) -> Sequence[Event]:
     """Return the events of the last invocations that the previous summary replaces."""
+    # Loaded separately: the session of an invocation lacks replaced events.
     if not config.overlap_size or previous is None:
         return []
     note = summary_note(previous)
@@ -110,10 +113,7 @@ def _summary_event(plan: Plan, summary: Event, *, content: types.Content, note: 
 
 
 def _last_agent(root: BaseAgent, plan: Plan) -> str:
-    """Return the name of the latest agent in the planned events.
-
-    The next message goes to this agent, also when the planned events end with an answer to a call of another agent.
-    """
+    """Return the name of the latest agent in the planned events, which the next message goes to."""
     previous_summary = [plan.previous] if plan.previous else []
     return latest_agent(root, [*previous_summary, *plan.events]).name
 

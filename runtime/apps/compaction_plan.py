@@ -1,7 +1,10 @@
 """Plan of a compaction: a pure decision on the events to summarize (contract R4).
 
-A cut never separates a call from its response and never divides an invocation. Pending calls and all later events are
-left out.
+    | replaced by the previous summary | events without a summary | not ended |
+                                       begin        ^ end: the last allowed cut
+
+A cut must not separate a call from its response or divide an invocation. A pending call and all later events stay
+without a summary, because the answer to the call will need them.
 """
 
 from __future__ import annotations
@@ -23,8 +26,8 @@ class Plan:
     """Range of the next summary.
 
     Attributes:
-        previous: event of the previous summary, which the next one includes; None when there is none.
-        events: events without a summary so far; not empty.
+        previous: event of the previous summary, which the next summary includes; None if there is none.
+        events: events to summarize; not empty.
     """
 
     previous: Event | None
@@ -38,11 +41,12 @@ class Plan:
         return self.events[0].timestamp
 
     def summarizer_input(self, overlap: Sequence[Event]) -> list[Event]:
-        """Return the input of the summarizer: the previous summary, the overlap, the events."""
+        """Return the input of the summarizer: the previous summary, the overlap and the events."""
         if self.previous is None or self.previous.actions.compaction is None:
             return self.events
         compaction = self.previous.actions.compaction
         fields = {
+            # As an ordinary content: summarizers read contents, not compactions.
             "author": "model",
             "timestamp": compaction.start_timestamp,
             "content": compaction.compacted_content,
@@ -51,13 +55,14 @@ class Plan:
         return [self.previous.model_copy(update=fields), *overlap, *self.events]
 
     def still_holds(self, events: Sequence[Event]) -> bool:
-        """True when the session's current events have no newer summary and still include the planned events."""
+        """Return True if the current events have no newer summary and still include the planned events."""
         current = without_superseded(events)
         index = latest_full_summary(current)
         if self.previous is None:
             is_newest = index is None
         else:
             is_newest = index is not None and current[index].id == self.previous.id
+        # The last planned event is enough: a rewind undoes everything after its invocation.
         return is_newest and any(event.id == self.events[-1].id for event in current)
 
 
@@ -67,7 +72,7 @@ def plan_compaction(
     """Return the plan of the summary that is due, or None.
 
     Args:
-        ended: id of the latest invocation known to have ended; without it, the newest invocation is left out.
+        ended: id of the latest invocation known to have ended; without an id, the newest invocation is left out.
     """
     current = without_superseded(events)
     previous = None
@@ -82,6 +87,7 @@ def plan_compaction(
     limit = _end_of_ended_invocations(log, ended)
     forbidden = _forbidden_cuts(log)
     if config.token_threshold is not None and _prompt_tokens(current) >= config.token_threshold:
+        # The threshold wins over the interval: the prompt is too long, however few the invocations are.
         retained = len(log) - (config.event_retention_size or 0)
         end = _last_cut(begin, min(limit, retained), forbidden)
         if end is not None:
@@ -93,7 +99,7 @@ def plan_compaction(
 
 
 def invocations_of(events: Sequence[Event]) -> list[str]:
-    """Return the ids of the invocations that have content, oldest first."""
+    """Return the ids of the invocations with content, oldest first."""
     return list(dict.fromkeys(event.invocation_id for event in events if event.content))
 
 
@@ -104,8 +110,9 @@ def last_invocations(events: Sequence[Event], count: int) -> Sequence[Event]:
 
 
 def _end_of_ended_invocations(log: list[Event], ended: str | None) -> int:
-    """Return the position after the last event of an ended invocation."""
+    """Return the position after the last event of the latest ended invocation."""
     if ended is None:
+        # The newest invocation may still be running.
         newest = next((event.invocation_id for event in reversed(log) if event.content), "")
         return index_of_invocation(log, newest)
     for end in range(len(log), 0, -1):
@@ -122,24 +129,23 @@ def _last_cut(begin: int, limit: int, forbidden: set[int]) -> int | None:
 
 
 def _forbidden_cuts(log: list[Event]) -> set[int]:
-    """Return positions not to cut at: inside an invocation or call, between equal timestamps, after a withdrawal.
-
-    A withdrawal counts even among rewound events. A summary that ends there would look like a summary of rewound
-    events.
-    """
+    """Return the positions where a cut is not allowed."""
     invocation_starts: dict[str, int] = {}
     position_of: dict[int, int] = {}
     forbidden: set[int] = set()
     for index, event in enumerate(log):
         position_of[id(event)] = index
+        # A summary names its last event by timestamp, so equal timestamps must not be separated.
         if index and event.timestamp == log[index - 1].timestamp:
             forbidden.add(index)
+        # A withdrawal stays in effect among rewound events; a summary that ends with it would seem rewound.
         if withdrawn_tool(event):
             forbidden.add(index + 1)
         if event.content and event.invocation_id:
             forbidden.update(range(invocation_starts.setdefault(event.invocation_id, index) + 1, index + 1))
     for made in made_calls(log):
         end = len(log)
+        # Between a call and its last response; everything after a pending call.
         if not made.is_pending:
             end = max((position_of[id(answer.event)] for answer in made.answers), default=0)
         forbidden.update(range(position_of[id(made.event)] + 1, end + 1))
@@ -147,12 +153,12 @@ def _forbidden_cuts(log: list[Event]) -> set[int]:
 
 
 def _prompt_tokens(events: Sequence[Event]) -> int:
-    """Return the prompt tokens of the latest request; 0 when there was none since the latest summary."""
+    """Return the prompt tokens of the latest request; 0 if there was none since the latest summary."""
     for event in reversed(events):
         if event.actions.compaction:
             return 0
         if event.get_function_responses():
-            continue  # Its usage is that of agents that ran as tools.
+            continue  # Its usage counts requests of agents that ran as tools.
         if event.usage_metadata and event.usage_metadata.prompt_token_count:
             return event.usage_metadata.prompt_token_count
     return 0

@@ -1,4 +1,4 @@
-"""LlmEventSummarizer: a model summarizes events (contract R4)."""
+"""LlmEventSummarizer: summarizes events with a model (contract R4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runtime.models.rate_limit import ask
 
 PLACEHOLDER = "{conversation_history}"
 MAX_VALUE_LENGTH = 2_000
-"""Number of characters of a call's arguments or response that the model is shown."""
+"""Characters of a call's arguments or response to show to the model."""
 
 DEFAULT_PROMPT = f"""\
 Below is the earlier part of a conversation between a user and one or more AI agents. It will be replaced by what you \
@@ -34,7 +34,7 @@ not answer the user.
 
 
 class LlmEventSummarizer(BaseEventsSummarizer):
-    """Asks a model for the summary.
+    """Summarizer that calls a model.
 
     Args:
         llm: model to call.
@@ -53,7 +53,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
             )
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
-        """Return the model's summary, or None when there is no text to summarize or the model returns none.
+        """Return the model's summary, or None if there is no text to summarize or the model returns no text.
 
         Raises:
             ModelError: the model call failed.
@@ -61,6 +61,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
         conversation = "\n".join(line for event in events for line in _lines(event))
         if not conversation:
             return None
+        # Not `str.format`: template and conversation may contain braces.
         prompt = self._template.replace(PLACEHOLDER, conversation)
         content = types.Content(role="user", parts=[types.Part(text=prompt)])
         response = await self._ask(LlmRequest(model=self._llm.model, contents=[content]))
@@ -91,7 +92,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
 
 
 def _lines(event: Event) -> Iterable[str]:
-    """Yield a line for each part of the event, without thoughts and the framework's requests."""
+    """Yield a line for each part of the event; skip thoughts and the framework's requests."""
     for part in _parts(without_framework_parts(event).content):
         if part.text and part.text.strip() and not part.thought:
             yield f"{event.author}: {part.text.strip()}"

@@ -73,7 +73,7 @@ class CallResult:
 
     @property
     def waits_for_person(self) -> bool:
-        """True when the call waits for a confirmation or a credential."""
+        """Return True if the call waits for a confirmation or a credential."""
         return bool(self.actions.requested_tool_confirmations or self.actions.requested_auth_configs)
 
     def response_parts(self) -> list[types.Part]:

@@ -1,7 +1,7 @@
 """Allowances: a person lets an agent call a tool for the rest of a session without a question (contract T7).
 
-The log alone holds them: a crash loses none, and a rewind takes them back. An allowance is the person's answer
-to a confirmation request of the framework that offers it. State, tools and models cannot give one.
+An allowance is the person's answer to a confirmation request of the framework that offers an allowance. The log alone
+holds allowances: a crash loses none, a rewind takes them back, and no state, tool or model can give an allowance.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from runtime.events.event import Event
 from runtime.events.tool_confirmation import ToolConfirmation, call_to_confirm, offers_allowance
 
 WITHDRAWAL_KEY = "adk_withdrawn_allowance"
-"""Key in `custom_metadata` of an event without content, by which a person withdraws an allowance."""
+"""Key in `custom_metadata` of an event without content that withdraws an allowance."""
 
 USED_KEY = "adk_allowed_earlier"
 """Key in `custom_metadata` of a function response event: times of the allowances that its calls used, by call id."""
@@ -32,7 +32,7 @@ class ToolOfAgent(BaseModel):
 
 
 Allowances = Mapping[ToolOfAgent, float]
-"""Tools that may be called without a question, with the time of the person's answer in seconds since the epoch."""
+"""Tools to call without a question, with the time of the person's answer in seconds since the epoch."""
 
 
 def find_allowances(events: Iterable[Event], earlier: Allowances | None = None) -> dict[ToolOfAgent, float]:
@@ -51,14 +51,14 @@ def find_allowances(events: Iterable[Event], earlier: Allowances | None = None) 
         if event.author != "user":
             continue
         for answer in event.get_function_responses():
-            tool = offered.pop(answer.id or "", None)  # The first answer counts.
+            tool = offered.pop(answer.id or "", None)  # Only the first answer counts.
             if tool is not None and _allows_session(answer):
                 allowed[tool] = event.timestamp
     return allowed
 
 
 def withdrawal_of(tool: ToolOfAgent, invocation_id: str) -> Event:
-    """Return the event by which the person withdraws the allowance."""
+    """Return an event of the person that withdraws the allowance."""
     return Event(
         author="user", invocation_id=invocation_id, custom_metadata={WITHDRAWAL_KEY: tool.model_dump()}
     )
@@ -70,6 +70,7 @@ def withdrawn_tool(event: Event) -> ToolOfAgent | None:
         return None
     try:
         return ToolOfAgent.model_validate(event.custom_metadata[WITHDRAWAL_KEY])
+    # Metadata may come from a client: a malformed value withdraws nothing.
     except ValidationError:
         return None
 
@@ -89,14 +90,12 @@ def used_allowance(event: Event, call_id: str) -> float | None:
 
 
 def _offers(event: Event) -> dict[str, ToolOfAgent]:
-    """Return the tools for which the framework offers an allowance in this event, by the id of the request.
-
-    A model may make a call of the same name, but the framework's calls alone are long-running.
-    """
+    """Return the tools for which the framework offers an allowance in this event, by request id."""
     offers: dict[str, ToolOfAgent] = {}
     for call in event.get_function_calls():
         args = call.args or {}
         original = call_to_confirm(args)
+        # A model may make a call of the same name, but only the framework's calls are long-running.
         is_request = call.name == REQUEST_CONFIRMATION and call.id in (event.long_running_tool_ids or ())
         if is_request and call.id and offers_allowance(args) and original:
             offers[call.id] = ToolOfAgent(agent=event.author, tool=str(original.get("name")))

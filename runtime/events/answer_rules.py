@@ -1,4 +1,4 @@
-"""Rules that name the party that may answer a call from outside (contract T7, T10)."""
+"""Rules for the party that may answer a call from outside (contract T7, T10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_confirmer(rule: str, tool_name: str, may_allow_for_session: bool) -> s
     """Return the `confirmed_by` of a tool.
 
     Raises:
-        ConfigurationError: the rule names nobody, or staff would have to allow the later calls of a session.
+        ConfigurationError: the rule names nobody, or leaves an allowance for a whole session to staff.
     """
     check_answer_rule("confirmed_by", rule, tool_name, may_be_site=False)
     if rule != PERSON and may_allow_for_session:

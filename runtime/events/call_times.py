@@ -1,4 +1,7 @@
-"""Durations of the calls of one step, which one event answers together."""
+"""Durations of the calls of one step.
+
+One event answers all calls of a step, so the timestamps of events do not tell how long each call took.
+"""
 
 from __future__ import annotations
 

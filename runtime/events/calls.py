@@ -1,4 +1,13 @@
-"""Queries about the function calls in a list of events: pure functions."""
+"""Queries about the function calls in a list of events: pure functions.
+
+Models may use a call id again, even for another function, and parallel agents may use the same ids. So an id alone does
+not identify the call of a response: `MadeCalls` pairs calls and responses, and all other code asks it.
+
+A long-running call passes these states:
+
+    made -> "pending" response of the tool (optional) -> response from outside, or a failure
+    |<------------------- waits --------------------->|
+"""
 
 from __future__ import annotations
 
@@ -14,19 +23,18 @@ from runtime.events.tool_confirmation import call_to_confirm
 REQUEST_CONFIRMATION = "adk_request_confirmation"
 REQUEST_CREDENTIAL = "adk_request_credential"
 FRAMEWORK_CALLS = frozenset({REQUEST_CONFIRMATION, REQUEST_CREDENTIAL})
-"""Calls with which the framework asks the person a question; models never see them (contract T7, T8)."""
+"""Names of the framework's questions to the person; models never see these calls (contract T7, T8)."""
 
 REMOTE_INPUT = "mock_function_call_for_required_user_input"
 REMOTE_AUTH = "mock_function_call_for_required_user_auth"
 REMOTE_QUESTIONS = frozenset({REMOTE_INPUT, REMOTE_AUTH})
-"""Calls in which a remote agent asks the person, under the names that google-adk gives them (contract A10)."""
+"""Names of a remote agent's questions to the person, as in google-adk (contract A10)."""
 
 
 class CallFailure(StrEnum):
-    """Status of the response to a call that has no result.
+    """Status of the response to a call without a result.
 
-    A tool reports a failure with the status `error`. The others are of responses that the framework writes, in place
-    of the tool's.
+    A tool reports `error`. The framework writes responses with the other statuses in place of a tool.
     """
 
     ERROR = "error"
@@ -46,10 +54,8 @@ _WRITTEN_FAILURES = (CallFailure.REJECTED, CallFailure.INTERRUPTED, CallFailure.
 
 
 def is_framework_request(event: Event) -> bool:
-    """True when the framework asks the person a question in this event.
-
-    A model may make a call of the same name, but the framework's calls alone are long-running.
-    """
+    """Return True if the framework asks the person a question in this event."""
+    # A model may make a call of the same name, but only the framework's calls are long-running.
     long_running = event.long_running_tool_ids or ()
     for call in event.get_function_calls():
         if call.name in FRAMEWORK_CALLS and call.id in long_running:
@@ -58,7 +64,7 @@ def is_framework_request(event: Event) -> bool:
 
 
 def id_of_requested_call(request: types.FunctionCall) -> str | None:
-    """Return the id of the call for which a call of the framework requests a confirmation or a credential."""
+    """Return the id of the call that a request of the framework asks about, or None."""
     args = request.args or {}
     found = call_to_confirm(args).get("id") or args.get("functionCallId")
     return found if isinstance(found, str) else None
@@ -80,7 +86,7 @@ def answered_ids(events: Iterable[Event]) -> set[str]:
 
 
 def find_call_event(events: Sequence[Event], call_id: str, name: str | None = None) -> Event | None:
-    """Return the latest event that makes the call, or None; with a `name`, prefer a call of this function."""
+    """Return the latest event with the call, or None. With a `name`, prefer a call of this function."""
     latest: Event | None = None
     for event in reversed(events):
         for call in event.get_function_calls():
@@ -93,7 +99,7 @@ def find_call_event(events: Sequence[Event], call_id: str, name: str | None = No
 
 
 def answered_call_events(events: Sequence[Event], message: types.Content) -> list[Event]:
-    """Return the events with the calls that a message of the user answers."""
+    """Return the events whose calls a user message answers."""
     found = []
     for part in message.parts or []:
         answer = part.function_response
@@ -110,15 +116,13 @@ def events_of_invocation(events: Sequence[Event], invocation_id: str) -> list[Ev
 
 
 def trailing_start(events: Sequence[Event], invocation_id: str) -> int:
-    """Return the index at which the trailing events of the invocation begin; `len(events)` without such events.
-
-    Events of other invocations end the trailing run only when they have content (external state changes have none).
-    """
+    """Return the index of the first of the invocation's trailing events; `len(events)` if there are none."""
     start = len(events)
     for index in range(len(events) - 1, -1, -1):
         event = events[index]
         if event.invocation_id == invocation_id:
             start = index
+        # Without content it may be an external state change, which does not end the run.
         elif event.content:
             break
     return start
@@ -138,7 +142,7 @@ class Answer:
 
     @property
     def ends_wait(self) -> bool:
-        """True when the response came from outside, or reports a failure of the tool."""
+        """Return True if the response came from outside or reports a failure of the tool."""
         response = self.part.function_response
         return self.event.author == "user" or (response is not None and reports_failure(response.response))
 
@@ -159,21 +163,21 @@ class MadeCall:
 
     @property
     def is_long_running(self) -> bool:
-        """True when the response may come from outside."""
+        """Return True if the response may come from outside."""
         return self.call.id in (self.event.long_running_tool_ids or ())
 
     @property
     def waits(self) -> bool:
-        """True while no response came from outside or reports a failure."""
+        """Return True while no response came from outside or reports a failure."""
         return not any(answer.ends_wait for answer in self.answers)
 
     @property
     def is_pending(self) -> bool:
-        """True while the call is long-running and waits for a response from outside."""
+        """Return True while the call is long-running and waits for a response from outside."""
         return self.is_long_running and self.waits
 
     def is_answered_by(self, event: Event, response: types.FunctionResponse) -> bool:
-        """True when a later response with the call's id names its function and comes from its agent or the user."""
+        """Return True if a later response with the same id names the function and comes from the agent or the user."""
         if response.name != self.call.name:
             return False
         if event.author == "user":
@@ -182,10 +186,10 @@ class MadeCall:
 
 
 class MadeCalls:
-    """The calls of events that are added in their order, each with its responses.
+    """Calls of consecutive events, each with its responses.
 
-    Models may use an id again, so the id alone does not identify the call of a response. A response belongs to the
-    latest call before it with the same id, function and agent, or else to the latest call with the same id.
+    A response belongs to the latest call before it with the same id, function and agent, or else to the latest call
+    with the same id.
     """
 
     def __init__(self) -> None:
@@ -215,10 +219,7 @@ def made_calls(events: Iterable[Event]) -> list[MadeCall]:
 
 
 def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> bool:
-    """True when the events may answer a call that was made before them and has one of the ids.
-
-    A response of the user always counts: its call may be another agent's, which the reader of the events does not see.
-    """
+    """Return True if the events may answer an earlier call with one of the ids."""
     by_id: dict[str, list[MadeCall]] = {}
     for event in events:
         for part in parts_of(event):
@@ -228,19 +229,18 @@ def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> boo
                 by_id.setdefault(call.id or "", []).append(MadeCall(event, call))
             elif response and response.id in ids:
                 candidates = by_id.get(response.id or "", [])
+                # A response of the user always counts: it may belong to a call of another agent, not in `ids`.
                 if event.author == "user" or not _find_answered(candidates, event, response):
                     return True
     return False
 
 
 def reports_failure(response: dict[str, Any] | None) -> bool:
-    """True when the response reports a failure: the call does not stay pending (contract T5).
-
-    A tool may use the words of the other failures as it likes: only a response with an error reports one of them.
-    """
+    """Return True if the response reports a failure, so the call does not stay pending (contract T5)."""
     if response is None:
         return False
     status = response.get("status")
+    # A tool may use a status such as "stopped" with its own meaning: only with an `error` it is a failure.
     return status == CallFailure.ERROR or (bool(response.get("error")) and status in _WRITTEN_FAILURES)
 
 

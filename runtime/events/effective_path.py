@@ -1,8 +1,15 @@
-"""Path of the effective events through a log with rewinds; no other code decides on them (contract R3).
+"""Path of the effective events through a log with rewinds (contract R3). No other code decides what is effective.
 
-A log is a tree, written in the order of time. Each event follows the event before it, but a rewind goes back to an
-earlier event, and the next event follows that. A rewind that undoes an earlier rewind goes forward again, to the event
-before the earlier rewind. The effective events are the path from the first event to the last.
+A log is a tree, written in the order of time. Each event follows the event before it. A rewind goes back to an earlier
+event, which the next event then follows. A rewind that undoes an earlier rewind goes forward again, to the event before
+the earlier rewind. The effective events are the path from the first event to the last:
+
+    position   0 1 2 3 4 5   6        7   8           9
+    event      a a b b c c   rewind b d   undo of 6   e        (letters are invocations)
+    effective  a a b b c c                            e        after the undo; after the rewind: a a d
+
+The functions see rewinds and positions only, not events. So their cost grows with the number of rewinds and not with
+the log, and they serve lists of events and database rows alike.
 """
 
 from __future__ import annotations
@@ -21,9 +28,9 @@ class Rewind:
     """A rewind event.
 
     Attributes:
-        invocation_id: the invocation that it goes back to before.
-        undoes: id of an earlier rewind event, if this rewind undoes it: the log then continues as it was before that
-            event, and not as it was before the invocation.
+        invocation_id: the log continues as it was before this invocation.
+        undoes: id of an earlier rewind event that this rewind undoes. If set, the log continues as it was before the
+            earlier rewind instead.
     """
 
     position: int
@@ -42,7 +49,7 @@ class RewindStep:
 
     @cached_property
     def first_change(self) -> int:
-        """The first position that this rewind put out of effect or back into effect; its own if it changed none."""
+        """First position that this rewind put out of effect or back into effect; its own position if there is none."""
         difference = _first_difference(self.before, self.after)
         if difference is None:
             return self.rewind.position
@@ -50,12 +57,12 @@ class RewindStep:
 
     @cached_property
     def undone(self) -> Spans:
-        """The positions that this rewind put out of effect."""
+        """Positions that this rewind put out of effect."""
         return undone_positions(self.before, self.after)
 
     @property
     def last_kept(self) -> int | None:
-        """The position that the next event follows; None at the beginning of the log."""
+        """Position that the next event follows; None at the beginning of the log."""
         return self.after[-1][-1] if self.after else None
 
 
@@ -74,7 +81,7 @@ class EffectivePath:
         return any(position in span for span in self.spans)
 
     def undone_by(self, position: int) -> Rewind | None:
-        """Return the last rewind that put the event at the position out of effect; None for an effective event."""
+        """Return the latest rewind that put this position out of effect; None for an effective position."""
         if position in self:
             return None
         for step in reversed(self.steps):
@@ -116,7 +123,7 @@ def _extended(spans: Spans, following: range) -> Spans:
 
 
 def _cut_before_first(spans: Spans, positions: Sequence[int]) -> Spans:
-    """Return the spans up to the first of the positions that they contain; all spans when they contain none."""
+    """Return the spans, cut before the first of the positions that they contain, if any."""
     for index, span in enumerate(spans):
         found = bisect_left(positions, span.start)
         if found < len(positions) and positions[found] in span:
@@ -125,7 +132,7 @@ def _cut_before_first(spans: Spans, positions: Sequence[int]) -> Spans:
 
 
 def undone_positions(before: Spans, after: Spans) -> Spans:
-    """Return the positions of the path `before` that the path `after` has left."""
+    """Return the positions of the path `before` that are not on the path `after`."""
     first = _first_difference(before, after)
     if first is None:
         return ()
@@ -134,7 +141,8 @@ def undone_positions(before: Spans, after: Spans) -> Spans:
 
 
 def _first_difference(path: Spans, other: Spans) -> int | None:
-    """Return the first position that only one of two paths contains; None when they are equal."""
+    """Return the first position that only one of two paths contains; None if the paths are equal."""
+    # Two paths through a tree share their beginning and diverge once.
     for span, other_span in zip(path, other, strict=False):
         if span.start != other_span.start:
             return min(span.start, other_span.start)

@@ -21,7 +21,7 @@ class Event(LlmResponse):
         invocation_id: the invocation that the event belongs to.
         id: generated when absent.
         timestamp: seconds since the epoch.
-        branch: dotted path of agents (`parent.child`) that limits the event's visibility; None is visible to all.
+        branch: dotted path of agents (`parent.child`) that limits the event's visibility; None: visible to all agents.
         long_running_tool_ids: ids of the long-running function calls in `content`.
         actions: the side effects.
     """
@@ -36,6 +36,7 @@ class Event(LlmResponse):
 
     author: str = ""
     invocation_id: str = ""
+    # Lambdas look the functions up at each call, so tests can replace them.
     id: str = Field(default_factory=lambda: _platform.new_id())
     timestamp: float = Field(default_factory=lambda: _platform.now())
     branch: str | None = None
@@ -63,16 +64,14 @@ class Event(LlmResponse):
 
     @property
     def message(self) -> types.Content | None:
-        """The content, under the name that the event can be made with."""
+        """Alias of `content`, the same name that the constructor takes."""
         return self.content
 
     def is_final_response(self) -> bool:
-        """True when the event is the agent's answer and not an intermediate result (contract E4).
-
-        An event without content counts as final, as in google-adk's Python code; some ADK pages call it non-final.
-        """
+        """Return True if the event is the agent's answer and not an intermediate result (contract E4)."""
         if self.actions.skip_summarization or self.long_running_tool_ids:
             return True
+        # An event without content counts as final, as in google-adk's Python code; some ADK pages call it non-final.
         return not (
             self.get_function_calls()
             or self.get_function_responses()
@@ -81,7 +80,7 @@ class Event(LlmResponse):
         )
 
     def has_trailing_code_execution_result(self) -> bool:
-        """True when the last part is the result of code that the model ran."""
+        """Return True if the last part is the result of code that the model ran."""
         parts = self._parts()
         return bool(parts) and parts[-1].code_execution_result is not None
 

@@ -25,7 +25,7 @@ class EventCompaction(BaseModel):
 
 
 class EventActions(BaseModel):
-    """Effects of committing the event beyond recording it. Unknown fields are an error, unless they are null."""
+    """Effects of committing an event, beyond recording it. Unknown fields are an error unless they are null."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", ser_json_bytes="base64"
@@ -47,24 +47,24 @@ class EventActions(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, data: Any) -> Any:
-        """Drop fields without a value: google-adk writes all of its fields, and has more of them."""
+        # google-adk has more fields and writes all of them: those without a value must not be an error.
         if not isinstance(data, dict):
             return data
         return {key: value for key, value in data.items() if value is not None}
 
     def asks_person(self) -> bool:
-        """True when calls wait for a confirmation or a credential of the person (contract T7, T8)."""
+        """Return True if calls wait for a confirmation or a credential of the person (contract T7, T8)."""
         return bool(self.requested_auth_configs or self.requested_tool_confirmations)
 
     def controls_flow(self) -> bool:
-        """True when these actions decide what runs next; False when they only record something."""
+        """Return True if these actions decide what runs next; False if they only record something."""
         return bool(self.transfer_to_agent or self.escalate or self.skip_summarization or self.asks_person())
 
 
 def merge_actions(actions_in_call_order: Iterable[EventActions]) -> EventActions:
     """Merge the actions of the calls of one step; later calls win (contract T2, Q1).
 
-    The result has only the fields that a call set.
+    The result has only fields that a call has set.
     """
     merged: dict[str, Any] = {}
     for actions in actions_in_call_order:

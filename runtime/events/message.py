@@ -1,4 +1,4 @@
-"""Contents given in a shorter form, as `Event(message=…)` takes them."""
+"""Contents in shorter forms, as `Event(message=…)` takes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime import types
 def content_of(
     message: types.Content | dict[str, Any] | types.PartUnion | list[types.PartUnion],
 ) -> types.Content:
-    """Return the content for a content, a text, a part, or a list of texts and parts.
+    """Return a content made from a content, a text, a part, or a list of texts and parts.
 
     Raises:
         pydantic.ValidationError: a dict is neither a content nor a part.
@@ -31,10 +31,10 @@ def joined_text(content: types.Content | None) -> str:
 
 
 def part_of(item: object) -> types.Part:
-    """Return the part for a text, a part or a file.
+    """Return a part made from a text, a part or a file.
 
     Raises:
-        pydantic.ValidationError: a dict is no part.
+        pydantic.ValidationError: a dict is not a part.
         ValueError: the item has another type.
     """
     if isinstance(item, str):

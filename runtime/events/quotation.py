@@ -1,4 +1,8 @@
-"""Quotations of another agent, marked so that a model does not take its words for orders (contract A7)."""
+"""Quotations of another agent in the contents of a model (contract A7).
+
+The contents have only two roles, so the output of another agent reaches a model as a message of the user. The heading
+and the marks tell the model to read the output as information and not to follow instructions in it.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +21,20 @@ _MARK = re.compile(r"<(?=\s*/?\s*quotation)", re.IGNORECASE)
 
 
 def quote_parts(author: str, parts: list[types.Part]) -> list[types.Part]:
-    """Return the parts of a user message that quotes the agent's parts; an empty list when they hold only thoughts."""
+    """Return the parts of a user message that quotes the agent's parts; an empty list if there are only thoughts."""
     quoted = [quotation for part in parts for quotation in _quote_part(author, part)]
     return [types.Part(text=HEADING), *quoted] if quoted else []
 
 
 def is_quotation(content: types.Content) -> bool:
-    """True when the content of a request quotes another agent."""
+    """Return True if the content of a request quotes another agent."""
     parts = content.parts or []
     return bool(parts) and parts[0].text == HEADING
 
 
 def quote(introduction: str, text: str) -> str:
-    """Return the text between marks; marks inside the text are escaped."""
+    """Return the text between marks."""
+    # Escaped, because the text must not be able to end the quotation.
     return f"{introduction}:\n<quotation>\n{_MARK.sub('&lt;', text)}\n</quotation>"
 
 

@@ -1,8 +1,8 @@
-"""Events read from their JSON, at a fraction of the cost of their validation.
+"""Read events from JSON, at a fraction of the cost of validation.
 
 google-genai validates contents, parts and calls in Python. Most events consist of the few models below, with values of
-just the expected types: these are read here. pydantic validates an event with anything else, such as a file, an unknown
-field, or a number in place of a text.
+exactly the expected types. This module reads these events without validation. Any other event (with a file, an unknown
+field, or a number in place of a text, for example) makes a reader raise, and pydantic validates the whole event.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
 Reader = Callable[[Any], Any]
-"""Returns the object of a JSON value; raises `_NotPlainError` or a `LookupError` for a value for pydantic."""
+"""Function from a JSON value to an object. Raises `_NotPlainError` or `LookupError` if pydantic has to read it."""
 
 _PLAIN_MODELS: set[type[BaseModel]] = {
     Event,
@@ -45,10 +45,10 @@ class _NotPlainError(ValueError):
 
 
 def read_event(body: str) -> Event:
-    """Return the event of its JSON, as `Event.model_validate_json` does.
+    """Return the event from its JSON, equal to the result of `Event.model_validate_json`.
 
     Raises:
-        pydantic.ValidationError: the JSON is no event.
+        pydantic.ValidationError: the JSON is not an event.
     """
     try:
         event: Event = _read_plain_event(from_json(body))
@@ -58,7 +58,7 @@ def read_event(body: str) -> Event:
 
 
 def _reader_of_model(model: type[BaseModel]) -> Reader:
-    """Return the reader of a model's JSON; it builds the object as `model_construct` does."""
+    """Return a reader for the model, which builds the object as `model_construct` does."""
     fields = {field.alias: (name, _reader_of(field.annotation)) for name, field in model.model_fields.items()}
 
     def read(values: Any) -> BaseModel:
@@ -133,6 +133,7 @@ def _read_float(value: Any) -> float:
 
 def _read_bytes(value: Any) -> bytes:
     data = urlsafe_b64decode(value)
+    # Base64 decoding skips invalid characters; pydantic refuses them.
     if urlsafe_b64encode(data).decode() != value:
         raise _NotPlainError
     return data

@@ -1,8 +1,8 @@
 """Effective events after rewinds: pure functions over events (contract R3).
 
-The log keeps all events. A rewind is an event that names an invocation; the session continues as it was before this
-invocation. A rewind that undoes an earlier rewind also names the earlier event; the session continues as it was before
-this event.
+The log keeps all events. A rewind is an event that names an invocation, and the session continues as it was before this
+invocation. A rewind that undoes an earlier rewind also names the earlier rewind event, and the session continues as it
+was before the earlier rewind. `effective_path` decides on positions; this module applies the decision to events.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from runtime.events.effective_path import EffectivePath, Rewind, find_path
 from runtime.events.event import Event
 
 UNDONE_REWIND_KEY = "adk_undone_rewind"
-"""Key in `custom_metadata` of a rewind event that undoes an earlier one: the id of that event."""
+"""Key in `custom_metadata` of a rewind event that undoes an earlier rewind: the id of the earlier event."""
 
 
 def as_rewind(event: Event, position: int) -> Rewind | None:
-    """Return the rewind that the event is; None for all other events."""
+    """Return the event as a `Rewind`; None for all other events."""
     back_to = event.actions.rewind_before_invocation_id
     if back_to is None:
         return None
@@ -34,6 +34,7 @@ def path_of(events: Sequence[Event]) -> EffectivePath:
             rewind = as_rewind(event, index)
             if rewind is not None:
                 rewinds.append(rewind)
+    # A second pass, because only now the invocations are known. Most logs have no rewind and need one pass.
     positions: dict[str, list[int]] = {rewind.invocation_id: [] for rewind in rewinds}
     if positions:
         for index, event in enumerate(events):
@@ -43,10 +44,7 @@ def path_of(events: Sequence[Event]) -> EffectivePath:
 
 
 def drop_rewound(events: Sequence[Event]) -> list[Event]:
-    """Return the events without rewound events, rewind events, and summaries of rewound events.
-
-    The withdrawal of an allowance stays: a rewind takes back a permission of the user, never a refusal.
-    """
+    """Return the events without rewound events, rewind events, and summaries of rewound events."""
     path = path_of(events)
     if not path.steps:
         return list(events)
@@ -58,13 +56,14 @@ def drop_rewound(events: Sequence[Event]) -> list[Event]:
             continue
         if index not in effective:
             rewound_times.add(event.timestamp)
+        # The withdrawal of an allowance stays: a rewind takes back a permission of the user, never a refusal.
         if (index in effective and not _summarizes_rewound(event, rewound_times)) or withdrawn_tool(event):
             kept.append(event)
     return kept
 
 
 def rewinds_past_start(events: Sequence[Event]) -> bool:
-    """True when a rewind depends on the first of `events`, which end a log, or on an event before them."""
+    """Return True if a rewind in `events`, the end of a log, depends on its first event or on an earlier event."""
     known: set[str] = set()
     for step in path_of(events).steps:
         if step.rewind.undoes is None:
@@ -83,6 +82,7 @@ def index_of_invocation(events: Sequence[Event], invocation_id: str) -> int:
 
 
 def _summarizes_rewound(event: Event, rewound_times: set[float]) -> bool:
-    """True for a summary that ends with a rewound event: it was begun before the rewind and stored after it."""
+    """Return True for a summary that ends with a rewound event."""
+    # Compaction does not lock the session: a summary begun before a rewind may be stored after it.
     compaction = event.actions.compaction
     return compaction is not None and compaction.end_timestamp in rewound_times

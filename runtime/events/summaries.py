@@ -1,7 +1,10 @@
 """Summaries in a list of events: pure functions (contract R4).
 
-A summary names its first and its last event by timestamp. It replaces the events between these two in the order of
-the log. The timestamps of the events in between do not matter, because clocks may differ.
+A summary names the first and the last event that it replaces by timestamp, as in google-adk. It replaces all events
+between these two in the order of the log. Timestamps in between do not matter, because the clocks of processes differ.
+
+A *full* summary replaces all effective events up to its last event. It carries a note with the facts that later code
+would look up in the replaced events, so a session can be loaded from its latest full summary on.
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 
 SUMMARY_NOTE_KEY = "adk_compaction"
-"""Key in `custom_metadata` of a full summary: a summary that replaces all effective events up to its last one."""
+"""Key in `custom_metadata` of a full summary: its `SummaryNote`."""
 
 
 class SummaryNote(TypedDict):
-    """Facts about the replaced events, stored under `SUMMARY_NOTE_KEY` of a full summary.
+    """Facts about the replaced events of a full summary.
 
     Attributes:
         last_agent: the name of the agent that would have answered next.
@@ -38,12 +41,12 @@ class EventRange(NamedTuple):
     last: int
 
     def encloses(self, other: EventRange) -> bool:
-        """True when the other range lies within this range."""
+        """Return True if the other range lies within this range."""
         return self.first <= other.first and other.last <= self.last
 
 
 def changes_effective_events(event: Event) -> bool:
-    """True for a rewind or a summary. A log without them has effective events only."""
+    """Return True for a rewind or a summary. In a log without either, all events are effective."""
     return event.actions.rewind_before_invocation_id is not None or event.actions.compaction is not None
 
 
@@ -63,7 +66,7 @@ def latest_full_summary(events: Sequence[Event]) -> int | None:
 
 
 def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None:
-    """Return the range that the summary at this position replaces; None when none of its events is present."""
+    """Return the range that the summary at this position replaces; None if no event of the range is present."""
     compaction = events[summary].actions.compaction
     if compaction is None:
         return None
@@ -77,7 +80,7 @@ def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None
             firsts.append(index)
         if event.timestamp <= compaction.end_timestamp:
             lasts.append(index)
-    # An event with the very timestamp wins: clocks differ, so a later event may have an earlier timestamp.
+    # An event with the exact timestamp wins: clocks differ, so a later event may have an earlier timestamp.
     exact_firsts = [index for index in firsts if events[index].timestamp == compaction.start_timestamp]
     exact_lasts = [index for index in lasts if events[index].timestamp == compaction.end_timestamp]
     first = min(exact_firsts or firsts, default=summary)
@@ -86,7 +89,7 @@ def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None
 
 
 def apply_summaries(events: list[Event]) -> list[Event]:
-    """Return the events with each summary in place of its range; `events` must be free of rewound events."""
+    """Return the events with each summary in place of its range. `events` must not contain rewound events."""
     ranges = _ranges_by_summary(events)
     if not ranges:
         return events
@@ -94,6 +97,7 @@ def apply_summaries(events: list[Event]) -> list[Event]:
     summary_at: dict[int, int] = {}
     for index, span in ranges.items():
         if span is None:
+            # Its events are not loaded: the summary is shown where it is stored.
             summary_at[index] = index
         else:
             summary_at[span.last] = index
@@ -108,15 +112,13 @@ def apply_summaries(events: list[Event]) -> list[Event]:
 
 
 def without_superseded(events: Sequence[Event]) -> list[Event]:
-    """Return the effective events, without the events that the latest full summary replaces.
-
-    The last replaced event stays, because it marks the place of the summary in the log.
-    """
+    """Return the effective events, without the events that the latest full summary replaces."""
     kept = drop_rewound(events)
     index = latest_full_summary(kept)
     span = summarized_range(kept, index) if index is not None else None
     if index is None or span is None:
         return kept
+    # The last replaced event stays: it marks the place of the summary in the log.
     rest = kept[span.last :]
     return [event for event in rest if event is kept[index] or not event.actions.compaction]
 
@@ -133,7 +135,7 @@ def session_allowances(events: Sequence[Event]) -> dict[ToolOfAgent, float]:
 
 
 def last_agent_before_summary(events: Sequence[Event]) -> str | None:
-    """Return the agent that would have answered after the range of the latest full summary; None without a summary."""
+    """Return the agent that would have answered after the range of the latest full summary, or None."""
     note = _latest_note(events)
     return note["last_agent"] if note else None
 
@@ -144,13 +146,11 @@ def _latest_note(events: Sequence[Event]) -> SummaryNote | None:
 
 
 def _ranges_by_summary(events: list[Event]) -> dict[int, EventRange | None]:
-    """Return the range of each summary by its position, without summaries whose range lies within another range.
-
-    Of two summaries with equal ranges the later summary stays.
-    """
+    """Return the range of each summary by its position, without summaries whose range lies within another range."""
     ranges = {i: summarized_range(events, i) for i, event in enumerate(events) if event.actions.compaction}
     for index, span in list(ranges.items()):
         for other_index, other in ranges.items():
+            # Of two summaries with equal ranges the later one stays.
             wins = other != span or other_index > index
             if span and other and wins and other.encloses(span):
                 del ranges[index]

@@ -20,10 +20,9 @@ class ToolConfirmation(BaseModel):
         confirmed: the answer; False until it is given.
         payload: additional data requested from, or given by, the person; any JSON value.
         for_session: True in a question that offers to allow later calls of the tool in the session, and in an answer
-            that allows them. Left out of the JSON when False: google-adk does not have this field.
-        confirmed_by: in a question, the party that may answer: see `FunctionTool`. Left out of the JSON when it is the
-            person: google-adk does not have this field.
-        reason: in an answer, the reason that was given. Left out of the JSON when empty, as google-adk lacks it.
+            that allows them.
+        confirmed_by: in a question, the party that may answer: see `FunctionTool`.
+        reason: in an answer, the reason that was given.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
@@ -31,6 +30,7 @@ class ToolConfirmation(BaseModel):
     hint: str = ""
     confirmed: bool = False
     payload: Any | None = None
+    # google-adk lacks the last three fields and refuses unknown ones: they are in the JSON only if they are set.
     for_session: bool = Field(default=False, exclude_if=lambda offered: not offered)
     confirmed_by: str = Field(default=PERSON, exclude_if=lambda rule: rule == PERSON)
     reason: str = Field(default="", exclude_if=lambda reason: not reason)
@@ -49,23 +49,23 @@ class ToolConfirmation(BaseModel):
 
 
 def make_request_args(call: Mapping[str, Any], question: ToolConfirmation) -> dict[str, Any]:
-    """Return the arguments of a request to confirm the call, given as its `id`, `name` and `args`."""
+    """Return the arguments of a request to confirm `call`, a mapping with `id`, `name` and `args`."""
     asked = question.model_dump(mode="json", by_alias=True)
     return {"originalFunctionCall": dict(call), "toolConfirmation": asked}
 
 
 def call_to_confirm(request_args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the call that a confirmation request is about; empty for the arguments of other calls."""
+    """Return the call that a confirmation request asks about; an empty dict for arguments of other calls."""
     return _object_in(request_args, "originalFunctionCall")
 
 
 def question_in(request_args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the question of a confirmation request; empty for the arguments of other calls."""
+    """Return the question of a confirmation request; an empty dict for arguments of other calls."""
     return _object_in(request_args, "toolConfirmation")
 
 
 def offers_allowance(request_args: Mapping[str, Any]) -> bool:
-    """True when the arguments of a confirmation request offer to allow later calls."""
+    """Return True if the arguments of a confirmation request offer to allow later calls."""
     return question_in(request_args).get("forSession") is True
 
 

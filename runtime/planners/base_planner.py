@@ -10,23 +10,23 @@ from runtime.models.llm_request import LlmRequest
 
 
 class BasePlanner(abc.ABC):
-    """A planner, called twice in a step: before the model call and after it."""
+    """Planner, called twice in a step: before the model call and after it."""
 
     @abc.abstractmethod
     def build_planning_instruction(
         self, readonly_context: ReadonlyContext, llm_request: LlmRequest
     ) -> str | None:
-        """Return a paragraph for the system instruction, or None. The request may be changed in place.
+        """Return a paragraph for the system instruction, or None. May change the request in place.
 
-        Content objects are shared between requests: assign a new list with changed copies to `llm_request.contents`.
+        Requests share content objects: assign a new list with changed copies to `llm_request.contents`.
         """
 
     @abc.abstractmethod
     def process_planning_response(
         self, callback_context: Context, response_parts: list[types.Part]
     ) -> list[types.Part] | None:
-        """Return the parts that replace the model's, or None to keep the model's parts.
+        """Return new parts for the model's response, or None to keep the model's parts.
 
-        Called for whole responses, after the `after_model` callbacks; partial responses are not changed. State
-        changes are recorded in the event of the response.
+        Called for whole responses only, after the `after_model` callbacks. State changes are recorded in the event of
+        the response.
         """

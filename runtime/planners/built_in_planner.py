@@ -9,7 +9,7 @@ from runtime.planners.base_planner import BasePlanner
 
 
 class BuiltInPlanner(BasePlanner):
-    """Sets `thinking_config` on every request, in place of the agent's own."""
+    """Sets `thinking_config` on every request, and so overrides the agent's configuration."""
 
     def __init__(self, *, thinking_config: types.ThinkingConfig) -> None:
         self.thinking_config = thinking_config
@@ -19,11 +19,11 @@ class BuiltInPlanner(BasePlanner):
         llm_request.config.thinking_config = self.thinking_config
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> None:
-        """Set the config; no instruction is needed."""
+        """Set the config. No instruction is needed."""
         self.apply_thinking_config(llm_request)
 
     def process_planning_response(
         self, callback_context: Context, response_parts: list[types.Part]
     ) -> list[types.Part] | None:
-        """Keep the parts: the model marks its thoughts itself."""
+        """Keep the parts, because the model marks its thoughts itself."""
         return None

@@ -31,13 +31,14 @@ is unclear, or cannot be answered with these tools, say so in the final answer a
 
 
 class PlanReActPlanner(BasePlanner):
-    """Makes the model write its plan and reasoning under tags, and marks both as thoughts.
+    """Makes the model write plan and reasoning under tags, and marks both as thoughts.
 
-    Works with models without built-in thinking. Earlier plans are sent as plain text for the model to follow.
+    Works with models without built-in thinking.
     """
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str:
         """Return the description of the stages and their tags."""
+        # Earlier plans go to the model as plain text, not as thoughts: it has to follow them.
         llm_request.contents = [_without_thought_marks(content) for content in llm_request.contents]
         return _INSTRUCTION
 
@@ -46,8 +47,7 @@ class PlanReActPlanner(BasePlanner):
     ) -> list[types.Part] | None:
         """Return plan and reasoning as untagged thoughts, the answer, and the first run of function calls.
 
-        Parts after the calls are dropped, because they were written without the results. Nameless calls are
-        dropped, too.
+        Drop parts after the calls, and calls without a name.
         """
         pieces: list[types.Part] = []
         calls: list[types.Part] = []
@@ -56,6 +56,7 @@ class PlanReActPlanner(BasePlanner):
                 if part.function_call.name:
                     calls.append(part)
             elif calls:
+                # The model wrote this without the results of the calls.
                 break
             else:
                 pieces += _split_final_answer(part)
@@ -63,7 +64,7 @@ class PlanReActPlanner(BasePlanner):
 
 
 def _split_final_answer(part: types.Part) -> list[types.Part]:
-    """Split a text part at the final answer tag: the text before the tag becomes a thought."""
+    """Split a text part at the final answer tag; turn the text before the tag into a thought."""
     if not part.text or part.thought:
         return [part]
     before, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)
@@ -78,7 +79,8 @@ def _split_final_answer(part: types.Part) -> list[types.Part]:
 
 
 def _as_thought(part: types.Part) -> list[types.Part]:
-    """Return the part as a thought without tags; an empty list for lone tags, because models refuse empty parts."""
+    """Return the part as a thought without tags; an empty list if there is nothing but tags."""
+    # Models refuse empty parts.
     text = part.text or ""
     for tag in (*_THOUGHT_TAGS, FINAL_ANSWER_TAG):
         text = text.replace(tag, "")

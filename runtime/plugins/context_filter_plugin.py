@@ -21,8 +21,8 @@ class ContextFilterPlugin(BasePlugin):
     A function call and its response are sent together or not at all: if the filter drops either, both are left out.
 
     Args:
-        num_invocations_to_keep: number of latest invocations to send, including the current one; None sends all.
-        custom_filter: gets a list of the remaining contents and returns the contents to send.
+        num_invocations_to_keep: number of latest invocations to send, including the current invocation; None sends all.
+        custom_filter: function from the list of remaining contents to the contents to send.
 
     Raises:
         ConfigurationError: `num_invocations_to_keep` is less than one.
@@ -54,10 +54,8 @@ class ContextFilterPlugin(BasePlugin):
 
 
 def invocation_starts(contents: Contents) -> list[int]:
-    """Return the positions at which an invocation starts: the beginnings of consecutive contents from the user.
-
-    Function responses and the texts of other agents have the role `user`, too, but start no invocation.
-    """
+    """Return the positions where an invocation starts: the beginnings of consecutive contents from the user."""
+    # Function responses and texts of other agents have the role `user`, too, but do not start an invocation.
     starts = []
     position = 0
     for role, group in groupby(contents, lambda content: content.role):
@@ -69,7 +67,8 @@ def invocation_starts(contents: Contents) -> list[int]:
 
 
 def without_unpaired_calls(contents: Contents) -> Contents:
-    """Return the contents without calls that no response follows, and without responses that follow no call."""
+    """Return the contents without calls that lack their response, and without responses that lack their call."""
+    # By name: generated call ids are not in the contents (contract Q3).
     kept: Contents = []
     for index, content in enumerate(contents):
         before = contents[index - 1] if index else None

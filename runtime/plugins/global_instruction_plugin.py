@@ -13,7 +13,7 @@ class GlobalInstructionPlugin(BasePlugin):
     """Puts an instruction before the system instruction of every model call.
 
     Args:
-        global_instruction: a template (contract A3), or a function that takes a `ReadonlyContext` and returns the text.
+        global_instruction: a template (contract A3), or a function from a `ReadonlyContext` to the text.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""Format values as short log lines, with secrets masked and long values truncated."""
+"""Format values as short log lines, with secrets masked and long values truncated.
+
+Arguments and results of tools may have any size and depth; the limits keep each value on one readable line.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def format_content(content: types.Content | None) -> str:
 
 
 def shorten(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
-    """Return the text on one line, with HTTP credentials masked; a long text is truncated and its length is added."""
+    """Return the text on one line, with HTTP credentials masked. Truncate a long text and add its length."""
     line = " ".join(_SECRET_TEXT.sub(r"\1 ***", text).split())
     return line if len(line) <= max_length else f"{line[:max_length]}… ({len(text)} characters)"
 
@@ -52,6 +55,7 @@ def _simplify(value: object, depth: int) -> Any:
 def _simplify_mapping(fields: Mapping[Any, object], depth: int) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for name, value in islice(fields.items(), MAX_ITEMS):
+        # Numbers under such names are harmless, such as counts of tokens.
         is_secret = _SECRET_KEY.search(str(name)) and not isinstance(value, bool | int | float | None)
         shown[str(name)] = "***" if is_secret else _simplify(value, depth - 1)
     if len(fields) > MAX_ITEMS:

@@ -1,4 +1,4 @@
-"""LoggingPlugin: logs the course of every invocation in readable lines."""
+"""LoggingPlugin: logs every invocation in readable lines."""
 
 from __future__ import annotations
 

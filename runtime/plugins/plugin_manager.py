@@ -39,11 +39,11 @@ class PluginManager:
         return next((plugin for plugin in self.plugins if plugin.name == plugin_name), None)
 
     def implements(self, hook: str) -> bool:
-        """True when at least one plugin implements the hook."""
+        """Return True if at least one plugin implements the hook."""
         return any(True for _ in self._implementing(hook))
 
     async def ask(self, hook: str, **kwargs: Any) -> Any:
-        """Call the hook of each plugin until one returns an answer other than None, and return that answer.
+        """Call the hook of each plugin until an answer is not None; return this answer.
 
         Raises:
             PluginError: a hook raised. The message names the plugin and the hook.
@@ -58,11 +58,12 @@ class PluginManager:
         return None
 
     async def tell(self, hook: str, **kwargs: Any) -> None:
-        """Call the hook of each plugin for its information; an exception of a hook is only logged."""
+        """Call the hook of each plugin and ignore the answers; log exceptions of hooks."""
         for plugin in self._implementing(hook):
             try:
                 await call(getattr(plugin, hook), **kwargs)
             except Exception:
+                # The exception being reported must reach the caller, not an exception about it.
                 logger.exception("Plugin %r failed in %s", plugin.name, hook)
 
     run_on_user_message_callback = partialmethod(ask, "on_user_message_callback")
@@ -97,7 +98,8 @@ _overridden_hooks: dict[type[BasePlugin], frozenset[str]] = {}
 
 
 def _overridden(plugin_class: type[BasePlugin]) -> frozenset[str]:
-    """Return the hooks that a plugin class implements. Skipping all others saves time on every partial event."""
+    """Return the hooks that a plugin class implements."""
+    # Cached and asked before each call: most plugins have few hooks, and partial events come by the hundred.
     if plugin_class not in _overridden_hooks:
         names = (name for name in vars(BasePlugin) if name.endswith("_callback"))
         _overridden_hooks[plugin_class] = frozenset(

@@ -1,4 +1,4 @@
-"""ReflectAndRetryToolPlugin: lets the model try again after a tool has failed."""
+"""ReflectAndRetryToolPlugin: lets the model try again after a failure of a tool."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ReflectAndRetryToolPlugin(BasePlugin):
     Parallel calls of one tool share the count.
 
     Args:
-        max_retries: number of consecutive failures that are answered.
-        throw_exception_if_retry_exceeded: if True, a further failure is raised, so that the agent's `on_tool_error`
-            callback is called and the invocation may fail. If False, the model is told to stop using the tool.
+        max_retries: number of consecutive failures to answer.
+        throw_exception_if_retry_exceeded: True to raise a further failure, which the agent's `on_tool_error` callback
+            may handle; False to advise the model to stop using the tool.
 
     Raises:
         ConfigurationError: `max_retries` is negative.
@@ -69,6 +69,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         Raises:
             ToolRetriesExceededError: the tool failed more than `max_retries` times in a row.
         """
+        # Guidance of `on_tool_error_callback` passes here as the tool's result; it must not reset the count.
         if isinstance(result, dict) and result.get("response_type") == REFLECT_AND_RETRY_RESPONSE_TYPE:
             return None
         error = await self.extract_error_from_result(

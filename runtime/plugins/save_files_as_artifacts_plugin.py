@@ -11,10 +11,10 @@ from runtime.sessions.state import State
 
 
 class SaveFilesAsArtifactsPlugin(BasePlugin):
-    """Stores the message's inline files as artifacts and replaces each file with a text that names its artifact.
+    """Stores inline files of the message as artifacts and replaces each file with a text that names the artifact.
 
-    The model sees the names only; give the agent `load_artifacts` or another tool to read the files. The versions are
-    recorded with the first event of the agent. Needs an artifact service.
+    The model sees only the names; give the agent `load_artifacts` or another tool to read the files. The first event of
+    the agent records the versions. Needs an artifact service.
     """
 
     def __init__(self, name: str = "save_files_as_artifacts_plugin") -> None:
@@ -23,7 +23,7 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
-        """Return the message with its files replaced, or None when it has none.
+        """Return the message with its files replaced, or None if it has no files.
 
         Raises:
             ConfigurationError: the message holds files, but there is no artifact service.
@@ -37,6 +37,7 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
         )
         if not saved.artifact_delta:
             return None
+        # The event of the message does not exist yet, and this hook cannot reach its actions.
         session.state[self._pending_key] = saved.artifact_delta
         return saved.content
 
@@ -47,5 +48,6 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
 
     @property
     def _pending_key(self) -> str:
-        """State key of versions not yet recorded. The `temp:` scope discards them when the invocation ends."""
+        """State key of versions not yet recorded."""
+        # `temp:` state is discarded at the end of the invocation.
         return f"{State.TEMP_PREFIX}{self.name}:unrecorded"

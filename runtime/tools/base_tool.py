@@ -60,7 +60,7 @@ class BaseTool:
         return None
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """True when a person must confirm this call before it is executed (contract T7)."""
+        """Return True if a person must confirm this call before it is executed (contract T7)."""
         return False
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:

@@ -44,7 +44,7 @@ def underlying_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_context_parameter(function: Callable[..., Any], parameter: inspect.Parameter) -> bool:
-    """True when the parameter's name or annotation marks it as the tool's context (contract T1)."""
+    """Return True if the parameter's name or annotation marks it as the tool's context (contract T1)."""
     if parameter.name == "tool_context":
         return True
     if isinstance(parameter.annotation, str) and _names_context(parameter.annotation):
@@ -79,6 +79,6 @@ def annotation_of(function: Callable[..., Any], parameter: inspect.Parameter) ->
 
 
 def _names_context(annotation: str) -> bool:
-    """True when a string annotation names a context class; the class may be imported for type checking only."""
+    """Return True if a string annotation names a context class; the class may be imported for type checking only."""
     members = annotation.removeprefix("Optional[").removesuffix("]").split("|")
     return any(member.strip().rpartition(".")[2] in _CONTEXT_NAMES for member in members)

@@ -42,7 +42,7 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """True when the model must pass this parameter."""
+        """Return True if the model must pass this parameter."""
         return self.default is inspect.Parameter.empty
 
 

@@ -19,7 +19,7 @@ def set_allowed_mcp_servers(allowed: Sequence[str] | None) -> None:
 
 
 def is_allowed_command(command: Sequence[str]) -> bool:
-    """True when an entry of the list is the command or its beginning, word by word."""
+    """Return True if an entry of the list is the command or its beginning, word by word."""
     if _allowed is None:
         return True
     entries = [shlex.split(entry) for entry in _allowed if not _is_url(entry)]
@@ -27,7 +27,7 @@ def is_allowed_command(command: Sequence[str]) -> bool:
 
 
 def is_allowed_url(url: str) -> bool:
-    """True when an entry of the list has the URL's origin, and a path that is the URL's or a folder above it."""
+    """Return True if an entry of the list has the URL's origin, and a path that is the URL's or a folder above it."""
     if _allowed is None:
         return True
     return any(_contains(entry, url) for entry in _allowed if _is_url(entry))

@@ -27,7 +27,7 @@ class ToolError:
 
 
 def is_failure(result: object) -> bool:
-    """True when the result reports a failure: the invocation then does not pause on the call (contract T5)."""
+    """Return True if the result reports a failure: the invocation then does not pause on the call (contract T5)."""
     return isinstance(result, ToolError) or (isinstance(result, dict) and calls.reports_failure(result))
 
 

@@ -78,7 +78,7 @@ class McpConnection:
 
     @property
     def is_usable(self) -> bool:
-        """True until the connection is closed or lost."""
+        """Return True until the connection is closed or lost."""
         return not self._stop.is_set() and not self._task.done()
 
     async def request(self, send: Send[T]) -> T:

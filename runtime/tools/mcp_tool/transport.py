@@ -56,7 +56,7 @@ def server_name(params: ConnectionParams) -> str:
 
 
 def is_allowed(params: ConnectionParams) -> bool:
-    """True when the process's list of MCP servers has this one."""
+    """Return True if the process's list of MCP servers has this one."""
     if isinstance(params, StdioConnectionParams):
         return is_allowed_command([params.server_params.command, *params.server_params.args])
     return is_allowed_url(params.url)

@@ -68,7 +68,7 @@ async def public_addresses(url: httpx2.URL) -> list[str]:
 
 
 def is_internal(address: str) -> bool:
-    """True for addresses that are not public: loopback, private, link-local, metadata, multicast and reserved."""
+    """Return True for a loopback, private, link-local, metadata, multicast or reserved address."""
     parsed = ip_address(address)
     embedded = _embedded(parsed) if isinstance(parsed, IPv6Address) else None
     if embedded is not None:

@@ -134,7 +134,7 @@ def _built(client: httpx2.AsyncClient, request: HttpRequest) -> httpx2.Request:
 
 
 def _is_same_server(origin: httpx2.URL, target: httpx2.URL) -> bool:
-    """True within one origin, and for the step from http to https on one host."""
+    """Return True within one origin, and for the step from http to https on one host."""
     if target.host != origin.host:
         return False
     is_upgrade = (origin.scheme, target.scheme) == ("http", "https") and (origin.port, target.port) == (

@@ -113,7 +113,7 @@ def _server_url(server: Json) -> str:
 
 
 def is_web_address(url: str) -> bool:
-    """True for an absolute http or https URL."""
+    """Return True for an absolute http or https URL."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -151,13 +151,13 @@ def _properties(properties: Json, required: list[Any]) -> Iterator[ApiParameter]
 
 
 def is_writable(media_type: str) -> bool:
-    """True for a body that is made from arguments; a model writes the text of any other body itself."""
+    """Return True for a body that is made from arguments; a model writes the text of any other body itself."""
     kind = media_type.split(";")[0].strip().lower()
     forms = {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
     return is_json(kind) or kind in forms
 
 
 def is_json(media_type: str) -> bool:
-    """True for JSON and its relatives, such as `application/problem+json`."""
+    """Return True for JSON and its relatives, such as `application/problem+json`."""
     kind = media_type.split(";")[0].strip().lower()
     return kind.endswith(("/json", "+json")) or kind == "*/*"
