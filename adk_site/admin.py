@@ -1,4 +1,4 @@
-"""Admin of wrong passwords: the names and addresses that django-axes counts and locks."""
+"""Admin of failed sign-ins: user names and addresses that django-axes counts and locks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.conf import conf
 
 
+# Read-only: the admin of django-axes would let staff edit and add attempts.
 @admin.register(AccessAttempt)
 class AccessAttemptAdmin(ReadOnlyAdmin):
-    """Wrong passwords since the last sign-in, newest first.
+    """Wrong passwords since the last successful sign-in, newest first.
 
     `manage.py axes_reset_username` and `axes_reset_ip` end a lock early.
     """

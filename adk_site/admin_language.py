@@ -1,4 +1,4 @@
-"""Middleware: the admin is English. Its pages about sessions have no translation, and would mix two languages."""
+"""Middleware that shows the admin in English: its pages about sessions are not translated."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sessions_app.asgi.before_views import before_views
 
 
 def _activate_english(request: HttpRequest) -> None:
+    # Django's own words are translated: without this, pages would mix two languages.
     if request.path.startswith(reverse("admin:index")):
         translation.activate("en")
 

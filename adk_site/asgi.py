@@ -1,4 +1,4 @@
-"""The ASGI application that Daphne serves: pages over HTTP; websockets and event streams for this site's own pages."""
+"""ASGI application for Daphne: pages over HTTP; websockets and event streams for the site's own pages."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The Celery app of the site. Celery imports tasks from the `tasks` module of every installed app."""
+"""Celery app of the site. Celery imports tasks from the `tasks` module of every installed app."""
 
 import os
 import signal
@@ -12,18 +12,16 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
 
 
 class StartupSafeWorker(Worker):
-    """Worker that exits immediately on a SIGTERM during startup.
-
-    Celery's own SIGTERM handler fails while the process pool is only partly created.
-    """
+    """Worker that exits immediately on a SIGTERM during startup."""
 
     def on_start(self) -> None:
         """Replace the SIGTERM handler, which Celery installs in this hook."""
         super().on_start()
+        # Celery's own handler fails while the process pool is only partly created.
         self._celery_handler = signal.signal(signal.SIGTERM, _exit_at_once)
 
     def on_consumer_ready(self, consumer: Any) -> None:
-        """Restore Celery's handler: from now on tasks may have to go back to the queue."""
+        """Restore Celery's handler: running tasks must be returned to the queue from now on."""
         super().on_consumer_ready(consumer)
         signal.signal(signal.SIGTERM, self._celery_handler)
 
@@ -39,6 +37,7 @@ class SiteCelery(Celery):
 
 
 def _exit_at_once(*_: object) -> None:
+    # No task has begun, so nothing is lost. `os._exit` skips handlers that need a complete pool.
     for child in billiard.active_children():
         if child.pid is not None:
             os.kill(child.pid, signal.SIGKILL)

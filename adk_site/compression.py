@@ -1,12 +1,13 @@
 """Compression of pages, JSON and static files.
 
-A compressed page can betray a secret to a site that sends the user's browser there again and again with other text: the
-page is shorter when the text repeats a part of the secret (BREACH, https://breachattack.com). Another site can choose
-only the query of an address, and needs the user's cookies to get a page with secrets. So the answer to such a request
-is sent as it is, and Django adds random bytes to all others. A CSRF token is masked differently in each page.
+A compressed page can betray a secret to a site that makes the user's browser request it many times with different text:
+the response is shorter if the text repeats a part of the secret (BREACH, https://breachattack.com). Another site can
+only choose the query of an address, and a page has secrets only if the request has the user's cookies. So responses to
+requests with both are not compressed, and Django adds random bytes to all others. A CSRF token is masked differently in
+each page.
 
-Responses that stream are left alone: downloads, whose length browsers show, and exports. Event streams, streams of the
-API and websockets do not pass Django's middleware.
+Streaming responses are not compressed: downloads, because browsers show their length, and exports. Event streams,
+streams of the API and websockets do not pass Django's middleware.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from adk_site.static_files import strip_comments
 
 
 class CompressPages(GZipMiddleware):
-    """Compress complete responses, except those in which another site could choose text beside a secret."""
+    """Compress complete responses, except those that may contain a secret next to text chosen by another site."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         has_chosen_text = bool(request.META.get("QUERY_STRING")) and bool(request.COOKIES)
@@ -30,7 +31,7 @@ class CompressPages(GZipMiddleware):
 
 
 class CompressStaticFiles(GZipMiddleware):
-    """Compress static files as they are sent: in development they are not prepared as `HashedStaticFiles` does."""
+    """Compress static files when they are sent: in development, `HashedStaticFiles` does not prepare them."""
 
     max_random_bytes = 0  # nothing in them is secret
 

@@ -1,7 +1,7 @@
-"""Choice between development and production, by the environment.
+"""Choice between development and production.
 
-Development is asked for: `ADK_DEV=1`, which `make run` and the tests set. A forgotten `DATABASE_URL` must not start a
-production process on a database of its own, with cookies over plain HTTP.
+Development must be requested by `ADK_DEV=1`, which `make run` and the tests set. A forgotten `DATABASE_URL` must not
+start a production process with an embedded database and cookies over plain HTTP.
 """
 
 import os
@@ -12,14 +12,14 @@ NEEDED_IN_PRODUCTION = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOST
 
 
 def is_development() -> bool:
-    """True when the environment asks for development."""
+    """Return True if the environment requests development."""
     return bool(environ.Env().bool("ADK_DEV", default=False))
 
 
 def develop_unless_configured() -> None:
-    """Ask for development if the environment has neither `ADK_DEV` nor a setting that production needs.
+    """Request development if the environment has neither `ADK_DEV` nor a setting needed in production.
 
-    For `manage.py`, which people call in a checkout without any setting.
+    For `manage.py`, which is used in a checkout without any settings.
     """
     if not any(os.environ.get(name) for name in NEEDED_IN_PRODUCTION):
         os.environ.setdefault("ADK_DEV", "1")

@@ -20,12 +20,10 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def with_health(application: Any) -> Application:
-    """Wrap the HTTP application in a handler of `/healthz`: 200 when PostgreSQL answers, else 503.
-
-    The check bypasses Django's middleware because health checks use neither the site's host name nor HTTPS.
-    """
+    """Wrap the HTTP application in a handler of `/healthz`: 200 if PostgreSQL answers, otherwise 503."""
 
     async def handle(scope: Message, receive: Receive, send: Send) -> None:
+        # Before Django's middleware: health checks use neither the site's host name nor HTTPS.
         if scope["path"] == PATH:
             await _send_health(send)
         else:

@@ -8,7 +8,7 @@ import psutil
 
 
 def wait_until_gone(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Wait at most `seconds` until the processes have ended; return the processes that still run."""
+    """Wait up to `seconds` for the end of the processes; return those that still run."""
     deadline = time.monotonic() + seconds
     left = [process for process in processes if is_alive(process)]
     while left and time.monotonic() < deadline:
@@ -18,7 +18,7 @@ def wait_until_gone(processes: Iterable[psutil.Process], seconds: float) -> list
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """True while the process runs. A zombie, whose exit status nobody collected, counts as ended."""
+    """Return True while the process runs. A zombie, whose parent has not collected its status, counts as ended."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

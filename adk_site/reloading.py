@@ -1,7 +1,10 @@
-"""Reload of changed agents in every process of a development site: `ADK["reload_agents"]`.
+"""Reload changed agents in every process of a development site (`ADK["reload_agents"]`).
 
-The processes follow one after the other, so that none is sent work that it does not know yet: first those that run the
-functions of job tools, then those that accept messages of Celery, last those that serve pages.
+The processes reload one after the other, so no process receives work that it does not know yet:
+
+    pool process, runs job tools: immediately -> Celery's main process: 0.5 s -> web process: 1 s
+
+The web process creates the work and is last; the pool processes, which run the work, are first.
 """
 
 from __future__ import annotations
@@ -20,11 +23,11 @@ from sessions_app.conf import conf
 logger = logging.getLogger(__name__)
 POLL_SECONDS = 0.3
 MAIN_PROCESS_SECONDS, WEB_SECONDS = 0.5, 1.0
-"""Pauses between a change and the reload."""
+"""Pauses between the detection of a change and the reload."""
 
 
 def reload_in_web_process() -> None:
-    """Poll for changed agents in a thread, and log what was reloaded."""
+    """Poll for changed agents in a thread, and log each reload."""
     if conf().reload_agents:
         threading.Thread(target=_poll_in_web_process, name="reload agents", daemon=True).start()
 
@@ -56,7 +59,7 @@ def _log_reload(reload: Reload) -> None:
 
 
 def _poll_in_main_process(sender: Any, **kwargs: Any) -> None:
-    """Poll on the timer of the consumer: a process that forks must not hold locks of another thread."""
+    """Poll on the timer of Celery's consumer."""
 
     def poll() -> None:
         if has_changes():
@@ -66,6 +69,7 @@ def _poll_in_main_process(sender: Any, **kwargs: Any) -> None:
         if reload_if_changed().reloaded:
             sender.update_strategies()  # Celery accepts messages of these tasks only.
 
+    # No thread here: this process forks, and a fork must not copy locks held by another thread.
     if conf().reload_agents:
         sender.timer.call_repeatedly(POLL_SECONDS, poll)
 
@@ -86,7 +90,8 @@ def _poll_beside_tasks(hostname: str) -> None:
 
 
 def _prepare_new_tasks(hostname: str) -> None:
-    """Build what Celery builds for each task when a pool process starts."""
+    """Build the tracers that Celery builds for each task when a pool process starts."""
+    # A copy, because a reload may register tasks during the loop.
     for name, task in list(current_app.tasks.items()):
         if task.__trace__ is None:
             task.__trace__ = build_tracer(name, task, current_app.loader, hostname, app=current_app)

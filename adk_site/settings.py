@@ -3,6 +3,8 @@
 Development (`ADK_DEV=1`, see `adk_site.development`): the secret key is stored in the data directory, cookies work over
 plain HTTP, and static files are served from the source tree. Production requires `DATABASE_URL`, `REDIS_URL`,
 `SECRET_KEY` and `ALLOWED_HOSTS`, and redirects all requests to HTTPS.
+
+The order of `MIDDLEWARE` matters: a middleware sees requests after, and responses before, the entries above it.
 """
 
 import os
@@ -36,6 +38,7 @@ if not DEV:
             raise ImproperlyConfigured(
                 f"{server} is not set: set it to the URL of your server, or set ADK_DEV=1 for development."
             )
+# A key in a file would differ between the machines of a production site, and sessions and signatures would break.
 SECRET_KEY: str = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if not DEV:
@@ -51,7 +54,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEV
 SECURE_SSL_REDIRECT: bool = env.bool("SECURE_SSL_REDIRECT", default=not DEV)
 SECURE_HSTS_SECONDS: int = env.int("SECURE_HSTS_SECONDS", default=0 if DEV else 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not DEV
-# Off unless asked for: browsers ship their preload lists, and a domain leaves them after months only.
+# Off by default: browsers ship their preload lists, and removing a domain takes months.
 SECURE_HSTS_PRELOAD: bool = env.bool("SECURE_HSTS_PRELOAD", default=False)
 SILENCED_SYSTEM_CHECKS = ["security.W021"]  # asks for HSTS preload
 # Safe only behind a proxy that overwrites this header: otherwise a client could claim HTTPS.
@@ -65,6 +68,7 @@ ADK: dict[str, Any] = {
     "webhooks_to_localhost": DEV,
 }
 X_FRAME_OPTIONS = "DENY"
+# Nothing is loaded from other sites, and no inline script runs: text of a model cannot become code in the page.
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -83,7 +87,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:start"
 LOGOUT_REDIRECT_URL = LOGIN_URL
 AUTHENTICATION_BACKENDS = ["adk_site.sign_in.SignInBackend", "django.contrib.auth.backends.ModelBackend"]
-# Wrong passwords are counted for a name and a client address together, so that nobody can lock out somebody else.
+# Count wrong passwords by user name and client address together, so nobody can lock out another user.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = "adk_site.sign_in.failure_limit"
 AXES_COOLOFF_TIME = "adk_site.sign_in.lock_time"
@@ -109,7 +113,7 @@ AUTH_PASSWORD_VALIDATORS = [
 # Apps, middleware and templates
 
 INSTALLED_APPS = [
-    # Daphne's `runserver` supports websockets. Other commands start sooner without Daphne's Twisted.
+    # Daphne's `runserver` supports websockets. Other commands start faster without Daphne's Twisted.
     *(["daphne"] if sys.argv[1:2] == ["runserver"] else []),
     "django.contrib.admin",
     "django.contrib.auth",
@@ -129,9 +133,11 @@ INSTALLED_APPS = [
     "adk_site",
 ]
 MIDDLEWARE = [
+    # First, so it compresses the final response of all others.
     "adk_site.compression.CompressPages",
     "sessions_app.asgi.problem_details.answer_with_problems",
     "django.middleware.security.SecurityMiddleware",
+    # Before any code that writes to the database: PostgreSQL stores no NUL characters in text.
     "sessions_app.asgi.nul.refuse_nul",
     *(["adk_site.compression.CompressStaticFiles"] if DEV else []),
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -139,6 +145,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "sessions_app.asgi.time_zone.use_time_zone",
+    # After LocaleMiddleware, whose choice it replaces.
     "adk_site.admin_language.use_english_in_admin",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -165,12 +172,12 @@ if SSO_SERVER_URL:
     SOCIALACCOUNT_ADAPTER = "adk_site.sso.adapter.VerifiedSubjectAdapter"
     ACCOUNT_EMAIL_VERIFICATION = "none"
     ACCOUNT_LOGIN_METHODS = {"username"}
-    # The form on the sign-in page is redirected to the page on which the provider asks for a password.
+    # Browsers apply `form-action` to redirects, too: the sign-in form is redirected to the provider's page.
     origins: list[str] = env.list("SSO_ORIGINS", default=[sso.origin_of(SSO_SERVER_URL)])
     CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += origins
 
 EMAIL_TIMEOUT = 10
-"""Seconds. While a mail about waiting requests is sent, these stay locked: a mail server that hangs would hold them."""
+"""Seconds. Waiting requests are locked while a mail about them is sent, so a mail server that hangs would hold them."""
 ROOT_URLCONF = "adk_site.urls"
 ASGI_APPLICATION = "adk_site.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [
@@ -207,12 +214,12 @@ if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured(
         "DATABASE_URL must be the URL of a PostgreSQL database: postgresql://user:password@host/database"
     )
-# Without this timeout, a process waits for minutes for a server that does not answer at all.
+# Without this timeout, a process waits minutes for a server that does not answer at all.
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
     "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
 )
 REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
-# A message is one command of Redis, and nothing is kept of it: a message that is lost only delays news.
+# PubSub, because nothing needs to be stored in Redis: a lost message only delays news.
 CHANNEL_LAYERS: dict[str, Any] = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
@@ -243,16 +250,19 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_TASK_IGNORE_RESULT = True  # job results are stored in PostgreSQL
 CELERY_ACCEPT_CONTENT = ["json"]
+# A message stays in the broker until its task has ended, so another worker runs it if this one dies. A worker
+# takes no messages ahead: they would wait behind a long job.
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Keep the handlers of LOGGING, which mask secrets.
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
-# The sweep takes over invocations and jobs of dead processes. Its message expires after a minute rather than after five
-# seconds: beat sets the expiry and a worker checks it, and their clocks may differ.
+# The sweep takes over invocations and jobs of dead processes. Its message expires after a minute rather than
+# after five seconds: beat sets the expiry and a worker checks it, and their clocks may differ.
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 60.0}},
-    # By the clock: beat forgets intervals when its container is replaced.
+    # At a fixed time: beat forgets intervals when its container is replaced.
     "housekeeping": {"task": "sessions_app.housekeeping", "schedule": crontab(hour="3", minute="17")},
 }
 
@@ -285,12 +295,12 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},
         "channels_redis.pubsub": {"filters": ["one line"]},  # tries to reach Redis each second
-        # Names killed tasks, for instance those that Ctrl-C cut; the traceback is of Celery's own code.
+        # Names killed tasks, for example those interrupted by Ctrl-C; the traceback only shows Celery's own code.
         "celery.worker.request": {"filters": ["no traceback"]},
         "celery.beat": {"filters": ["quiet sweeps"]},
         "celery.worker.strategy": {"filters": ["quiet sweeps"]},
         "celery.app.trace": {"filters": ["quiet sweeps"]},
-        # Logs "ready", which `make run` waits for, whatever the worker's --loglevel.
+        # `make run` waits for the line "ready", whatever the worker's --loglevel.
         "celery.apps.worker": {"level": "INFO"},
     },
 }

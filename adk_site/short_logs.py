@@ -1,4 +1,4 @@
-"""Log filters for libraries that log more than is worth reading."""
+"""Log filters for libraries that log too much."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 
 class OneLine(logging.Filter):
-    """Puts the exception's text into the message, in place of the traceback."""
+    """Replace the traceback by the exception's text."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.exc_info and record.exc_info[1] is not None:
@@ -16,18 +16,19 @@ class OneLine(logging.Filter):
 
 
 class QuietSweeps(logging.Filter):
-    """Lowers lines about sweeps, which come every five seconds, from INFO to DEBUG."""
+    """Lower messages about sweeps, which run every five seconds, from INFO to DEBUG."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno != logging.INFO or "sessions_app.sweep" not in record.getMessage():
             return True
         record.levelno = logging.DEBUG
         record.levelname = "DEBUG"
+        # The logger's own level has been checked for INFO only.
         return logging.getLogger(record.name).isEnabledFor(logging.DEBUG)
 
 
 class NoTraceback(logging.Filter):
-    """Removes the traceback from a record whose message names the exception."""
+    """Remove the traceback from a record whose message names the exception."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.exc_info = None

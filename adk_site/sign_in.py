@@ -1,6 +1,7 @@
 """Sign-in page of the chat, and limits on sign-ins for the chat and the admin.
 
-django-axes counts wrong passwords by name and client address.
+Two limits work together. django-axes counts wrong passwords by user name and client address, against guessing one
+password. A rate by client network counts all sign-ins, against trying a common password with many names.
 """
 
 from __future__ import annotations
@@ -35,32 +36,33 @@ FROM_ADDRESS = gettext_noop("There were too many sign-ins from your network.")
 
 
 class SignInView(LoginView):
-    """The sign-in page. It leads to the start page when no page, or only the home page, was asked for."""
+    """The sign-in page. It redirects to the start page if no page, or only the home page, was requested."""
 
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Offer the OpenID Connect provider, if the site has one."""
+        """Add the OpenID Connect provider, if the site has one."""
         sso_url = reverse("openid_connect_login", args=[PROVIDER_ID]) if settings.SSO_SERVER_URL else ""
         return super().get_context_data(**kwargs, sso_url=sso_url, sso_name=settings.SSO_NAME)
 
     def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs are of another version of Django
-        """Return the address that was asked for; empty for the start page."""
+        """Return the requested address; empty for the start page."""
         address = super().get_redirect_url()
         return "" if address == reverse("chat:home") else address
 
 
 class SignInBackend(AxesStandaloneBackend):  # type: ignore[misc]  # django-axes has no type hints
-    """Refuses sign-ins that django-axes has locked, and those of an address that tries too many names."""
+    """Refuse sign-ins that django-axes has locked, and those of a network with too many sign-ins."""
 
     def authenticate(
         self, request: HttpRequest, username: str | None = None, password: str | None = None, **kwargs: Any
     ) -> None:
-        """Return None when the next backend may check the password.
+        """Return None if the next backend may check the password.
 
         Raises:
-            AxesBackendPermissionDenied: it may not.
+            AxesBackendPermissionDenied: the sign-in is refused.
         """
+        # First the lock: a locked sign-in does not count towards the rate.
         super().authenticate(request, username, password, **kwargs)
         exceeded = rates().count_now(quotas.sign_ins(client_network(request)))
         if exceeded is not None:
@@ -70,7 +72,7 @@ class SignInBackend(AxesStandaloneBackend):  # type: ignore[misc]  # django-axes
 
 
 def counted_name(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
-    """Return the user name by which wrong passwords are counted. A name longer than any user's is cut."""
+    """Return the user name for counting wrong passwords, cut to the length of the column."""
     name = (credentials or request.POST).get("username") or ""
     return str(name)[:NAME_LENGTH]
 
@@ -86,7 +88,8 @@ def lock_time(request: HttpRequest) -> timedelta:
 
 
 def counted_address(request: HttpRequest) -> str | None:
-    """Return the address by which a client is counted; None without one."""
+    """Return the address for counting wrong passwords; None without an address."""
+    # The network, because one client may use many IPv6 addresses.
     return client_network(request) or None
 
 
@@ -100,7 +103,7 @@ def locked_page(request: HttpRequest, *details: Any) -> HttpResponse:
 
 
 def _seconds_locked(request: HttpRequest) -> float:
-    """Return the time until the wrong passwords no longer count."""
+    """Return the seconds until the wrong passwords no longer count."""
     handler = AxesProxyHandler.get_implementation()
     credentials = getattr(request, "axes_credentials", None)
     rows = [row for rows in handler.get_user_attempts(request, credentials) for row in rows]

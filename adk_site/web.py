@@ -1,4 +1,4 @@
-"""`python -m adk_site.web`: Daphne with its usual arguments, on uvloop, which uses less CPU than asyncio's loop."""
+"""`python -m adk_site.web`: Daphne with its usual arguments, on uvloop, which needs less CPU than asyncio's loop."""
 
 import os
 import sys
@@ -21,6 +21,7 @@ from sessions_app.conf import conf  # noqa: E402
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
     try:
+        # Before Daphne imports the application, which may open the first connection.
         limit_database_use(settings.DATABASES["default"], conf())
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")

@@ -1,4 +1,4 @@
-"""Limits on what a web process asks of PostgreSQL. Workers and commands have none: their statements may be long."""
+"""Limits for the use of PostgreSQL by a web process. Workers and commands have none: their statements may be long."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from sessions_app.conf import Conf
 
 
 def limit_database_use(database: dict[str, Any], conf: Conf) -> None:
-    """Bound the connections of the ORM and the duration of all statements.
-
-    The ORM's connections come from a pool, for which a page waits. Without a pool, each request would open one.
+    """Limit the connections of the ORM and the duration of all statements.
 
     Args:
         database: the entry in `settings.DATABASES`; changed before the first connection is opened.
         conf: the site's settings.
     """
+    # A page waits for a connection of the pool. Without a pool, each concurrent request would open its own.
     options = database.setdefault("OPTIONS", {})
     database.update(ENGINE="adk_site.postgresql", CONN_MAX_AGE=0, CONN_HEALTH_CHECKS=False)
     options["pool"] = {

@@ -1,1 +1,1 @@
-"""Changes to Daphne by its internals. Each module says which failure it prevents; no change is made for speed."""
+"""Changes to Daphne's internals. Each module says which failure it prevents; no change is made for speed."""

@@ -1,7 +1,9 @@
 """Refusals before the application: a limit on the size of bodies, and Daphne's own errors as problem details.
 
 Daphne stores the whole body of a request before it calls the application, so no view can refuse a body in time: one
-large upload would fill the disk or the memory of the process.
+large upload would fill the disk or the memory of the process. The request class below checks the announced length
+first, then each piece of a body in chunks. A refused request is answered immediately; what the client still sends is
+dropped, and the connection is closed.
 """
 
 from __future__ import annotations
@@ -19,38 +21,40 @@ from sessions_app.conf import conf
 
 
 def limit_bodies() -> None:
-    """Let Daphne refuse bodies that are larger than the largest upload with its form."""
+    """Make Daphne refuse bodies larger than the largest upload with its form."""
     http_protocol.WebRequest = _LimitedRequest
 
 
 class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne has no type hints
-    """Daphne's request, refused before its end if it is too large; the rest of its body is dropped unread."""
+    """Daphne's request, refused before its end if it is too large."""
 
     _is_refused = False
 
     def gotLength(self, length: int | None) -> None:
-        """Note the length in the header; None for a body in chunks."""
+        """Note the length from the header; None for a body in chunks."""
         is_too_large = length is not None and length > _largest_body()
+        # Zero, so Daphne reserves no space for a body that is dropped.
         super().gotLength(0 if is_too_large else length)
         if is_too_large:
             self._refuse()
 
     def handleContentChunk(self, data: bytes) -> None:
-        """Store a piece of the body."""
+        """Store a piece of the body, unless the request is refused."""
         if not self._is_refused and self.content.tell() + len(data) > _largest_body():
             self._refuse()
         if not self._is_refused:
             super().handleContentChunk(data)
 
     def process(self) -> Any:
-        """Handle the request, whose body has ended."""
+        """Handle the request after the end of its body."""
         if self._is_refused:
+            # The answer was sent with `more_body`, so it ends with the request and not before.
             return self.handle_reply({"type": "http.response.body"})
         return super().process()
 
     def _refuse(self) -> None:
         self._is_refused = True
-        # Twisted sets both only at the end of the body.
+        # Twisted sets both attributes only at the end of the body, but a reply needs them.
         self.clientproto = b"HTTP/1.1"
         self.uri = self.channel._path
         sentence = f"The request is too large. A file may have {filesizeformat(conf().upload_bytes)}."
@@ -67,7 +71,7 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
         self.handle_reply({"type": "http.response.body", "body": body, "more_body": True})
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
-        """Answer a request that Daphne refuses by itself, or whose handling has failed."""
+        """Answer a request that Daphne itself refuses, or whose handling failed."""
         if not self._is_of_program():
             super().basic_error(status, status_text, body)
             return
@@ -82,5 +86,5 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
 
 
 def _largest_body() -> int:
-    """Return the largest size of a body in bytes: one upload of the largest size, and the fields of its form."""
+    """Return the maximum size of a body in bytes: the largest upload, and the other fields of its form."""
     return conf().upload_bytes + settings.DATA_UPLOAD_MAX_MEMORY_SIZE

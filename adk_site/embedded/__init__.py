@@ -1,5 +1,5 @@
-"""PostgreSQL and Valkey from PyPI wheels, started when the environment has no URL of a server.
+"""PostgreSQL and Valkey from PyPI wheels, started if the environment has no URL of a server.
 
-The URLs depend on the data directory alone, so settings can name a server without starting it.
-Starting, joining and stopping is `lifetime.running_servers`.
+The URLs depend only on the data directory, so settings can name a server without starting it.
+`lifetime.running_servers` starts, joins and stops the servers.
 """

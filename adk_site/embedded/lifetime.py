@@ -1,7 +1,9 @@
 """Lifetime of the embedded servers: from the first process that needs them to the last.
 
-Each of these processes holds a shared lock on a file. The kernel takes the lock back even from a killed process, so no
-list of pids can go stale. They are POSIX record locks: a forked child does not inherit them.
+Each process holds a shared lock on `servers.users` while it needs the servers. Starting and stopping happens under the
+exclusive lock `servers.lock`. On leaving, a process tries to make its shared lock exclusive: if this succeeds, it was
+the last process, and stops the servers. The kernel releases the locks of a killed process, so no list of pids can go
+stale. The locks are POSIX record locks, which a forked child does not inherit.
 """
 
 import fcntl
@@ -20,9 +22,9 @@ from adk_site.embedded.server import EmbeddedServer
 
 @contextmanager
 def running_servers(data: Path) -> Iterator[None]:
-    """Start or join the servers that have no URL in the environment; stop them when nobody needs them.
+    """Start or join the servers without a URL in the environment; stop them when no process needs them.
 
-    Enter it once in a process: the lock of a process does not count how often it was taken.
+    Enter it only once in a process: record locks are not counted.
 
     Raises:
         EmbeddedServerError: a wheel is not installed, or a server does not start.
@@ -35,6 +37,8 @@ def running_servers(data: Path) -> Iterator[None]:
     with (data / "servers.users").open("a+") as users:
         try:
             with _start_stop_lock(data):
+                # Within the start-stop lock: otherwise a process that leaves could stop the servers we are about to
+                # use.
                 fcntl.lockf(users, fcntl.LOCK_SH)
                 make_private_dir(socket_dir(data))
                 for server in servers:
@@ -47,7 +51,7 @@ def running_servers(data: Path) -> Iterator[None]:
 
 
 def stop_servers(data: Path) -> None:
-    """Stop the embedded servers of `data`, even while processes use them."""
+    """Stop the embedded servers of `data`, even if processes use them."""
     if not data.exists():
         return
     with _start_stop_lock(data):
@@ -71,7 +75,7 @@ def _stop(servers: list[EmbeddedServer], data: Path) -> None:
 
 @contextmanager
 def _start_stop_lock(data: Path) -> Iterator[None]:
-    """Hold the lock under which one process at a time starts or stops servers."""
+    """Hold the lock that lets only one process at a time start or stop servers."""
     with (data / "servers.lock").open("a+") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Paths of the data, the sockets and the programs of the embedded servers."""
+"""Paths of the embedded servers: data, sockets and programs."""
 
 import hashlib
 import os
@@ -17,27 +17,26 @@ def data_dir() -> Path:
 
 
 def socket_dir(data: Path) -> Path:
-    """Return the directory of the Unix sockets of the servers of `data`.
-
-    Not inside `data`, because the path of a Unix socket may have about a hundred bytes only.
-    """
+    """Return the directory for the Unix sockets of the servers of `data`."""
+    # Not inside `data`: the path of a Unix socket is limited to about a hundred bytes.
     name = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
     return Path("/tmp") / f"adk-{os.getuid()}-{name}"  # noqa: S108 (made by make_private_dir)
 
 
 def make_private_dir(path: Path) -> None:
-    """Make the directory if it is absent, for its owner only.
+    """Create the directory if it does not exist, accessible only to its owner.
 
     Raises:
-        EmbeddedServerError: it is somebody else's, or open to others.
+        EmbeddedServerError: the directory belongs to another user, or is accessible to others.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # `/tmp` is writable by all: another user may have created the directory, or a link in its place.
     status = path.lstat()
     if status.st_uid != os.getuid() or status.st_mode != stat.S_IFDIR | 0o700:
         raise EmbeddedServerError(f"{path} must be a directory of yours with mode 0700: remove it.")
 
 
 def wheel_dir(package: str) -> Path | None:
-    """Return the directory of an installed wheel, found without importing it; None when it is not installed."""
+    """Return the directory of an installed wheel, without importing it; None if it is not installed."""
     spec = find_spec(package)
     return Path(spec.origin).parent if spec and spec.origin else None

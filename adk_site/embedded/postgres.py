@@ -20,7 +20,7 @@ UNPRIVILEGED_USER = "nobody"
 
 
 def postgres_url(data: Path) -> str:
-    """Return the URL of the embedded PostgreSQL of `data`, running or not.
+    """Return the URL of the embedded PostgreSQL of `data`, even if it is not running.
 
     Raises:
         EmbeddedServerError: the wheel is not installed.
@@ -31,7 +31,7 @@ def postgres_url(data: Path) -> str:
 
 @dataclass(frozen=True)
 class Postgres:
-    """The PostgreSQL of one data directory. It listens on a Unix socket that only its owner can reach."""
+    """PostgreSQL of one data directory. It listens on a Unix socket accessible only to its owner."""
 
     data: Path
 
@@ -41,8 +41,10 @@ class Postgres:
         while state == STARTING:
             time.sleep(0.05)
             state = self._state()
+        # The pid file, too: a server whose data directory was deleted still answers.
         if state == ACCEPTING and self._pid_file.exists():
             return
+        # Left behind by a crash: PostgreSQL does not start while another server uses the directory.
         kill_servers({"postgres"}, f"-D {self._cluster} ")
         self._forget_reused_pid()
         arguments = ["start", "-w", "-t", "60", "-l", str(self._log), "-o", shlex.join(self._options())]
@@ -89,13 +91,14 @@ class Postgres:
         return subprocess.run(command, stdin=subprocess.DEVNULL).returncode  # noqa: S603
 
     def _make_cluster(self) -> None:
-        """Create the cluster if it is absent, first under another name: a killed initdb leaves no incomplete cluster.
+        """Create the cluster if it does not exist.
 
-        `ADK_POSTGRES_TEMPLATE` names a cluster that is copied instead, which tests have migrated once for all sites.
+        `ADK_POSTGRES_TEMPLATE` names a cluster to copy instead: tests migrate a cluster once for all sites.
         """
         if self._cluster.exists():
             return
         kill_servers({"postgres"}, f"-D {self._cluster} ")
+        # Under another name until it is complete: a killed initdb leaves no incomplete cluster.
         unfinished = self.data / "postgres.new"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
@@ -109,10 +112,8 @@ class Postgres:
         unfinished.rename(self._cluster)
 
     def _forget_reused_pid(self) -> None:
-        """Remove a dead server's pid files when another program has the pid by now.
-
-        PostgreSQL would take that program for itself and not start.
-        """
+        """Remove the pid files of a dead server if another program has the same pid now."""
+        # PostgreSQL would take that program for a running server, and not start.
         for pid_file in (self._pid_file, socket_dir(self.data) / ".s.PGSQL.5432.lock"):
             if pid_file.exists() and psutil.pid_exists(int(pid_file.read_text().split()[0])):
                 pid_file.unlink()
@@ -129,14 +130,13 @@ def _programs_dir() -> Path:
 
 
 def _as_unprivileged_user() -> list[str]:
-    """Return the words before a command of PostgreSQL that make it run as another user; none without root.
-
-    PostgreSQL refuses to run as root. The other user has no rights but one capability of root's, by which PostgreSQL
-    passes root's directories to reach its files.
+    """Return the command prefix that runs PostgreSQL as another user; empty without root.
 
     Raises:
         EmbeddedServerError: the program `setpriv` is missing.
     """
+    # PostgreSQL refuses to run as root. The other user has no rights except one capability, which lets PostgreSQL
+    # pass root's directories to reach its files.
     if os.getuid() != 0:
         return []
     setpriv = shutil.which("setpriv")
@@ -146,7 +146,7 @@ def _as_unprivileged_user() -> list[str]:
             "as another user, is missing: install it, work as another user, or set DATABASE_URL."
         )
     group = str(pwd.getpwnam(UNPRIVILEGED_USER).pw_gid)
-    # Without the secure bit the kernel ignores the capability when PostgreSQL asks whether it may run a program.
+    # Without the secure bit, the kernel ignores the capability when PostgreSQL checks whether it may run a program.
     capability = [
         "--inh-caps=+dac_override",
         "--ambient-caps=+dac_override",

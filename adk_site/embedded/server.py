@@ -1,4 +1,4 @@
-"""The contract of an embedded server, and functions that PostgreSQL and Redis share."""
+"""The contract of an embedded server, and functions shared by PostgreSQL and Redis."""
 
 import subprocess
 from collections.abc import Container, Sequence
@@ -12,20 +12,20 @@ from adk_site.processes import kill
 
 
 class EmbeddedServer(Protocol):
-    """A server that belongs to one data directory."""
+    """Server of one data directory."""
 
     def start(self) -> None:
-        """Start the server or join the one that runs; it answers when this returns."""
+        """Start the server, or join it if it is running; it accepts connections on return."""
 
     def stop(self) -> None:
-        """Stop the server; nothing of it runs when this returns."""
+        """Stop the server; none of its processes is running on return."""
 
 
 def run_program(command: Sequence[str], purpose: str, log: Path) -> None:
-    """Run a program of a server to its end.
+    """Run a program of a server and wait for its end.
 
     Raises:
-        EmbeddedServerError: it failed; the message has the end of `log`.
+        EmbeddedServerError: the program failed; the message has the last lines of `log`.
     """
     result = subprocess.run(  # noqa: S603 (a server's own program, with fixed arguments)
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -40,7 +40,7 @@ def last_lines(log: Path, count: int = 5) -> str:
 
 
 def kill_servers(programs: Container[str], text: str) -> None:
-    """Kill the processes of `programs` that have `text` on their command line, and wait for their end."""
+    """Kill processes of `programs` with `text` in their command line, and wait for their end."""
     kill(
         process
         for process in psutil.process_iter(["name", "cmdline"])

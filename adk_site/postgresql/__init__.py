@@ -1,1 +1,1 @@
-"""Database backend of the web processes; `base` is the module that Django looks for."""
+"""Database backend of the web processes; Django looks for a module called `base`."""

@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, whose connection pool survives a restart of PostgreSQL."""
+"""Django's PostgreSQL backend with a connection pool that survives a restart of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from psycopg_pool import ConnectionPool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Connection from Django's pool, tested before use.
-
-    A restart of PostgreSQL breaks all idle connections. Django's own test (`CONN_HEALTH_CHECKS`) finds them one by
-    one, with growing pauses. Here the first broken connection empties the pool.
-    """
+    """Connection from Django's pool, tested before use."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Return a connection that answers."""
+        """Return a working connection."""
         connection = super().get_new_connection(conn_params)
         try:
             ConnectionPool.check_connection(connection)
+        # A restart of PostgreSQL breaks all idle connections. Django's own test (`CONN_HEALTH_CHECKS`) finds them one
+        # by one, with growing pauses; draining the pool replaces all of them.
         except psycopg.OperationalError:
             self.pool.putconn(connection)
             self.pool.drain()
