@@ -1,6 +1,6 @@
 """Client of a site's HTTP API, `/api/v1/`: `Client`, and `AsyncClient` with the same methods to await.
 
-It depends on httpx and pydantic only.
+It depends only on httpx and pydantic.
 """
 
 from adk_client.client import AsyncClient, Client

@@ -1,4 +1,4 @@
-"""Operations on the account of a key: the key itself, other keys, and webhooks."""
+"""Operations on the account of an API key: the key itself, other keys, and webhooks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from adk_client.operation import Operation
 
 
 class AccountOperations:
-    """Operations that belong to no session."""
+    """Operations that do not belong to a session."""
 
     @Operation
     def me(self) -> Call[Account]:
-        """Return the person of the key, and the key's rights."""
+        """Return the key's owner, and the rights of the key."""
         return Call("GET", "/me", Account)
 
     @Operation
     def keys(self) -> Call[list[Key]]:
-        """List the person's keys, the newest first."""
+        """List the owner's keys, newest first."""
         return Call("GET", "/keys", list[Key])
 
     @Operation
@@ -33,7 +33,7 @@ class AccountOperations:
         requests_per_minute: int = 0,
         tokens_per_day: int = 0,
     ) -> Call[Key]:
-        """Make a key. After a lost response the repeated request may raise ConflictError: make another key then."""
+        """Create a key. If a response was lost, the next attempt may raise `ConflictError`: create another key."""
         body = {
             "name": name,
             "scopes": [*scopes],
@@ -45,7 +45,7 @@ class AccountOperations:
 
     @Operation
     def revoke_key(self, key_id: Id) -> Call[None]:
-        """Revoke a key, and the keys that it has made."""
+        """Revoke a key, and all keys created with it."""
         return Call("DELETE", f"/keys/{address_part(key_id)}", None)
 
     @Operation
@@ -55,7 +55,7 @@ class AccountOperations:
 
     @Operation
     def create_webhook(self, url: str, events: Sequence[str]) -> Call[Webhook]:
-        """Make a webhook. Its `secret` is told in this response only, as a new key is."""
+        """Create a webhook. Only this response contains its `secret`."""
         return Call("POST", "/webhooks", Webhook, json={"url": url, "events": [*events]})
 
     @Operation
@@ -65,11 +65,11 @@ class AccountOperations:
 
     @Operation
     def test_webhook(self, webhook_id: Id) -> Call[Delivery]:
-        """Deliver the event `test` to a webhook, soon."""
+        """Request the delivery of the event `test` to a webhook, and return it."""
         return Call("POST", f"/webhooks/{address_part(webhook_id)}/test", Delivery)
 
     @Operation
     def deliveries(self, webhook_id: Id, *, before: int | None = None) -> Call[list[Delivery]]:
-        """List the deliveries to a webhook, the newest first; `before` is the `id` where the next page begins."""
+        """List the deliveries to a webhook, newest first; `before` is the `id` at which the next page begins."""
         path = f"/webhooks/{address_part(webhook_id)}/deliveries"
         return Call("GET", path, list[Delivery], query={"before": before})

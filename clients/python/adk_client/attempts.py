@@ -1,4 +1,8 @@
-"""Attempts: the count of failed attempts, and the time until the next one. The clients do the waiting."""
+"""Attempts: decide whether and when a failed request is sent again. The clients do the waiting.
+
+A connection that breaks and the statuses in `TEMPORARY` are worth another attempt; any other refusal is final. A site
+that asks to wait (`Retry-After`) is obeyed, up to the caller's patience.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,11 @@ MAX_WAIT = 10.0
 
 
 class Attempts:
-    """The attempts of one request, or of one stream.
+    """Attempts of one request, or of one stream.
 
     Args:
-        most: limit of the attempts in a row without success.
-        patience: longest time in seconds that the site may ask to wait.
+        most: maximum number of successive attempts without success.
+        patience: maximum time in seconds to wait if the site asks for it.
     """
 
     def __init__(self, most: int, patience: float) -> None:
@@ -26,17 +30,17 @@ class Attempts:
         self._failures = 0
 
     def note_success(self) -> None:
-        """Forget the failures."""
+        """Reset the number of failures."""
         self._failures = 0
 
     def seconds_after(self, failure: httpx.Response | httpx.TransportError | None) -> float:
         """Return the seconds to wait before the next attempt.
 
         Args:
-            failure: a response that refuses the request, whose body has been read; None for a stream that broke off.
+            failure: a refusing response whose body has been read, or an error; None for a stream that broke off.
 
         Raises:
-            ApiError: the site refuses the request for good, or for too long.
+            ApiError: the site refuses the request finally, or for longer than `patience`.
             ConnectionLostError: there were too many attempts.
         """
         self._failures += 1
@@ -56,6 +60,7 @@ class Attempts:
         return self._pause()
 
     def _pause(self) -> float:
-        """Return a time that doubles with each failure, a little different for each client."""
+        """Return a time that doubles with each failure."""
+        # A little different for each client: many clients lose their connections at the same moment.
         doubled = 0.25 * float(2 ** (self._failures - 1))
         return min(doubled, MAX_WAIT) * random.uniform(0.75, 1.25)  # noqa: S311  # no secret

@@ -1,4 +1,4 @@
-"""Call: one request of the API as data."""
+"""Call: a request of the API as data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BASE = "/api/v1"
 
 
 def address_part(value: Id) -> str:
-    """Return a value as one part of an address."""
+    """Return a value as one segment of an address."""
     return quote(str(value), safe="")
 
 
@@ -25,11 +25,9 @@ def address_part(value: Id) -> str:
 class Call(Generic[T]):
     """A request, and the type of its response.
 
-    A write carries an idempotency key: it may be repeated after a broken connection.
-
     Attributes:
         path: address below `/api/v1`.
-        result: type of the JSON of the response; None for bytes, and for a response without a body.
+        result: type of the response's JSON; None for bytes, and for a response without a body.
     """
 
     method: str
@@ -41,8 +39,9 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """Return the request, for as many attempts as it needs."""
+        """Return the request, which may be sent several times."""
         headers = {"Accept": "application/json" if self.result else "*/*", **self.headers}
+        # Every attempt has the same key, so the site performs a write once, even if a response is lost.
         if self.method not in ("GET", "HEAD"):
             headers.setdefault("Idempotency-Key", uuid4().hex)
         query = {name: value for name, value in self.query.items() if value is not None}
@@ -56,7 +55,7 @@ class Call(Generic[T]):
         )
 
     def read(self, response: httpx.Response) -> T:
-        """Return the result in a response."""
+        """Return the result from a response."""
         if self.result is not None:
             return TypeAdapter(self.result).validate_json(response.content)
         return response.content  # type: ignore[return-value]  # T is bytes or None

@@ -1,8 +1,8 @@
 """The two clients.
 
-`Operations` describes each request once, as data. `Attempts` decides on the next attempt, and `Stream` reads the bytes
-of a stream: neither of them does I/O. Only the send, the wait and the loop over bytes are written twice below, because
-the asynchronous ones have to be awaited.
+`Operations` describes each request once, as data. `Attempts` decides about the next attempt, and `Stream` reads the
+bytes of a stream: neither does I/O. Only sending, waiting and the loop over bytes are written twice below, because
+`await` cannot be shared with synchronous code.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from adk_client.stream import Stream
 T = TypeVar("T")
 H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 TIMEOUT = httpx.Timeout(30.0, read=60.0)
-"""A stream has a heartbeat every 15 seconds: after a minute without a byte the connection is broken."""
+"""A stream has a heartbeat every 15 seconds: after a minute without a byte, the connection is broken."""
 
 
 class BaseClient(Operations, Generic[H]):
-    """Parts of both clients.
+    """Common parts of both clients.
 
     Args:
         site: address of the site, such as `https://agents.example.com`.
         key: API key.
-        attempts: limit of the attempts in a row without success, when the connection breaks or the site is busy.
-        patience: longest time in seconds that the site may ask to wait.
+        attempts: maximum number of successive attempts without success, if the connection breaks or the site is busy.
+        patience: maximum time in seconds to wait if the site asks for it.
         http: further arguments of the `httpx` client, such as `verify`, `proxy` or `transport`.
     """
 
@@ -76,11 +76,11 @@ class Client(BaseClient[httpx.Client]):
         self._http.close()
 
     def ask(self, session_id: Id, text: str, *, files: Sequence[StoredFile] = ()) -> Iterator[News]:
-        """Send a message and yield the news of its run, to the end."""
+        """Send a message and yield the news of its run, until the run ends."""
         yield from self.follow_run(self.start_run(session_id, text, files=files).run_id)
 
     def send(self, call: Call[T], /) -> T:
-        """Send a call, with as many attempts as it needs, and return its result."""
+        """Send a call, in several attempts if necessary, and return its result."""
         attempts = self._attempts()
         request = call.request(self._http)
         while True:
@@ -95,7 +95,7 @@ class Client(BaseClient[httpx.Client]):
             time.sleep(pause)
 
     def follow(self, stream: Stream, /) -> Iterator[News]:
-        """Yield the news of a stream, over as many connections as it takes."""
+        """Yield the news of a stream, over several connections if necessary."""
         attempts = self._attempts()
         while not stream.has_ended:
             failure: httpx.Response | httpx.TransportError | None = None
@@ -104,13 +104,16 @@ class Client(BaseClient[httpx.Client]):
                 with closing(self._http.send(request, stream=True)) as response:
                     if response.is_success:
                         for piece in response.iter_bytes():
+                            # Only successive failures count: a stream may live for days.
                             attempts.note_success()
                             yield from stream.read(piece)
                     else:
+                        # The body has the problem details, and is not read by a streamed request.
                         response.read()
                         failure = response
             except httpx.TransportError as error:
                 failure = error
+            # Also after a connection that ended without an error: only the news `Ended` ends a stream.
             if not stream.has_ended:
                 time.sleep(attempts.seconds_after(failure))
 
@@ -136,13 +139,13 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
     async def ask(
         self, session_id: Id, text: str, *, files: Sequence[StoredFile] = ()
     ) -> AsyncIterator[News]:
-        """Send a message and yield the news of its run, to the end."""
+        """Send a message and yield the news of its run, until the run ends."""
         run = await self.start_run(session_id, text, files=files)
         async for news in self.follow_run(run.run_id):
             yield news
 
     async def send(self, call: Call[T], /) -> T:
-        """Send a call, with as many attempts as it needs, and return its result."""
+        """Send a call, in several attempts if necessary, and return its result."""
         attempts = self._attempts()
         request = call.request(self._http)
         while True:
@@ -157,7 +160,7 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
             await asyncio.sleep(pause)
 
     async def follow(self, stream: Stream, /) -> AsyncIterator[News]:
-        """Yield the news of a stream, over as many connections as it takes."""
+        """Yield the news of a stream, over several connections if necessary."""
         attempts = self._attempts()
         while not stream.has_ended:
             failure: httpx.Response | httpx.TransportError | None = None

@@ -1,4 +1,4 @@
-"""Errors of the API, made of the problem details (RFC 9457) of a response."""
+"""Errors of the API, created from the problem details (RFC 9457) of a response."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ApiError(Exception):
         status: HTTP status.
         code: reason for programs, such as `not_found` or `limit`.
         detail: a sentence for people.
-        fields: the fields that cannot be used.
-        retry_after: seconds after which the request may succeed; None when the site does not say.
+        fields: invalid fields.
+        retry_after: seconds after which the request may succeed; None if the site does not say.
         problem: all members of the problem details.
     """
 
@@ -37,19 +37,19 @@ class UnauthorizedError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """The key lacks a scope, or its person may not do this."""
+    """The key lacks a scope, or its owner may not do this."""
 
 
 class NotFoundError(ApiError):
-    """There is no such object, or the key does not reach it."""
+    """There is no such object, or the key has no access to it."""
 
 
 class ConflictError(ApiError):
-    """The request does not fit the present state, such as a second answer to a question."""
+    """The request conflicts with the current state, such as a second answer to a question."""
 
 
 class InvalidError(ApiError):
-    """The request cannot be used; `fields` names the fields."""
+    """The request is invalid; `fields` names the fields."""
 
 
 class LimitError(ApiError):
@@ -74,7 +74,7 @@ KINDS: dict[int, type[ApiError]] = {
 
 
 def error_of(response: httpx.Response) -> ApiError:
-    """Return the error of a response whose body has been read."""
+    """Return the error for a response whose body has been read."""
     try:
         problem = response.json()
     except ValueError:  # A proxy has answered.
@@ -87,4 +87,5 @@ def error_of(response: httpx.Response) -> ApiError:
 
 def _retry_after(headers: httpx.Headers) -> float | None:
     text = headers.get("retry-after", "")
+    # HTTP also allows a date; the site sends seconds.
     return float(text) if text.isascii() and text.isdecimal() else None

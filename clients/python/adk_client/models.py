@@ -1,4 +1,4 @@
-"""Objects of the API. Fields that a newer site adds are kept as attributes."""
+"""Objects of the API. Fields added by a newer site are kept as attributes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 class ApiModel(BaseModel):
-    """Base of the objects."""
+    """Base of all objects."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class Page(ApiModel, Generic[T]):
-    """A part of a list; `next` is the cursor of the page that follows, None on the last one."""
+    """Part of a list; `next` is the cursor of the next page, None on the last page."""
 
     items: list[T]
     next: str | int | None = None
@@ -32,7 +32,7 @@ class AppSummary(ApiModel):
 
 
 class Account(ApiModel):
-    """The person of the key, and the key's rights."""
+    """Owner of the key, and the rights of the key."""
 
     user_id: str
     username: str
@@ -41,7 +41,7 @@ class Account(ApiModel):
 
 
 class Session(ApiModel):
-    """A conversation of a person with an app; `last_seq` is the number of its last event."""
+    """Conversation of a user with an app; `last_seq` is the number of its last event."""
 
     session_id: UUID
     user_id: str
@@ -62,7 +62,7 @@ class StoredEvent(ApiModel):
 
 
 class RunError(ApiModel):
-    """Reason of a failure: a code for programs, and a sentence."""
+    """Reason of a failure: a code for programs, and a sentence for people."""
 
     code: str
     message: str
@@ -91,7 +91,7 @@ class Progress(ApiModel):
 
 
 class Question(ApiModel):
-    """Question that a job asks; `kind` is confirm, choice or text."""
+    """Question of a job; `kind` is confirm, choice or text."""
 
     number: int
     text: str
@@ -100,7 +100,7 @@ class Question(ApiModel):
 
 
 class Job(ApiModel):
-    """A long-running call that the site executes. A list leaves `arguments` and `result` out."""
+    """Long-running call that the site executes. In lists, `arguments` and `result` are missing."""
 
     job_id: UUID
     session_id: UUID
@@ -117,7 +117,7 @@ class Job(ApiModel):
 
 
 class Approval(ApiModel):
-    """A call, or a question of a job, that waits for an answer; `effect` says what a yes lets happen."""
+    """Call, or question of a job, that waits for an answer; `effect` says what happens after a yes."""
 
     approval_id: int
     session_id: UUID
@@ -142,7 +142,7 @@ class StoredFile(ApiModel):
 
 
 class Schedule(ApiModel):
-    """An instruction that an agent is told at a time; `status` is active, cancelled, failed or over."""
+    """Instruction for an agent, to be run at a given time; `status` is active, cancelled, failed or over."""
 
     schedule_id: int
     session_id: UUID
@@ -153,7 +153,7 @@ class Schedule(ApiModel):
 
 
 class Key(ApiModel):
-    """An API key; `key` is the key itself, in the response that made it only."""
+    """API key; `key` is the secret itself, only in the response that created it."""
 
     id: UUID
     name: str
@@ -165,7 +165,7 @@ class Key(ApiModel):
 
 
 class Webhook(ApiModel):
-    """An address that the site tells of events; the response that made it has the `secret` that signs them."""
+    """Address to which the site sends events; only the response that created it has the `secret` for signatures."""
 
     id: UUID
     url: str
@@ -175,7 +175,7 @@ class Webhook(ApiModel):
 
 
 class Delivery(ApiModel):
-    """One event on its way to a webhook."""
+    """An event on its way to a webhook."""
 
     id: int
     message_id: str
@@ -187,7 +187,7 @@ class Delivery(ApiModel):
 
 
 class FieldError(ApiModel):
-    """A field that cannot be used, and why."""
+    """An invalid field, and the reason."""
 
     field: str
     message: str

@@ -1,4 +1,4 @@
-"""News of a stream: what happens in a session or in one of its runs."""
+"""News of a stream: what happens in a session, or in one of its runs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class NewEvent(ApiModel):
 
     @property
     def text(self) -> str:
-        """The text of the event, without thoughts."""
+        """Text of the event, without thoughts."""
         parts = (self.event.get("content") or {}).get("parts") or []
         return "".join(part.get("text") or "" for part in parts if not part.get("thought"))
 
 
 class Text(ApiModel):
-    """The next piece of the text that an agent's event will have.
+    """Next piece of the text of a future event of an agent.
 
-    No piece comes twice, and the pieces of an event are its whole text when the event comes. Only a text that the
-    agent has changed after it was streamed differs from its pieces.
+    No piece is repeated. When the event arrives, its pieces are its whole text, unless the agent changed the text after
+    it was streamed.
     """
 
     run_id: str
@@ -42,7 +42,7 @@ class Text(ApiModel):
 
 
 class RunNews(ApiModel):
-    """The new status of a run."""
+    """New status of a run."""
 
     run_id: str
     status: str
@@ -50,7 +50,7 @@ class RunNews(ApiModel):
 
 
 class JobNews(ApiModel):
-    """A job whose status, progress or question has changed."""
+    """Job with a new status, progress or question."""
 
     job_id: str = Field(alias="id")
     call_id: str
@@ -70,7 +70,7 @@ class OtherNews(ApiModel):
 
 
 class Ended(ApiModel):
-    """The end of a stream; `reason` is `run_ended`, `deleted` or `signed_out`, and a run has its status."""
+    """End of a stream; `reason` is `run_ended`, `deleted` or `signed_out`. For a run, it has the run's status."""
 
     reason: str
     run_id: str | None = None

@@ -1,4 +1,9 @@
-"""Operations as descriptors: each is written once, and becomes a method of both clients."""
+"""Operations as descriptors: each is written once, and becomes a method of both clients.
+
+The decorated method returns a `Call`, and is never called by a user. Access through a client returns a function that
+passes the `Call` to the client's `send`. The overloads of `__get__` tell a type checker that `AsyncClient` returns a
+coroutine, so both clients are fully typed without a second list of methods.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +39,7 @@ class AsyncSender(Protocol):
 
 
 class Operation(Generic[P, T]):
-    """A method of both clients, written once as the call that it sends. `AsyncClient` returns a coroutine."""
+    """Method of both clients, written once as the call that it sends. `AsyncClient` returns a coroutine."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self.describe = describe
@@ -57,7 +62,7 @@ class Operation(Generic[P, T]):
 
 
 class StreamOperation(Generic[P]):
-    """A method of both clients that yields the news of a stream."""
+    """Method of both clients that yields the news of a stream."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Stream]) -> None:
         self.describe = describe

@@ -25,7 +25,7 @@ from adk_client.stream import Stream
 
 
 class Operations(AccountOperations):
-    """Base of both clients. A list takes the `next` of one page as the `cursor` of the one that follows."""
+    """Base of both clients. Pass the `next` of a page as `cursor` to get the following page."""
 
     @Operation
     def apps(self) -> Call[list[AppSummary]]:
@@ -56,7 +56,7 @@ class Operations(AccountOperations):
 
     @Operation
     def rename_session(self, session_id: Id, title: str) -> Call[Session]:
-        """Give a session another title."""
+        """Change the title of a session."""
         return Call("PATCH", f"/sessions/{address_part(session_id)}", Session, json={"title": title})
 
     @Operation
@@ -68,7 +68,7 @@ class Operations(AccountOperations):
     def events(
         self, session_id: Id, *, after: int | None = None, limit: int | None = None
     ) -> Call[Page[StoredEvent]]:
-        """List events of a session after a `seq`, oldest first; `next` is `after` for the page that follows."""
+        """List events of a session after a `seq`, oldest first; `next` is `after` for the following page."""
         query = {"after": after, "limit": limit}
         return Call("GET", f"/sessions/{address_part(session_id)}/events", Page[StoredEvent], query=query)
 
@@ -76,13 +76,13 @@ class Operations(AccountOperations):
     def give_feedback(
         self, session_id: Id, seq: int, rating: Literal["good", "bad"], comment: str = ""
     ) -> Call[None]:
-        """Store an opinion of an answer, in place of an earlier one; `seq` is the number of its event."""
+        """Store an opinion of an answer, replacing an earlier opinion; `seq` is the number of the answer's event."""
         body = {"rating": rating, "comment": comment}
         return Call("PUT", f"/sessions/{address_part(session_id)}/events/{seq}/feedback", None, json=body)
 
     @Operation
     def withdraw_feedback(self, session_id: Id, seq: int) -> Call[None]:
-        """Withdraw an opinion of an answer; nothing when there is none."""
+        """Withdraw an opinion of an answer; do nothing if there is none."""
         return Call("DELETE", f"/sessions/{address_part(session_id)}/events/{seq}/feedback", None)
 
     # Runs
@@ -102,47 +102,47 @@ class Operations(AccountOperations):
 
     @Operation
     def cancel_run(self, run_id: str) -> Call[Run]:
-        """Stop a run that is queued or running."""
+        """Stop a queued or running run."""
         return Call("POST", f"/runs/{address_part(run_id)}/cancel", Run)
 
     @Operation
     def retry_run(self, run_id: str) -> Call[Run]:
-        """Try the last run of a session again, which has failed."""
+        """Retry the last run of a session, which has failed."""
         return Call("POST", f"/runs/{address_part(run_id)}/retry", Run)
 
     @Operation
     def edit_run(
         self, run_id: str, text: str, *, files: Sequence[StoredFile] = (), client_id: str | None = None
     ) -> Call[Run]:
-        """Replace the message of a run: the run and all after it become an alternative. Return the new run."""
+        """Replace the message of a run: the run and all later runs become an alternative. Return the new run."""
         return Call("POST", f"/runs/{address_part(run_id)}/edit", Run, json=_message(text, files, client_id))
 
     @Operation
     def rewind(self, run_id: str) -> Call[None]:
-        """Undo a run and all after it, which become an alternative."""
+        """Undo a run and all later runs, which become an alternative."""
         return Call("POST", f"/runs/{address_part(run_id)}/rewind", None)
 
     @Operation
     def respond(self, run_id: str, call_id: str, response: dict[str, Any]) -> Call[Run]:
-        """Answer a long-running call that waits, with the response that the agent gets."""
+        """Answer a pending long-running call with a response for the agent."""
         body = {"call_id": call_id, "response": response}
         return Call("POST", f"/runs/{address_part(run_id)}/responses", Run, json=body)
 
     @StreamOperation
     def follow_run(self, run_id: str, *, after: int | None = None) -> Stream:
-        """Yield the news of a run to its end; with `after`, its events after this `seq`."""
+        """Yield the news of a run until it ends; with `after`, only events after this `seq`."""
         return Stream(f"/runs/{address_part(run_id)}/stream", after)
 
     @StreamOperation
     def follow_session(self, session_id: Id, *, after: int | None = None) -> Stream:
-        """Yield the news of a session until it is deleted or the key ends; with `after`, the events after it."""
+        """Yield the news of a session until it is deleted or the key ends; with `after`, only events after it."""
         return Stream(f"/sessions/{address_part(session_id)}/stream", after)
 
     # Approvals and jobs
 
     @Operation
     def approvals(self, *, cursor: str | None = None) -> Call[Page[Approval]]:
-        """List the calls and questions that wait for the person, the oldest first."""
+        """List calls and questions that wait for the key's owner, oldest first."""
         return Call("GET", "/approvals", Page[Approval], query={"cursor": cursor})
 
     @Operation
@@ -158,7 +158,7 @@ class Operations(AccountOperations):
 
     @Operation
     def choose(self, approval_id: int, option: int) -> Call[None]:
-        """Choose an option of a choice by its number, from 0."""
+        """Choose an option of a choice by its number; the first is 0."""
         return Call("POST", f"/approvals/{approval_id}/answer", None, json={"option": option})
 
     @Operation
@@ -176,7 +176,7 @@ class Operations(AccountOperations):
 
     @Operation
     def cancel_job(self, job_id: Id) -> Call[Job]:
-        """Stop a job that is queued, running or waiting."""
+        """Stop a queued, running or waiting job."""
         return Call("POST", f"/jobs/{address_part(job_id)}/cancel", Job)
 
     @Operation
@@ -195,7 +195,7 @@ class Operations(AccountOperations):
 
     @Operation
     def cancel_schedule(self, schedule_id: int) -> Call[Schedule]:
-        """Cancel a scheduled task; one that has ended stays as it is."""
+        """Cancel a scheduled task; do nothing if it has ended."""
         return Call("POST", f"/schedules/{schedule_id}/cancel", Schedule)
 
     # Files
@@ -211,13 +211,13 @@ class Operations(AccountOperations):
     def upload(
         self, session_id: Id, name: str, content: bytes, mime_type: str = "application/octet-stream"
     ) -> Call[StoredFile]:
-        """Store a file, for the next message to refer to."""
+        """Store a file, so the next message can refer to it."""
         files = {"file": (name, content, mime_type)}
         return Call("POST", f"/sessions/{address_part(session_id)}/files", StoredFile, files=files)
 
     @Operation
     def download(self, session_id: Id, name: str, version: int | None = None) -> Call[bytes]:
-        """Return the bytes of a file, of its newest version by default."""
+        """Return the bytes of a file, by default of its newest version."""
         path = f"/sessions/{address_part(session_id)}/files/{quote(name)}"
         return Call("GET", path, None, query={"version": version})
 

@@ -1,4 +1,10 @@
-"""Stream: server-sent events as news, over as many connections as it takes, without loss or repetition."""
+"""Stream: server-sent events as news, over several connections if necessary, without loss or repetition.
+
+A broken connection is replaced by a request with the `seq` of the last event (`Last-Event-ID`), so no event is lost or
+repeated. Streamed text has no `seq`: its pieces have an offset, counted in UTF-16 code units as in browsers. For each
+text, `Stream` remembers what it has yielded, drops the known beginning of a repeated piece, and yields the missing end
+when the event itself arrives.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +19,14 @@ from adk_client.news import Ended, JobNews, NewEvent, News, OtherNews, RunNews, 
 
 @dataclass
 class _ServerSentEvent:
-    """Fields of the event whose lines arrive."""
+    """Fields of the event whose lines are being read."""
 
     name: str = ""
     id: str = ""
     data: list[str] = field(default_factory=list)
 
     def set(self, name: str, value: str) -> None:
-        """Take the next line."""
+        """Read the next line."""
         if name == "event":
             self.name = value
         elif name == "id":
@@ -30,11 +36,11 @@ class _ServerSentEvent:
 
 
 class Stream:
-    """State of a stream between its connections: the last event, and the text passed on so far.
+    """State of a stream between its connections: the last event, and the text yielded so far.
 
     Args:
         path: address below `/api/v1`.
-        after: `seq` of the last event that is known already; None for the beginning.
+        after: `seq` of the last known event; None for the beginning.
 
     Attributes:
         has_ended: True after the last news.
@@ -49,16 +55,18 @@ class Stream:
         self.has_ended = False
 
     def call(self) -> Call[bytes]:
-        """Return the request for what is missing."""
+        """Return the request for the missing news."""
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if self._last_seq is not None:
             headers["Last-Event-ID"] = str(self._last_seq)
+        # The last connection may have broken in the middle of a line.
         self._unfinished_line = []
         self._event = _ServerSentEvent()
         return Call("GET", self._path, None, headers=headers)
 
     def read(self, piece: bytes) -> Iterator[News]:
-        """Take the next bytes of the response; yield the news that they complete."""
+        """Read the next bytes of the response; yield the news completed by them."""
+        # A long line arrives in many pieces: joining them only at its end keeps the cost linear.
         if b"\n" not in piece:
             self._unfinished_line.append(piece)
             return
@@ -96,6 +104,7 @@ class Stream:
                 yield OtherNews(kind=name, fields=fields)
 
     def _new_event(self, seq: int, event: dict[str, Any]) -> Iterator[News]:
+        # A new connection may repeat events that were sent while it was opened.
         if self._last_seq is not None and seq <= self._last_seq:
             return
         self._last_seq = seq
@@ -104,13 +113,15 @@ class Stream:
         yield NewEvent(seq=seq, event=event)
 
     def _rest_of_text(self, event: dict[str, Any], is_thought: bool) -> Iterator[News]:
-        """Yield the end of an agent's text. The site stops streaming a text when its event is there."""
+        """Yield the end of an agent's text."""
         event_id = event.get("id", "")
         author = event.get("author", "")
         passed_on = self._passed_on.pop((event_id, is_thought), bytearray())
         parts = (event.get("content") or {}).get("parts") or []
         texts = (part.get("text") or "" for part in parts if bool(part.get("thought")) == is_thought)
         units = "".join(texts).encode("utf-16-le", "surrogatepass")
+        # The site stops streaming a text when its event is there, so its last piece may be missing. A text that the
+        # agent has changed is not continued: its beginning differs.
         if author == "user" or not units.startswith(passed_on) or len(units) == len(passed_on):
             return
         rest = units[len(passed_on) :].decode("utf-16-le", "replace")
@@ -118,7 +129,7 @@ class Stream:
         yield Text(run_id=run_id, event_id=event_id, author=author, text=rest, thought=is_thought)
 
     def _unseen_text(self, fields: dict[str, Any]) -> Iterator[News]:
-        """Yield the part of a piece that was not passed on. Offsets count UTF-16 code units."""
+        """Yield the part of a piece that was not yielded before."""
         key = fields["event_id"], bool(fields["thought"])
         units = fields["text"].encode("utf-16-le", "surrogatepass")
         passed_on = self._passed_on.setdefault(key, bytearray())
