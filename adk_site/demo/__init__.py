@@ -12,15 +12,15 @@ _GEMINI = re.compile("gemini-|models/|projects/")
 
 
 def model_name(configured: str, environ: Mapping[str, str]) -> str:
-    """Return the configured model; the demo model in place of a Gemini model without an API key.
+    """Return the configured model, or the demo model instead of a Gemini model without an API key.
 
-    `manage.py adk_check` names the key that another model lacks.
+    For other models, `manage.py adk_check` reports a missing key.
     """
     return DEMO_MODEL if _GEMINI.match(configured) and not _has_api_key(environ) else configured
 
 
 def banner(model: str, environ: Mapping[str, str]) -> str:
-    """Return the page's notice that the demo model answers; empty for any other model."""
+    """Return the page's notice about the demo model; empty for any other model."""
     if model != DEMO_MODEL:
         return ""
     if _has_api_key(environ):

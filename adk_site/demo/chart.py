@@ -1,4 +1,4 @@
-"""The report's chart: the totals as bars and, beside them, the medians with their intervals."""
+"""Chart of the report: bars for the totals, and on the right the medians with their intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ToPixels = Callable[[float], float]
 
 
 def draw_chart(table: Mapping[str, GroupStatistics], title: str) -> bytes:
-    """Return the chart as a PNG; one row for each group of the table."""
+    """Return the chart as a PNG, with one row for each group of the table."""
     image = Image.new("RGB", (WIDTH, TOP + ROW * len(table) + BOTTOM), "white")
     draw = ImageDraw.Draw(image)
     draw.text((WIDTH / 2, TOP / 2), title, INK, ImageFont.load_default(20), anchor="mm")
@@ -38,7 +38,7 @@ def draw_chart(table: Mapping[str, GroupStatistics], title: str) -> bytes:
 
 
 def _axis(draw: ImageDraw.ImageDraw, panel: tuple[int, int], low: float, high: float, label: str) -> ToPixels:
-    """Draw a panel's grid, ticks and label; return the function from a value to its x."""
+    """Draw a panel's grid, ticks and label; return the function from a value to its x coordinate."""
     left, right = panel
     bottom = draw.im.size[1] - BOTTOM
     step = _round_step((high - low) or 1.0)
@@ -56,7 +56,7 @@ def _axis(draw: ImageDraw.ImageDraw, panel: tuple[int, int], low: float, high: f
 
 
 def _round_step(span: float) -> float:
-    """Return the distance of the ticks: 1, 2 or 5 times a power of ten, at most `TICKS` of them in the span."""
+    """Return the distance between ticks: 1, 2 or 5 times a power of ten, with at most `TICKS` of them in the span."""
     power: float = 10.0 ** math.floor(math.log10(span / TICKS))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power * TICKS >= span)
 

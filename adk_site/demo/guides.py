@@ -11,9 +11,9 @@ class Guide:
     """Steps that solve a problem.
 
     Attributes:
-        title: The problem in one sentence.
-        words: Words that people use for this problem.
-        steps: Instructions in order.
+        title: the problem in one sentence.
+        words: words that people use for this problem.
+        steps: instructions, in order.
     """
 
     title: str
@@ -62,7 +62,7 @@ GUIDES = (
 
 
 def find_guide_for(problem: str) -> Guide | None:
-    """Return the guide that shares the most words with the problem, or None when no guide shares any."""
+    """Return the guide with the most words of the problem, or None if no guide has any of them."""
     words = set(re.findall(r"[a-z]+", problem.lower().replace("wi-fi", "wifi")))
     best = max(GUIDES, key=lambda guide: len(guide.words & words))
     return best if best.words & words else None

@@ -1,10 +1,10 @@
-"""The demo model: a script in place of a language model, for a site without an API key.
+"""The demo model: a script instead of a language model, for a site without an API key.
 
-A whole message must fit a pattern of `SCRIPT`, so a message that only mentions a refund calls nothing. The patterns of
-tools that change something are commands, never questions. An agent that has the tool calls it; an agent that can
-transfer to the tool's agent does so. All other messages are answered with examples. Results are answered with text, so
-the model never calls tools in a loop. Other tools are called by name, as in `price item=lamp`: the model works for any
-agent.
+A whole message must match a pattern in `SCRIPT`, so a message that only mentions a refund calls nothing. Patterns for
+tools that change something are commands, never questions. An agent with the tool calls it; an agent that can transfer
+to the tool's agent does so. The answer to any other message is a list of examples. The answer to a result is a text, so
+the model never calls tools in a loop. All other tools are called by name, as in `price item=lamp`: the model works for
+any agent.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SCRIPT = {
     "show_profile": r"who am I\??|show (?:me )?my profile",
     "list_scheduled_tasks": r"(?:list|show) (?:me )?my (?:reminders|scheduled tasks)",
 }
-"""Pattern of a whole message by the tool that it asks for. The named groups are arguments."""
+"""Pattern of a whole message, by the tool that it requests. Named groups are arguments."""
 SPECIALISTS = {"orders": ("order_status", "refund_order", "write_invoice"), "technical": ("find_guide",)}
-"""Tools by agent; the help desk has the others."""
+"""Tools by agent; all other tools belong to the help desk."""
 EXAMPLES = [
     ("orders", "Where is order 1001?"),
     ("orders", "Compare orders 1001 and 1002"),
@@ -85,7 +85,7 @@ class DemoModel(BaseLlm):
     """Model that answers by a script, and says so.
 
     Attributes:
-        delay: Seconds between two words of a streamed answer.
+        delay: seconds between two words of a streamed answer.
     """
 
     model: str = DEMO_MODEL
@@ -98,7 +98,7 @@ class DemoModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """Answer the request. Never yields an error response. The reported usage counts words."""
+        """Answer the request. Never yield an error response. The reported usage counts words."""
         parts = _Script(llm_request).answer()
         text = "".join(part.text or "" for part in parts)
         if stream:
@@ -119,7 +119,7 @@ class DemoModel(BaseLlm):
 
 
 class _Script:
-    """The script, as the agent of one request can play it."""
+    """The script, for the agent of one request."""
 
     def __init__(self, request: LlmRequest) -> None:
         self.contents = request.contents
@@ -158,16 +158,17 @@ class _Script:
         return "", False
 
     def _call_typed(self, message: str) -> list[types.Part]:
-        """Return the call of a message such as `price item=lamp`; none for any other message."""
+        """Return the call in a message such as `price item=lamp`; nothing for other messages."""
         tool, _, rest = message.partition(" ")
         pairs = re.findall(r"(\w+)=(\S+)", rest)
+        # The whole rest must be arguments: a sentence that contains a `=` is no call.
         if tool not in self.tools or " ".join(f"{name}={value}" for name, value in pairs) != rest:
             return []
         args = {name: int(value) if re.fullmatch(_N, value) else value for name, value in pairs}
         return self._call(tool, args)
 
     def _schedule(self, message: str) -> list[types.Part]:
-        """Return the call that schedules a command; none without a time, or when the command is not in the script."""
+        """Return the call that schedules a command; nothing without a time, or if the script has no such command."""
         found = _WHEN.search(message)
         if not found or message.endswith("?"):
             return []
@@ -181,6 +182,7 @@ class _Script:
             start = {"run_at": f"in {span}"} if found["word"].lower() == "in" else {"every": span}
         calls = self._play(task)
         call = calls[0].function_call if calls else None
+        # A job tool can be delayed itself; a scheduled task would ask the model again.
         if call and call.name == "write_report" and "run_at" in start:
             return self._call("write_report", {**(call.args or {}), **start})
         if calls or re.match(r"remind me\b", task, re.IGNORECASE):
@@ -188,7 +190,7 @@ class _Script:
         return []
 
     def _play(self, message: str) -> list[types.Part]:
-        """Return the calls that the message asks for; none for a message that is not in the script."""
+        """Return the calls that the message requests; nothing if it matches no pattern."""
         for tool, pattern in SCRIPT.items():
             match = re.fullmatch(pattern, message, re.IGNORECASE)
             if match:
@@ -202,7 +204,7 @@ class _Script:
         return []
 
     def _call(self, tool: str, *calls: dict[str, Any]) -> list[types.Part]:
-        """Return calls of the tool, or the transfer to its agent; none when this agent can do neither."""
+        """Return calls of the tool, or a transfer to its agent; nothing if the agent can do neither."""
         if tool in self.tools:
             return [types.Part.from_function_call(name=tool, args=args) for args in calls]
         if _agent_of(tool) in self.agents:
@@ -210,7 +212,7 @@ class _Script:
         return []
 
     def _talk(self, message: str) -> str:
-        """Return the answer to a message that calls nothing: small talk, or what can be typed here."""
+        """Return the answer to a message that calls nothing: small talk, or examples of what can be typed here."""
         for pattern, text in SMALL_TALK.items():
             if re.fullmatch(pattern, message, re.IGNORECASE):
                 return text

@@ -1,4 +1,4 @@
-"""Orders of an invented shop, generated from a seed: identical in every process and every run."""
+"""Orders of an invented shop, generated from a seed: the same in every process and every run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHIPPING_DAYS = 4
 
 @dataclass(frozen=True)
 class Order:
-    """One order; prices are in cents."""
+    """An order; prices are in cents."""
 
     number: int
     date: date
@@ -45,12 +45,12 @@ class Order:
 
     @property
     def total(self) -> int:
-        """The price of all items, in cents."""
+        """Price of all items, in cents."""
         return self.quantity * self.unit_price
 
 
 def find_order(number: int) -> Order | None:
-    """Return the order with this number, or None when it does not exist."""
+    """Return the order with this number, or None if it does not exist."""
     return _generate_order(number) if FIRST_NUMBER <= number < FIRST_NUMBER + COUNT else None
 
 
@@ -65,7 +65,8 @@ def euros(cents: int) -> str:
 
 
 def _generate_order(number: int) -> Order:
-    """Generate an order from its number alone, so that a lookup does not generate the others."""
+    """Generate an order from its number."""
+    # Seeded by the number, so a lookup does not need to generate the other orders.
     dice = random.Random(f"{SEED} {number}")  # noqa: S311 - no secret depends on it
     ordered = date(YEAR, 1, 1) + timedelta(days=(number - FIRST_NUMBER) * 365 // COUNT)
     region = dice.choices(list(REGIONS), weights=[30, 25, 20, 20, 5])[0]

@@ -1,7 +1,7 @@
-"""The report on the shop's orders: totals and typical order values by group, a chart, a table.
+"""The report on the shop's orders: totals and typical order values by group, a chart and a table.
 
-The typical value is a median with a bootstrap interval: the values are drawn anew a thousand times, which takes
-most of the report's time.
+The typical value is a median with a bootstrap interval: the values are sampled a thousand times, which takes most of
+the report's time. So the report is a realistic long-running job, with progress.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ COUNTED: dict[Topic, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class GroupStatistics:
-    """Statistics of one group's order values, in euros.
+    """Statistics of the order values of a group, in euros.
 
     Attributes:
-        low: the lower end of the median's 95 % interval.
-        high: the upper end of the median's 95 % interval.
+        low: lower end of the median's 95 % interval.
+        high: upper end of the median's 95 % interval.
     """
 
     orders: int
@@ -52,7 +52,7 @@ class Report:
 
     Attributes:
         summary: the findings in a few sentences.
-        chart: a PNG; None without Pillow, which requirements-demo.txt has.
+        chart: a PNG; None without Pillow, which is in requirements-demo.txt.
         table: the numbers as CSV, in euros.
         page: summary and numbers as Markdown.
     """
@@ -66,7 +66,7 @@ class Report:
 
 @dataclass
 class _Steps:
-    """Counter of the pieces of work."""
+    """Counter of finished steps."""
 
     progress: Progress
     total: int
@@ -80,7 +80,7 @@ class _Steps:
 def make_report(
     orders: Iterable[Order], topic: Topic, group_by: Grouping, progress: Progress, draws: int = DRAWS
 ) -> Report:
-    """Compute and write the report; `progress(done, total, message)` is called before each piece of work.
+    """Compute and write the report; call `progress(done, total, message)` before each step.
 
     Raises:
         ValueError: there are no such orders.
@@ -98,7 +98,7 @@ def make_report(
 
 
 def _groups(orders: Iterable[Order], topic: Topic, group_by: Grouping) -> dict[str, list[float]]:
-    """Return the order values of each group in euros; months in order of the year, other groups by name."""
+    """Return the order values of each group in euros; groups are sorted by name, months by time."""
     groups: dict[str, list[float]] = {}
     for order in orders:
         if order.status in COUNTED[topic]:

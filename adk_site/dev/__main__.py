@@ -9,8 +9,8 @@ if __name__ == "__main__":
     data = data_dir()
     restart_with_mark(data)
 
-    # A worker that gets SIGTERM returns its running jobs to the queue instead of finishing them. Set before any import
-    # of Celery, because its pool reads the variable when it is imported and the workers are forks of this process.
+    # Makes workers return their running jobs to the queue on SIGTERM, instead of finishing them. Set before any
+    # import of Celery: its pool reads the variable when it is imported, and the workers are forks of this process.
     os.environ["REMAP_SIGTERM"] = "SIGQUIT"
     # Imported after the restart, because the imports take more than a second.
     from adk_site.dev.site import run_site

@@ -1,4 +1,4 @@
-"""The accounts of a development site and their passwords."""
+"""Accounts of a development site, and their passwords."""
 
 import json
 import os
@@ -14,8 +14,8 @@ PERSON, STAFF = "demo", "admin"
 def ensure_accounts(credentials: Path) -> dict[str, str]:
     """Create the demo user and the staff user unless they exist; return their passwords by user name.
 
-    The passwords are random and stored in the `credentials` file, readable by its owner only. A user whose password
-    is already in the file is not changed.
+    The passwords are random and stored in the `credentials` file, readable only by its owner. Users with a password in
+    the file are not changed.
     """
     stored: dict[str, str] = json.loads(credentials.read_text()) if credentials.exists() else {}
     passwords = {name: stored.get(name) or secrets.token_urlsafe(12) for name in (PERSON, STAFF)}
@@ -32,4 +32,5 @@ def ensure_accounts(credentials: Path) -> dict[str, str]:
 def _write_private_file(path: Path, text: str) -> None:
     with NamedTemporaryFile("w", dir=path.parent, delete=False) as complete:  # created with mode 0600
         complete.write(text)
+    # Atomic: a reader never sees a half-written file.
     os.replace(complete.name, path)

@@ -1,4 +1,4 @@
-"""The address that the development site listens on, from `HOST` and `PORT`."""
+"""Address of the development site, from `HOST` and `PORT`."""
 
 import errno
 import os
@@ -17,13 +17,14 @@ class Address:
 
     @property
     def url(self) -> str:
-        """The URL that a browser on this machine opens."""
+        """URL for a browser on this machine."""
         host = "127.0.0.1" if self.host in ALL_INTERFACES else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
     def check_is_free(self) -> None:
-        """Raise StackError if the site cannot listen on this address."""
+        """Raise `StackError` if the site cannot listen on this address."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        # Checked before the start: Daphne would fail later, in the middle of the output of all processes.
         try:
             socket.create_server((self.host, self.port), family=family).close()
         except OSError as error:
@@ -38,7 +39,7 @@ class Address:
 
 
 def address_from_environment() -> Address:
-    """Return the address that `HOST` and `PORT` name; the default is 127.0.0.1:8000.
+    """Return the address in `HOST` and `PORT`; the default is 127.0.0.1:8000.
 
     Raises:
         StackError: `PORT` is not a port number.

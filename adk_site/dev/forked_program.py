@@ -1,4 +1,4 @@
-"""A Python program in a fork of this process: it begins with the modules that are imported here."""
+"""A Python program in a fork of this process, which inherits the modules imported here."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import NoReturn
 
 
 class ForkedProgram:
-    """Takes the place of `subprocess.Popen` in honcho. Importing the site anew would take seconds of CPU time.
+    """Replacement for `subprocess.Popen` in honcho.
 
     Attributes:
-        stdout: Output and errors of the program.
-        returncode: Exit code, or the negative number of the signal that killed the program; None while it runs.
+        stdout: output and errors of the program.
+        returncode: exit code, or the negative number of the signal that killed the program; None while it runs.
     """
 
     def __init__(self, command: str, *, env: Mapping[str, str], cwd: str | None = None) -> None:
         """Fork and run the command: the name of a module, as after `python -m`, and its arguments."""
         self.returncode: int | None = None
         readable, writable = os.pipe()
+        # A new process would import the whole site again, which takes seconds of CPU time.
         self.pid = os.fork()
         if self.pid == 0:
             os.close(readable)
@@ -38,15 +39,18 @@ class ForkedProgram:
 
 
 def _run(arguments: list[str], env: Mapping[str, str], output: int) -> NoReturn:
-    """Run the program in this process. `multiprocessing`, which has called honcho, exits with its exit code."""
+    """Run the program in this process."""
+    # A session for itself, as with Popen in honcho: honcho signals the process group.
     os.setsid()
     for standard in (sys.stdout, sys.stderr):
         os.dup2(output, standard.fileno())
         standard.reconfigure(write_through=True)  # type: ignore[union-attr]
     os.environ.clear()
     os.environ.update(env)
+    # The fork inherits the handlers of `make run`, which ignore or translate these signals.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.argv = list(arguments)
     runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    # Never return into the code of the parent. `multiprocessing`, which has called honcho, exits with this exit code.
     sys.exit()

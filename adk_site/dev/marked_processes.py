@@ -1,6 +1,6 @@
-"""Find and stop the processes of a data directory's site, even when their parent was killed.
+"""Find and stop the processes of a data directory's site, even if their parent was killed.
 
-Each process carries the data directory in its environment (the mark), so there is no pid file that could be stale.
+The environment of each process contains the data directory (the mark), so there is no pid file to go stale.
 """
 
 import os
@@ -17,11 +17,9 @@ STOP_SECONDS = 6.0
 
 
 def restart_with_mark(data: Path) -> None:
-    """Re-execute this program with the mark, unless it was started with it.
-
-    Other processes see only the environment that a program was started with, so the mark cannot be added later.
-    Child processes do not inherit the mark, because the embedded servers may outlive this program.
-    """
+    """Execute this program again with the mark, unless it has the mark."""
+    # Other processes see only the environment with which a program was started, so the mark cannot be added later.
+    # Child processes must not inherit it: the embedded servers may outlive this program.
     if os.environ.pop(MARK, None) != str(data):
         os.execve(sys.executable, sys.orig_argv, {**os.environ, **mark_variables(data)})  # noqa: S606 (itself)
 

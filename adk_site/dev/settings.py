@@ -1,4 +1,4 @@
-"""The site's settings in development, for tools that read them without `make run` or `manage.py`: mypy."""
+"""The site's settings in development, for tools without `make run` or `manage.py`, such as mypy."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The development site in one terminal, with its embedded servers, from its start to its end."""
+"""The development site in one terminal, with its embedded servers, from start to end."""
 
 import fcntl
 import os
@@ -31,6 +31,7 @@ WELCOME = """
 
 def run_site(data: Path) -> None:
     """Run the site of the data directory until Ctrl-C or SIGTERM; exit with one sentence if it cannot run."""
+    # SIGTERM raises KeyboardInterrupt, too, so both stop the site in the same way.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ["ADK_DEV"] = "1"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
@@ -53,12 +54,14 @@ def _run(data: Path, address: Address) -> None:
         _check_agents()
         call_command("migrate", verbosity=0)
         passwords = ensure_accounts(data / "credentials.json")
+        # The processes are forked: a connection must not be shared with them.
         connections.close_all()
         run_processes(address, _welcome(address, passwords))
 
 
 def _check_agents() -> None:
-    """Raise StackError with the messages of the agent checks, before four processes fail for the same reason."""
+    """Raise `StackError` with the messages of the agent checks."""
+    # Before the start: otherwise four processes would fail for the same reason.
     problems = [problem for problem in run_checks(tags=["agents"]) if problem.level >= ERROR]
     if problems:
         raise StackError("\n".join(str(problem) for problem in problems))
@@ -78,12 +81,11 @@ def _welcome(address: Address, passwords: dict[str, str]) -> str:
 def _exclusive_lock(data: Path) -> Iterator[None]:
     """Hold the data directory's lock.
 
-    A record lock (fcntl) is released when this process dies, and forked helpers do not inherit it.
-
     Raises:
         StackError: another process holds the lock.
     """
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A record lock (fcntl) is released when this process dies, and forked helpers do not inherit it.
     with (data / "stack.lock").open("a+") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

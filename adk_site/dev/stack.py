@@ -26,7 +26,7 @@ def run_processes(address: Address, welcome: str) -> None:
     Raises:
         StackError: a process ended without a signal; the others were stopped.
     """
-    # Beat stores only its last send times in this file, and does not start with a file that a crash truncated.
+    # Beat stores only its last send times in this file, and does not start if a crash has truncated it.
     for file in settings.DATA_DIR.glob(f"{SCHEDULE_FILE}*"):
         file.unlink()
     terminal = Terminal(welcome)
@@ -42,7 +42,7 @@ def run_processes(address: Address, welcome: str) -> None:
         else:
             manager.add_process(name, f"exec {shlex.quote(sys.executable)} -m {command}", env=environment)
     manager.loop()
-    # While the embedded servers stop, the manager's handlers would signal processes that have already ended.
+    # The manager's handlers would signal processes that have already ended, while the embedded servers stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if manager.returncode not in {handled["rc"] for handled in SIGNALS.values()}:
@@ -53,7 +53,7 @@ def run_processes(address: Address, welcome: str) -> None:
 
 
 def _import_for_all() -> None:
-    """Import the largest modules of the programs here, once: each program begins as a fork of this process."""
+    """Import the largest modules of the programs once, here: each program is a fork of this process."""
     for name in ("celery.apps.beat", "celery.apps.worker", "celery.bin.celery"):
         import_module(name)
     app.loader.import_default_modules()
@@ -75,7 +75,8 @@ def _commands(address: Address) -> dict[str, list[str]]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the variables of every process: this program's settings, so that all processes use the same."""
+    """Return the environment of every process."""
+    # With the values of this process: settings that read the environment again could choose other servers or keys.
     return {
         **os.environ,
         **mark_variables(settings.DATA_DIR),

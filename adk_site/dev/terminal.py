@@ -7,17 +7,17 @@ from honcho.manager import SYSTEM_PRINTER_NAME
 from honcho.printer import Message, Printer
 
 READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready."}
-"""Process name -> the text that Daphne or Celery logs once it accepts connections or tasks."""
+"""Text logged by Daphne or Celery once it accepts connections or tasks, by process name."""
 
 
 @dataclass
 class Terminal:
-    """Honcho printer that prints the lines of all processes, and the welcome once all of them are ready.
+    """Honcho printer for the lines of all processes, and for the welcome once all of them are ready.
 
     Attributes:
-        welcome: Text to print when the site is ready.
-        width: Width of the process name column; honcho sets it.
-        first_exit: Honcho's line about the first process that ended; None while all processes run.
+        welcome: text to print when the site is ready.
+        width: width of the column with the process name; set by honcho.
+        first_exit: honcho's line about the first process that ended; None while all processes run.
     """
 
     welcome: str
@@ -27,7 +27,7 @@ class Terminal:
     _printer: Printer = field(default_factory=lambda: Printer(sys.stdout))
 
     def write(self, message: Message) -> None:
-        """Print one line; honcho's manager calls this for each."""
+        """Print a line; honcho's manager calls this for each line."""
         line = message.data.decode(errors="replace") if isinstance(message.data, bytes) else message.data
         self._printer.width = self.width
         self._printer.write(message)
@@ -35,5 +35,6 @@ class Terminal:
             self._starting.remove(message.name)
             if not self._starting:
                 print(self.welcome, flush=True)
+        # The first process that ends is the cause; honcho then stops the others.
         if message.name == SYSTEM_PRINTER_NAME and " stopped (rc=" in line and self.first_exit is None:
             self.first_exit = line.strip()

@@ -1,1 +1,1 @@
-"""Signing in with an OpenID Connect provider, which `SSO_SERVER_URL` switches on (docs/security.md)."""
+"""Signing in with an OpenID Connect provider, enabled by `SSO_SERVER_URL` (docs/security.md)."""

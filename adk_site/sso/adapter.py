@@ -1,4 +1,4 @@
-"""Accounts of people who sign in with the provider: an account is found by the provider's verified subject only."""
+"""Accounts of users who sign in with the provider: only the provider's verified subject identifies an account."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ REFUSED = "registration/sso_refused.html"
 
 
 class VerifiedSubjectAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # django-allauth has no type hints
-    """Matches by subject. A mail address never leads to an account, and is stored only when it is verified."""
+    """Match accounts by subject. A mail address never identifies an account, and is stored only if it is verified."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Refuse a response without an ID token or with two subjects, and one that connects to another account.
+        """Refuse a response without an ID token, with two subjects, or for connecting another account.
 
         Raises:
-            ImmediateHttpResponse: it is refused.
+            ImmediateHttpResponse: the response is refused.
         """
         claims = sociallogin.account.extra_data
+        # The ID token is signed; the user info is not, so it must name the same subject.
         subjects = {part["sub"] for part in (claims.get("id_token"), claims.get("userinfo")) if part}
         is_connecting = sociallogin.state.get("process") not in (None, "login")
         if is_connecting or not claims.get("id_token") or len(subjects) != 1:
             raise ImmediateHttpResponse(render(request, REFUSED, status=401))
+        # django-allauth would look for an account with one of these addresses.
         sociallogin.email_addresses = []
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> Any:
-        """Return the new account with the names that the provider tells."""
+        """Return the new account with the names given by the provider."""
         is_verified = any(address.verified for address in sociallogin.email_addresses)
         return super().populate_user(request, sociallogin, data if is_verified else {**data, "email": ""})

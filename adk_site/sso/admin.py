@@ -1,4 +1,4 @@
-"""Admin without the pages of django-allauth: a link changed there signs somebody in as another person, unrecorded."""
+"""Remove django-allauth's pages from the admin: a link changed there signs a user in as another, without a record."""
 
 from __future__ import annotations
 

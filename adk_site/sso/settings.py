@@ -1,4 +1,4 @@
-"""Django settings for signing in with an OpenID Connect provider by django-allauth."""
+"""Django settings for signing in with an OpenID Connect provider, by django-allauth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 
 
 def require_package() -> None:
-    """Raise ImproperlyConfigured without django-allauth and the packages that it needs for this."""
+    """Raise `ImproperlyConfigured` without django-allauth or one of the packages needed for OpenID Connect."""
     if any(find_spec(name) is None for name in ("allauth", "jwt", "oauthlib", "requests")):
         raise ImproperlyConfigured(
             "SSO_SERVER_URL is set, which needs the package 'django-allauth': pip install -r requirements-sso.txt"
@@ -29,7 +29,7 @@ def require_package() -> None:
 
 
 def providers(*, name: str, server_url: str, client_id: str, secret: str) -> dict[str, Any]:
-    """Return SOCIALACCOUNT_PROVIDERS with the one provider.
+    """Return SOCIALACCOUNT_PROVIDERS with this provider.
 
     Raises:
         ImproperlyConfigured: SSO_CLIENT_ID is missing.
@@ -49,6 +49,6 @@ def providers(*, name: str, server_url: str, client_id: str, secret: str) -> dic
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of a URL, to which the sign-in form may lead."""
+    """Return scheme, host and port of a URL, for the content security policy."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"

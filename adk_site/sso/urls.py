@@ -1,4 +1,4 @@
-"""Addresses of the sign-in with the provider, and of the pages for people whom it does not sign in."""
+"""Addresses for signing in with the provider, and pages for users whose sign-in was refused."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -8,7 +8,7 @@ from adk_site.sso.adapter import REFUSED
 
 
 def refused(request: HttpRequest) -> HttpResponse:
-    """Return the page that leads back to the sign-in."""
+    """Return the page with a link back to the sign-in."""
     return render(request, REFUSED, status=401)
 
 
