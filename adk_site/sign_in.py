@@ -41,7 +41,7 @@ class SignInView(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the OpenID Connect provider, if the site has one."""
+        """Add the OpenID Connect provider, if the site has a provider."""
         sso_url = reverse("openid_connect_login", args=[PROVIDER_ID]) if settings.SSO_SERVER_URL else ""
         return super().get_context_data(**kwargs, sso_url=sso_url, sso_name=settings.SSO_NAME)
 

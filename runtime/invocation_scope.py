@@ -1,4 +1,4 @@
-"""InvocationScope: data shared by all agent calls of one invocation.
+"""InvocationScope: data shared by all agent calls of an invocation.
 
 Agents are shared by all sessions, so nothing about a run may be stored on them. Each invocation has one scope; an agent
 that runs as a tool has an invocation, and so a scope, of its own, with the calling scope as `caller`.
@@ -21,7 +21,7 @@ from runtime.sessions.deltas import is_plain_json
 
 @dataclass
 class InvocationScope:
-    """Data shared by all agent calls of one invocation.
+    """Data shared by all agent calls of an invocation.
 
     Attributes:
         caller: scope of the invocation that runs this invocation as a tool, and counts its model calls (contract T6).
@@ -67,7 +67,7 @@ class InvocationScope:
         return self.known_allowances[1]
 
     def spend_llm_call(self, limit: int) -> None:
-        """Count one model call.
+        """Count a model call.
 
         Raises:
             LlmCallsLimitExceededError: `limit` calls were made already; zero or less means no limit.

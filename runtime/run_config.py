@@ -1,4 +1,4 @@
-"""RunConfig: settings of one invocation (contract L10)."""
+"""RunConfig: settings of an invocation (contract L10)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ToPixels = Callable[[float], float]
 
 
 def draw_chart(table: Mapping[str, GroupStatistics], title: str) -> bytes:
-    """Return the chart as a PNG, with one row for each group of the table."""
+    """Return the chart as a PNG, with a row for each group of the table."""
     image = Image.new("RGB", (WIDTH, TOP + ROW * len(table) + BOTTOM), "white")
     draw = ImageDraw.Draw(image)
     draw.text((WIDTH / 2, TOP / 2), title, INK, ImageFont.load_default(20), anchor="mm")

@@ -11,7 +11,7 @@ class Guide:
     """Steps that solve a problem.
 
     Attributes:
-        title: the problem in one sentence.
+        title: the problem in a sentence.
         words: words that people use for this problem.
         steps: instructions, in order.
     """

@@ -119,7 +119,7 @@ class DemoModel(BaseLlm):
 
 
 class _Script:
-    """The script, for the agent of one request."""
+    """The script, for the agent of a request."""
 
     def __init__(self, request: LlmRequest) -> None:
         self.contents = request.contents

@@ -30,7 +30,7 @@ WELCOME = """
 
 
 def run_site(data: Path) -> None:
-    """Run the site of the data directory until Ctrl-C or SIGTERM; exit with one sentence if it cannot run."""
+    """Run the site of the data directory until Ctrl-C or SIGTERM; exit with a sentence if it cannot run."""
     # SIGTERM raises KeyboardInterrupt, too, so both stop the site in the same way.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ["ADK_DEV"] = "1"

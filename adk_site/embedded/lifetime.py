@@ -75,7 +75,7 @@ def _stop(servers: list[EmbeddedServer], data: Path) -> None:
 
 @contextmanager
 def _start_stop_lock(data: Path) -> Iterator[None]:
-    """Hold the lock that lets only one process at a time start or stop servers."""
+    """Hold the lock that lets a single process at a time start or stop servers."""
     with (data / "servers.lock").open("a+") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         yield

@@ -31,7 +31,7 @@ def postgres_url(data: Path) -> str:
 
 @dataclass(frozen=True)
 class Postgres:
-    """PostgreSQL of one data directory. It listens on a Unix socket accessible only to its owner."""
+    """PostgreSQL of a data directory. It listens on a Unix socket accessible only to its owner."""
 
     data: Path
 

@@ -32,7 +32,7 @@ def redis_url(data: Path) -> str:
 
 @dataclass(frozen=True)
 class Redis:
-    """Redis of one data directory. It stores its data in a file and listens on a Unix socket."""
+    """Redis of a data directory. It stores its data in a file and listens on a Unix socket."""
 
     data: Path
 

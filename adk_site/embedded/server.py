@@ -12,7 +12,7 @@ from adk_site.processes import kill
 
 
 class EmbeddedServer(Protocol):
-    """Server of one data directory."""
+    """Server of a data directory."""
 
     def start(self) -> None:
         """Start the server, or join it if it is running; it accepts connections on return."""

@@ -31,7 +31,7 @@ class RemoteAgentError(AdkError):
     """The remote agent could not answer.
 
     Attributes:
-        code: one of the codes in this module.
+        code: a code of this module.
         message: a sentence for the user, without text of the remote agent.
         detail: what happened, for staff.
     """

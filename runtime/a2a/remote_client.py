@@ -1,6 +1,6 @@
-"""RemoteClient: connection to a remote agent for one turn; its failures are `RemoteAgentError`.
+"""RemoteClient: connection to a remote agent for a turn; its failures are `RemoteAgentError`.
 
-A turn sends one message and reads a stream. If the stream breaks off while the remote task still runs, `follow` polls
+A turn sends a message and reads a stream. If the stream breaks off while the remote task still runs, `follow` polls
 the task. A remote agent is not trusted: the transport limits the bytes of a response before the SDK reads it.
 """
 
@@ -48,7 +48,7 @@ _PARSE_ERRORS = (ParseError, ValueError, TypeError, KeyError, AttributeError, Re
 
 
 class RemoteClient:
-    """Send the messages of one turn and follow their task."""
+    """Send the messages of a turn and follow their task."""
 
     def __init__(self, client: Client, headers: Mapping[str, str]) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Reply: the answer of a remote agent in one turn, collected from a stream or from a task (contract A10).
+"""Reply: the answer of a remote agent in a turn, collected from a stream or from a task (contract A10).
 
 A remote agent answers with a message, or with a task that changes its state:
 
@@ -24,7 +24,7 @@ from runtime.a2a.parts import ToGenai, converted_by, to_genai
 MAX_TEXT_LENGTH = 1_000_000
 """Maximum number of characters of an answer."""
 MAX_BYTES = 20_000_000
-"""Maximum number of bytes that a remote agent may send in one turn."""
+"""Maximum number of bytes that a remote agent may send in a turn."""
 MAX_ITEMS = 20_000
 """Maximum number of items of a stream: each item costs time, even if it is short."""
 

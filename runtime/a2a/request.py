@@ -1,4 +1,4 @@
-"""Request to a remote agent: the events that it has not received yet, as one message (contract A10).
+"""Request to a remote agent: the events that it has not received yet, as a message (contract A10).
 
 A remote agent keeps its own conversation, so a message repeats nothing. The ids of the remote conversation and task are
 stored in the metadata of the remote agent's last event; events after it are new to the remote agent. No other state is

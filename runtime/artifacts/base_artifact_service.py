@@ -12,7 +12,7 @@ from runtime import types
 
 
 class ArtifactVersion(BaseModel):
-    """Facts about one version of an artifact.
+    """Facts about a version of an artifact.
 
     Attributes:
         canonical_uri: reference to the version, as `ArtifactReference` writes it.

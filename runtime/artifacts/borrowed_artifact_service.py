@@ -20,7 +20,7 @@ class SessionArgs(TypedDict):
 
 
 class BorrowedArtifactService(BaseArtifactService):
-    """Read and write the artifacts of one session, whichever session a call names."""
+    """Read and write the artifacts of a single session, whichever session a call names."""
 
     def __init__(self, service: BaseArtifactService, args: SessionArgs) -> None:
         self._service = service

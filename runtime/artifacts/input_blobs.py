@@ -31,6 +31,7 @@ async def save_input_blobs(
     Raises:
         ConfigurationError: the message holds files, but there is no artifact service.
     """
+    # A new content: the caller's message is not changed.
     saved = SavedMessage(message.model_copy(update={"parts": []}))
     parts: list[types.Part] = []
     for index, part in enumerate(message.parts or []):

@@ -77,7 +77,7 @@ class ServiceAccount(AuthModel):
 
 
 class AuthCredential(AuthModel):
-    """One credential; `auth_type` selects the field that is filled."""
+    """A credential; `auth_type` selects the field that is filled."""
 
     auth_type: AuthCredentialTypes
     resource_ref: str | None = None

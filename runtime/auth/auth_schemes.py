@@ -104,4 +104,5 @@ class OpenIdConnectWithConfig(SecurityScheme):
     scopes: list[str] | None = None
 
 
+# HTTPBearer before HTTPBase: pydantic prefers the leftmost class of those that fit equally well.
 AuthScheme = APIKey | HTTPBearer | HTTPBase | OAuth2 | OpenIdConnect | OpenIdConnectWithConfig

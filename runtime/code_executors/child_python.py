@@ -1,4 +1,4 @@
-"""A Python process that runs one piece of code."""
+"""A Python process that runs a piece of code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_OUTPUT_CHARACTERS = 50_000
 
 
 class ChildPython:
-    """Run one piece of code in a new process, in a directory that is deleted afterwards."""
+    """Run a piece of code in a new process, in a directory that is deleted afterwards."""
 
     def __init__(
         self, arguments: Sequence[str], environment: Mapping[str, str], timeout: float | None

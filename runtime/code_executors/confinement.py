@@ -1,8 +1,8 @@
 """Script of the processes that run a model's code: it restricts its own process, then runs the code.
 
 Resource limits work on Linux and macOS, isolation on Linux only. A process can give up rights but never regain them, so
-the order is: limits; Landlock, which allows access to listed files only; capabilities, so that a process of root has no
-more rights than others; and last a seccomp filter, which denies the listed system calls.
+the order is: limits; Landlock, which allows access to listed files only; capabilities, so a process of root has no more
+rights than others; and last a seccomp filter, which denies the listed system calls.
 
 Only the standard library is imported: the process runs without the site's import path.
 """
@@ -76,7 +76,7 @@ class ProcessLimits:
 
 @dataclass(frozen=True)
 class _SystemCalls:
-    """Numbers of system calls on one processor architecture."""
+    """Numbers of system calls on a processor architecture."""
 
     audit_arch: int
     capset: int

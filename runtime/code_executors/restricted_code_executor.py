@@ -27,7 +27,7 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
 
     Attributes:
         max_memory_bytes: address space of the process.
-        max_file_bytes: size of one file, and of the output.
+        max_file_bytes: size of a file, and of the output.
         require_isolation: False to run code without the protections missing on this system. On macOS, the network and
             all files are then reachable.
 

@@ -27,7 +27,7 @@ class IntermediateData(EvalBaseModel):
 
 
 class InvocationEvent(EvalBaseModel):
-    """Excerpt of one event."""
+    """Excerpt of an event."""
 
     model_config = ConfigDict(extra="ignore")  # adk-web adds positions in its own page
 

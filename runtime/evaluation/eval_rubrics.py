@@ -26,7 +26,7 @@ class Rubric(EvalBaseModel):
 
 
 class RubricScore(EvalBaseModel):
-    """Verdict on one property: 1.0 for yes, 0.0 for no."""
+    """Verdict on a property: 1.0 for yes, 0.0 for no."""
 
     rubric_id: str
     rationale: str | None = None

@@ -8,7 +8,7 @@ from runtime.evaluation.eval_case import EvalCase as EvalCase
 
 
 class EvalSet(BaseModel):
-    """Cases under one id."""
+    """Cases under an id."""
 
     eval_set_id: str
     name: str | None = None

@@ -88,6 +88,7 @@ def _load(path: Path, model: type[M]) -> M:
     except ValidationError as error:
         raise EvaluationError(f"{path}: {sentence_of(error)}") from error
     except ValueError as error:
+        # For example a path with a NUL character.
         raise EvaluationError(f"{str(path)!r} is no path: {error}.") from error
 
 

@@ -1,6 +1,6 @@
 """Judge: a model that is asked several times for a verdict in JSON.
 
-One answer of a model is a weak judgement, so a metric takes the majority of several samples. A sample without a valid
+A single answer of a model is a weak judgement, so a metric takes the majority of several samples. A sample without a valid
 verdict is dropped; only if all samples are invalid the evaluation fails.
 """
 
@@ -76,6 +76,7 @@ class Judge:
 
     async def _answer(self, text: str) -> str:
         config = self._options.judge_model_config or types.GenerateContentConfig()
+        # The request owns its config; the criterion's config is shared by all samples.
         request = LlmRequest(
             model=self._options.judge_model,
             contents=[types.UserContent(text)],

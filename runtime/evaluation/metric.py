@@ -15,7 +15,7 @@ from runtime.evaluation.eval_rubrics import RubricScore
 
 
 class InvocationScore(BaseModel):
-    """Score of one invocation; None if there is nothing to compare with.
+    """Score of an invocation; None if there is nothing to compare with.
 
     Attributes:
         rationale: the judge's reason.
@@ -28,7 +28,7 @@ class InvocationScore(BaseModel):
 
 
 class MetricResult(BaseModel):
-    """Result of one metric over all invocations of a case.
+    """Result of a metric over all invocations of a case.
 
     Attributes:
         score: mean of the scores; None if no invocation has a score.

@@ -9,7 +9,7 @@ from runtime.events.event import Event
 
 
 class InvocationRecording:
-    """One invocation, recorded from its committed events. The framework's questions to the user are left out."""
+    """An invocation, recorded from its committed events. The framework's questions to the user are left out."""
 
     def __init__(self, message: types.Content, invocation_id: str, timestamp: float) -> None:
         self._data = IntermediateData()
@@ -38,7 +38,7 @@ class InvocationRecording:
 class SessionRecording:
     """All invocations of a session, recorded from its events in order.
 
-    An invocation begins with a user's message; answers to calls do not begin one.
+    An invocation begins with a user's message; answers to calls do not begin an invocation.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Word metric: ROUGE-1 of the final response compared with the expected response.
 
 ROUGE-1 counts common words. It is defined for words between spaces; scripts without spaces are split into characters,
-otherwise a whole sentence would be one word.
+otherwise a whole sentence would be a single word.
 """
 
 from __future__ import annotations

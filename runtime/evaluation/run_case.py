@@ -32,7 +32,7 @@ async def run_case(
         seconds: maximum time for each message.
 
     Raises:
-        EvaluationError: a message failed or took too long; the cause is the agent's exception, if there is one.
+        EvaluationError: a message failed or took too long; the cause is the agent's exception, if any.
     """
     runner = InMemoryRunner(app=app)
     begin = case.session_input or SessionInput(app_name=app.name, user_id=USER)
@@ -71,6 +71,7 @@ async def _run_message(
         new_message=expected.user_content,
         run_config=config,
     )
+    # Closed after an error event or the timeout, too: the invocation must not continue.
     async with aclosing(events):
         async for event in events:
             if event.error_code:

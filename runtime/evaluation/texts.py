@@ -9,7 +9,7 @@ from runtime.evaluation.eval_case import IntermediateData, Invocation, Invocatio
 
 
 def text_of(content: types.Content | None) -> str:
-    """Return the text of a content without thoughts, with one line for each part."""
+    """Return the text of a content without thoughts, with a line for each part."""
     return _joined(content.parts or []) if content else ""
 
 

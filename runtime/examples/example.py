@@ -1,4 +1,4 @@
-"""One example of a good answer."""
+"""Example of a good answer."""
 
 from __future__ import annotations
 

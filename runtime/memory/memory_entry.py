@@ -10,7 +10,7 @@ from runtime import types
 
 
 class MemoryEntry(BaseModel):
-    """One content of an earlier session.
+    """A content of an earlier session.
 
     Attributes:
         id: id of the event with the content.

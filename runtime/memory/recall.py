@@ -35,5 +35,5 @@ def words_of(text: str) -> list[str]:
 
 
 def text_of(entry: MemoryEntry) -> str:
-    """Return the text parts of the entry as one text."""
+    """Return the joined text parts of the entry."""
     return "".join(part.text for part in entry.content.parts or [] if part.text)

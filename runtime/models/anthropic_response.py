@@ -19,7 +19,7 @@ _FINISH_REASONS = {
 
 
 class MessageEvents:
-    """Convert the events of one streamed answer; function calls are returned with the stop reason."""
+    """Convert the events of a streamed answer; function calls are returned with the stop reason."""
 
     def __init__(self) -> None:
         self._model = ""

@@ -23,7 +23,7 @@ class Capabilities:
     """Capabilities that change how the engine builds requests for a model.
 
     Attributes:
-        schema_with_tools: True when one request may have both an output schema and function declarations.
+        schema_with_tools: True if a request may have both an output schema and function declarations.
     """
 
     schema_with_tools: bool = False

@@ -105,7 +105,7 @@ def given_options(config: types.GenerateContentConfig, options: Json) -> Json:
 
 
 def system_text(config: types.GenerateContentConfig) -> str:
-    """Return the system instruction as one text.
+    """Return the system instruction as a text.
 
     Raises:
         ConfigurationError: a part of the instruction is not text.

@@ -53,7 +53,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class CallFailure:
-    """The failure of one call.
+    """The failure of a call.
 
     Attributes:
         kind: `refused` if the server answered with an error; otherwise why no usable answer arrived.

@@ -65,7 +65,7 @@ class PrefixCache:
         Return None if the whole request must be sent: it is not cacheable, or Gemini refused to cache it.
 
         Args:
-            origin: model, server and account, as one text. A cached content exists only for this combination.
+            origin: model, server and account, as a text. A cached content exists only for this combination.
             create: function that stores a content at Gemini.
         """
         settings = request.cache_config

@@ -24,7 +24,7 @@ _open_responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_open_re
 
 
 class ChunkStream:
-    """Chunks of one streamed answer. `aclose` closes the HTTP response immediately.
+    """Chunks of a streamed answer. `aclose` closes the HTTP response immediately.
 
     `next` raises `TimeoutError` after `timeout` seconds without a chunk.
     """

@@ -57,7 +57,7 @@ _WRAPPERS = re.compile(r"^(litellm\.\w+: |\w+Error: |\w+Exception - )+")
 
 
 def _read(failure: Exception) -> CallFailure:
-    """Read the exception of the `openai` package or the HTTP client if there is one below LiteLLM's."""
+    """Read the exception of the `openai` package or the HTTP client if it is below LiteLLM's."""
     for cause in _causes(failure):
         if type(cause).__module__.startswith("openai"):
             return openai_client.FAILURES.read(cause)
@@ -113,7 +113,7 @@ class LiteCall:
 
 
 class LiteChunks:
-    """Convert the chunks of one streamed answer."""
+    """Convert the chunks of a streamed answer."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

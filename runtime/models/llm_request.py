@@ -1,4 +1,4 @@
-"""LlmRequest: the input of one model call."""
+"""LlmRequest: the input of a model call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeclaredTool(Protocol):
 
 
 class LlmRequest(BaseModel):
-    """Input of one model call; callbacks and tools may change it before it is sent (contract M1, Q13).
+    """Input of a model call; callbacks and tools may change it before it is sent (contract M1, Q13).
 
     Attributes:
         model: the model's name; None leaves it to the `BaseLlm`.

@@ -14,7 +14,7 @@ _COMPLETE = {types.FinishReason.STOP, types.FinishReason.FINISH_REASON_UNSPECIFI
 
 
 class LlmResponse(BaseModel):
-    """One response of a model, or a piece of a response when `partial` (contract E1, E7).
+    """A response of a model, or a piece of a response when `partial` (contract E1, E7).
 
     `error_code` and `error_message` say why the answer is missing or incomplete; `content` then holds the parts
     received so far. `error_detail` holds the provider's text for staff, and is left out of JSON. Names are camelCase in

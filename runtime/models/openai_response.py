@@ -18,7 +18,7 @@ _FINISH_REASONS = {
 
 
 class ChatChunks:
-    """Convert the chunks of one streamed answer; function calls are returned with the finish reason."""
+    """Convert the chunks of a streamed answer; function calls are returned with the finish reason."""
 
     def __init__(self) -> None:
         self._calls: list[

@@ -1,6 +1,6 @@
 """Contents as providers require them.
 
-A session may be continued by another model than the one that wrote its earlier contents. Some parts are valid for their
+A session may be continued by a model that has not written its earlier contents. Some parts are valid for their
 author only: signed thoughts, for example. The signatures that we convert begin with a mark of their origin, so each
 model's converter can tell which parts it may send back.
 """
@@ -87,7 +87,7 @@ def _has_foreign_signature(part: types.Part) -> bool:
 
 
 def ending_with_user(contents: list[types.Content]) -> list[types.Content]:
-    """Return the contents; append a generic user message if they do not end with one, as providers require."""
+    """Return the contents; append a generic user message if they end with another content, as providers require."""
     if contents and contents[-1].role == "user":
         return contents
     text = _CONTINUE if contents else _START

@@ -1,6 +1,6 @@
 """Assemble the chunks of a streamed answer.
 
-Readers get each chunk's text immediately as a partial response, and the log stores one response with the whole answer.
+Readers get each chunk's text immediately as a partial response, and the log stores a response with the whole answer.
 `StreamedAnswer` collects the chunks for the latter. A stream without a finish reason was cut, even if the connection
 closed normally.
 """
@@ -25,7 +25,7 @@ _TEXT_FIELDS = {"text", "thought"}
 
 
 class Chunks(Protocol):
-    """Chunks of one streamed answer. `next` returns None at the end; `aclose` closes the connection."""
+    """Chunks of a streamed answer. `next` returns None at the end; `aclose` closes the connection."""
 
     async def next(self) -> types.GenerateContentResponse | None: ...
 
@@ -106,7 +106,7 @@ class StreamedAnswer:
         )
 
     def final(self, failure: ModelError | None) -> LlmResponse:
-        """Return the whole answer as one response.
+        """Return the whole answer as a response.
 
         After a failure, the response holds the parts received so far, without function calls, and the failure's code
         and message.

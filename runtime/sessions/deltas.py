@@ -33,7 +33,7 @@ class ScopedState:
         return scoped
 
     def merged(self) -> dict[str, Any]:
-        """Return all scopes as one dict with prefixes, as agents read it."""
+        """Return all scopes as a dict with prefixes, as agents read it."""
         return {
             **self.session,
             **{State.USER_PREFIX + key: value for key, value in self.user.items()},

@@ -1,4 +1,4 @@
-"""Session: one conversation of one user with one app (contract S1)."""
+"""Session: a conversation of a user with an app (contract S1)."""
 
 from __future__ import annotations
 

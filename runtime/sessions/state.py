@@ -1,7 +1,7 @@
 """State: a session's key-value data as seen by the code of an invocation (contract S4, S5, S6).
 
-Each callback and each tool call has its own `State` with its own delta, which becomes the delta of one event. All of
-them share one dict with the live state, so code sees the writes of earlier code before they are committed. Some tools
+Each callback and each tool call has its own `State` with its own delta, which becomes the delta of an event. All of
+them share a dict with the live state, so code sees the writes of earlier code before they are committed. Some tools
 run in threads, so nothing here may assume that a value stays the same during an iteration.
 """
 

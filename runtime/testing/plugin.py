@@ -25,6 +25,7 @@ def scripted_model(monkeypatch: pytest.MonkeyPatch) -> ScriptModel:
         root = agent.root_agent if isinstance(agent, App) else agent
         for member in (member for tree in trees_of(root) for member in walk(tree)):
             if isinstance(member, LlmAgent):
+                # Restored at the end of the test: agents are objects of modules, shared by all tests.
                 monkeypatch.setattr(member, "model", model)
         return model
 

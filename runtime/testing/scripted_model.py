@@ -17,6 +17,7 @@ from runtime.models.llm_response import LlmResponse
 Turn = str | types.Part | list[types.Part] | LlmResponse | Exception | asyncio.Event
 Rule = Callable[[LlmRequest], Turn]
 
+# Matches no character, so each word keeps its space.
 _AFTER_A_SPACE = re.compile("(?<= )")
 
 

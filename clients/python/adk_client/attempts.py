@@ -17,7 +17,7 @@ MAX_WAIT = 10.0
 
 
 class Attempts:
-    """Attempts of one request, or of one stream.
+    """Attempts of a request, or of a stream.
 
     Args:
         most: maximum number of successive attempts without success.
@@ -49,6 +49,7 @@ class Attempts:
             error = error_of(failure)
             wait = self._pause() if error.retry_after is None else error.retry_after
             is_temporary = error.status in TEMPORARY or error.retry_after is not None
+            # Whether to wait longer is the caller's decision.
             if is_last or not is_temporary or wait > self._patience:
                 raise error
             return wait

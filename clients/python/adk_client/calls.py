@@ -17,7 +17,7 @@ BASE = "/api/v1"
 
 
 def address_part(value: Id) -> str:
-    """Return a value as one segment of an address."""
+    """Return a value as a segment of an address."""
     return quote(str(value), safe="")
 
 

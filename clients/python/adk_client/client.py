@@ -101,6 +101,7 @@ class Client(BaseClient[httpx.Client]):
             failure: httpx.Response | httpx.TransportError | None = None
             try:
                 request = stream.call().request(self._http)
+                # Closed even if the caller stops reading: the connection would otherwise stay open.
                 with closing(self._http.send(request, stream=True)) as response:
                     if response.is_success:
                         for piece in response.iter_bytes():

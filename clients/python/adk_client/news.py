@@ -1,4 +1,4 @@
-"""News of a stream: what happens in a session, or in one of its runs."""
+"""News of a stream: what happens in a session, or in a run of the session."""
 
 from __future__ import annotations
 

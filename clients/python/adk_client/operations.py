@@ -39,6 +39,7 @@ class Operations(AccountOperations):
         self, app: str, *, session_id: Id | None = None, user_id: str | None = None
     ) -> Call[Session]:
         """Create a session with an app; the same id again returns the same session."""
+        # Chosen once for all attempts: a repeated request creates no second session.
         body = {"app": app, "session_id": str(session_id or uuid4()), "user_id": user_id}
         return Call("POST", "/sessions", Session, json=body)
 
@@ -224,4 +225,5 @@ class Operations(AccountOperations):
 
 def _message(text: str, files: Sequence[StoredFile], client_id: str | None) -> dict[str, Any]:
     names = [{"name": file.name, "version": file.version} for file in files]
+    # Chosen once for all attempts: a message whose response was lost is not sent twice.
     return {"text": text, "files": names, "client_id": client_id or uuid4().hex}

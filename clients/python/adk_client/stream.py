@@ -77,6 +77,7 @@ class Stream:
 
     def _read_line(self, line: str) -> Iterator[News]:
         if line:
+            # A heartbeat is a comment: its name is empty, and it sets no field.
             name, _, value = line.partition(":")
             self._event.set(name, value.removeprefix(" "))
             return
@@ -131,6 +132,7 @@ class Stream:
     def _unseen_text(self, fields: dict[str, Any]) -> Iterator[News]:
         """Yield the part of a piece that was not yielded before."""
         key = fields["event_id"], bool(fields["thought"])
+        # A piece may begin or end within a surrogate pair.
         units = fields["text"].encode("utf-16-le", "surrogatepass")
         passed_on = self._passed_on.setdefault(key, bytearray())
         start = fields["offset"] * 2

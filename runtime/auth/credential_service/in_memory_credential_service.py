@@ -29,6 +29,7 @@ class InMemoryCredentialService(BaseCredentialService):
         if credential is None:
             self._credentials.pop(key, None)
         else:
+            # A copy, here and above: callers may change their credential.
             self._credentials[key] = credential.model_copy(deep=True)
 
 

@@ -35,6 +35,7 @@ class SessionStateCredentialService(BaseCredentialService):
 
 
 def _as_json(credential: AuthCredential) -> dict[str, Any]:
+    # Users can read the state, and the client's secret is the site's.
     plain = _with_client_secret(credential, None)
     return plain.model_dump(mode="json", by_alias=True, exclude_none=True)
 
