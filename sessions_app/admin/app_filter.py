@@ -1,4 +1,4 @@
-"""Filters of lists by app and by tool. An index gives the choices: DISTINCT would read the whole table."""
+"""Filters of lists by app and by tool."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ MAX_CHOICES = 200
 
 
 def distinct_values(model: type[Model], column: str) -> list[str]:
-    """Return the values of a column in order, `MAX_CHOICES` at most, with one look-up in an index for each.
-
-    The column must be the first of an index.
-    """
+    """Return the values of a column in order, `MAX_CHOICES` at most. The column must be the first of an index."""
     table = connection.ops.quote_name(model._meta.db_table)
     name = connection.ops.quote_name(column)
+    # Each step looks up the next larger value in the index. DISTINCT would read the whole table for a few values.
     smallest = f"SELECT min({name}) FROM {table}"  # noqa: S608 (names of a model)
     with connection.cursor() as cursor:
         cursor.execute(

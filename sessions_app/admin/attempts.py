@@ -16,7 +16,7 @@ from sessions_app.rendering.audit_values import NOTHING, excerpt
 
 
 class AttemptsMixin:
-    """Fields with the past attempts of a row. The other columns of the row have the newest attempt."""
+    """Fields with the past attempts of a row. The row's other fields describe the newest attempt."""
 
     @admin.display(description=_("Earlier attempts"))
     def earlier_attempts(self, row: Any) -> str:

@@ -39,19 +39,19 @@ from sessions_app.rendering.audit_values import NOTHING
 
 SessionRow = Artifact | CallError | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
 FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
-"""Look-ups that the links of Django's list filters use."""
+"""Look-ups in the links of Django's list filters."""
 AUTOCOMPLETE = "autocomplete"
-"""Name of Django's view that completes what staff type into a form. No form of this app uses it."""
+"""Name of Django's view for autocompletion in forms. No form of this app uses the view."""
 ERROR_DETAILS = ("error_detail", "earlier_details")
 CallRow = ScheduledTask | ToolJob
 OF_SESSION_IN_WORDS = {"of_session": "of_session_key"}
 """Staff without the right to read texts see the key of a row's session in place of its title."""
 OF_CALL_IN_WORDS = {**OF_SESSION_IN_WORDS, "call": "call_id", "invocation": "invocation_id"}
-"""The fields of a row's call lead to the page of its session."""
+"""The links of these fields lead to the page of the session."""
 
 
 def require_read_request(request: HttpRequest) -> None:
-    """Refuse every request that could write.
+    """Refuse all requests except GET and HEAD.
 
     Raises:
         PermissionDenied: the method is not GET or HEAD.
@@ -64,10 +64,10 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     """Admin without adding, changing or deleting, for superusers too: such requests are answered with 403.
 
     Attributes:
-        remit_paths: look-ups from a row to its app and its user; empty for rows that no remit narrows.
-        is_text: True when the rows are words of conversations. Staff then need the right to read texts to see them.
-        text_columns: columns and fields with words of conversations, or with a link to them. Each has the name of the
-            column that staff without the right to read texts get in its place; None leaves the column out.
+        remit_paths: look-ups from a row to its app and its user; empty for rows not narrowed by remits.
+        is_text: True for rows with words of conversations. Staff need the right to read texts to see such rows.
+        text_columns: columns and fields with words of conversations, or with a link to them, and the column that
+            replaces each for staff without the right to read texts; None to leave the column out.
     """
 
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = ()
@@ -76,7 +76,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     actions = None
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Allow only look-ups of filters that the list offers; Django would allow all columns of the model."""
+        """Allow only the look-ups of the list's filters."""
+        # Django would allow all columns of the model: the number of hits would reveal values hidden from the user.
         path, _, last = lookup.rpartition("__")
         offered = {name for filter_ in self.get_list_filter(request) for name in _parameters(filter_)}
         return lookup in offered or (path in offered and last in FILTER_LOOKUPS)
@@ -89,13 +90,13 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return tuple(self._without_text(request, super().get_list_display(request)))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Leave out words of conversations and details of errors, unless the user may see them."""
+        """Leave out words of conversations and details of errors if the user may not see them."""
         may_see = may(request, Right.VIEW_ERROR_DETAIL)
         shown = self._without_text(request, super().get_fields(request, obj))
         return [field for field in shown if may_see or field not in ERROR_DETAILS]
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the times of a row to the second, and the names of accounts as links if the user may open these."""
+        """Show the times of a row to the second, and names of accounts as links only if the user may open these."""
         fieldsets = super().get_fieldsets(request, obj)
         if obj is None:
             return fieldsets
@@ -117,10 +118,10 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return [shown for name in names if (shown := self.text_columns.get(name, name)) is not None]
 
     def require_reading(self, request: HttpRequest) -> None:
-        """Refuse a request that may not read the rows.
+        """Refuse a request that could write, and a user without the permission to view the rows.
 
         Raises:
-            PermissionDenied: the user may not see the rows, or the request could write.
+            PermissionDenied: the request is refused.
         """
         require_read_request(request)
         if not self.has_view_permission(request):
@@ -147,6 +148,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         if SEARCH_VAR in request.GET:
             require(request, Right.VIEW_TEXT)  # The hits of a search reveal words of texts.
         response = super().changelist_view(request, extra_context)
+        # Recorded after the view, so a refused search leaves no record, and before the page is rendered: if the
+        # record fails, nothing is shown.
         if term := request.GET.get(SEARCH_VAR):
             self.note_access(request, AccessKind.SEARCH, detail=term)
         return response
@@ -164,15 +167,13 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return response
 
     def note_access(self, request: HttpRequest, kind: AccessKind, key: object = "", detail: str = "") -> None:
-        """Record that the user of the request reads a row or the list."""
+        """Record an access of the request's user to a row, or to the list for an empty key."""
         note_access(request, kind, (str(self.opts.model_name), key), detail)
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
-        """Offer no search to staff who may not read texts, and none outside of the list.
-
-        Django's autocomplete view searches each model that another one refers to, and answers 404 without search
-        fields. It neither records the search nor masks what it finds.
-        """
+        """Return the search fields in lists, for staff who may read texts; no fields for others and in other views."""
+        # Django's autocomplete view searches each model with a reference to it, neither records the search nor masks
+        # the hits, and answers 404 without search fields.
         is_autocomplete = (
             request.resolver_match is not None and request.resolver_match.url_name == AUTOCOMPLETE
         )
@@ -181,7 +182,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
 
 
 def _unlinked_field(field: Field[Any, Any]) -> Callable[[Any], str]:
-    """Return a field of a row's page with the name of the related row. Django would link to the page of that row."""
+    """Return a field for a row's page with the name of the related row, without Django's link to its page."""
 
     @admin.display(description=field.verbose_name)
     def unlinked(row: Any) -> str:
@@ -193,7 +194,7 @@ def _unlinked_field(field: Field[Any, Any]) -> Callable[[Any], str]:
 
 
 def _parameters(list_filter: Any) -> tuple[str, ...]:
-    """Return the parameters of a list filter in the query string, without their look-ups."""
+    """Return the names of a list filter's parameters in the query string, without look-ups."""
     if isinstance(list_filter, type):
         single = getattr(list_filter, "parameter_name", None)
         return (str(single),) if single else list_filter.parameter_names  # type: ignore[attr-defined]
@@ -201,25 +202,24 @@ def _parameters(list_filter: Any) -> tuple[str, ...]:
 
 
 class SessionRowAdmin(ReadOnlyAdmin):
-    """Admin of rows that belong to a session. Session state is not loaded with the rows: it may be large."""
+    """Admin of rows of a session."""
 
     list_select_related: ClassVar[tuple[str, ...]] = ("session",)
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = (OF_SESSION,)
     text_columns: ClassVar[Mapping[str, str | None]] = OF_SESSION_IN_WORDS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
+        # `list_select_related` would load the state with each row, and it may be large.
         return super().get_queryset(request).defer("session__state", "session__initial_state")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows by their own columns, and the rows of sessions that the term names.
-
-        The sessions are looked up first, because a join would read all of them.
-        """
+        """Find rows by their own columns, and the rows of sessions found by the term."""
         term = cleaned(search_term)
         own, has_duplicates = super().get_search_results(request, queryset, term)
         if term and self.get_search_fields(request):
+            # The ids of the sessions come from a query of their own: a join would read all sessions.
             own |= queryset.filter(session__in=sessions_named(term))
         return own, has_duplicates
 
@@ -243,7 +243,7 @@ class SessionRowAdmin(ReadOnlyAdmin):
 
 
 class CallRowMixin:
-    """Columns that link a row to the function call that created it, and to the invocation of the call."""
+    """Columns with links from a row to its function call, and to the invocation of the call."""
 
     @admin.display(description=_("Call"))
     def call(self, row: CallRow) -> SafeString | str:

@@ -1,4 +1,4 @@
-"""Admin with one action on a row: staff confirm it on a page of its own, on which they give a reason."""
+"""Admin with one action on a row. Staff confirm the action on a separate page, with a reason."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Wording:
     """Texts of an action.
 
     Attributes:
-        link: link on the row's page to the page on which staff confirm.
-        title: heading of that page.
-        confirm: button on that page that does the action.
-        refrain: link on that page that leads back.
+        link: link on the row's page to the page for the confirmation.
+        title: heading of the page for the confirmation.
+        confirm: button to do the action.
+        refrain: link back, without the action.
         done: message after the action.
     """
 
@@ -75,15 +75,15 @@ class ConfirmedActionAdmin(RecordedActsMixin):
 
     @abstractmethod
     def has_action_permission(self, request: HttpRequest) -> bool:
-        """True when the user may see and do the action."""
+        """Return True if the user may see and do the action."""
 
     @abstractmethod
     def why_not(self, row: Any) -> str:
-        """Return why the action can no longer be done to the row; empty while it can."""
+        """Return why the action is not possible for the row; empty if it is possible."""
 
     @abstractmethod
     def describe(self, row: Any) -> SafeString:
-        """Return the row in words, for the page on which staff confirm."""
+        """Return the row in words, for the page for the confirmation."""
 
     @abstractmethod
     def act(self, row: Any, by: Actor, reason: str) -> None:
@@ -105,12 +105,13 @@ class ConfirmedActionAdmin(RecordedActsMixin):
     ) -> HttpResponse:
         row = self.get_object(request, object_id)
         is_offered = self.has_action_permission(request) and row is not None and not self.why_not(row)
+        # The page of the confirmation checks again: the row may have ended since.
         url = reverse(f"admin:{self._action_url_name}", args=[object_id]) if is_offered else None
         context = {"action_url": url, "wording": self.wording, **(extra_context or {})}
         return super().change_view(request, object_id, form_url, context)
 
     def confirm_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for a reason, do the action, and redirect to the page from which staff came.
+        """Ask for a reason, do the action, and redirect to the page where staff clicked the link.
 
         Raises:
             Http404: there is no such row within the remits of the user.
@@ -144,8 +145,9 @@ class ConfirmedActionAdmin(RecordedActsMixin):
         return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
 
     def _return_url(self, request: HttpRequest, object_id: str) -> str:
-        """Return the page from which staff came; the row's page when that is unknown or on another site."""
+        """Return the page where staff clicked the link; the row's page for a missing or foreign URL."""
         referring_page = request.POST.get("next") or request.GET.get("next") or ""
+        # The URL comes from the query string: a forged link must not redirect to another site.
         if url_has_allowed_host_and_scheme(referring_page, {request.get_host()}, request.is_secure()):
             return referring_page
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[object_id])

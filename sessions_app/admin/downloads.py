@@ -1,4 +1,4 @@
-"""Responses with files that staff download. Each file is made for its request, and no cache keeps it."""
+"""Responses with downloads for staff. Each file is made for its request, and no cache keeps the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _CONTENT_TYPES = {".zip": "application/zip", ".html": "text/html; charset=utf-8"
 
 
 def as_download(target: Path) -> FileResponse:
-    """Return a `.zip` or `.html` file as a download. The caller may delete it before it is sent: it stays open."""
+    """Return a `.zip` or `.html` file as a download."""
+    # The open file is sent even after the caller has deleted it with its directory.
     return FileResponse(
         target.open("rb"),
         as_attachment=True,
@@ -26,7 +27,7 @@ def as_download(target: Path) -> FileResponse:
 def streamed_download(
     name: str, content: AsyncIterator[str] | AsyncIterator[bytes], content_type: str
 ) -> StreamingHttpResponse:
-    """Return a download that sends the pieces of a file as they come: the whole file is never in memory."""
+    """Return a download of the pieces of a file as they come. The whole file is never in memory."""
     headers = {**_PRIVATE, "Content-Disposition": content_disposition_header(True, name) or "attachment"}
     return StreamingHttpResponse(content, content_type=content_type, headers=headers)
 

@@ -1,6 +1,8 @@
-"""Guard of the audit pages.
+"""Guard around all views of an admin.
 
-Statements of a reading request have a time limit. In each page secrets are masked and hidden characters are shown.
+In each page secrets are masked and hidden characters become visible, whatever the view and its template have written:
+the guard works on the finished HTML, so no column can forget it. Statements of a reading request have a time limit: a
+search or a filter over large tables must not keep the database busy.
 """
 
 from __future__ import annotations
@@ -30,15 +32,15 @@ MAX_PAGES = 1_000_000
 
 
 class UncountedChangeList(ChangeList):
-    """Page of a list whose rows are not counted. Actions apply to rows of this page only.
+    """Page of a list without a count of its rows. Actions apply only to rows of this page.
 
     Attributes:
-        next_page: query string of the next page; empty on the last one.
+        next_page: query string of the next page; empty on the last page.
         first_page: query string of the first page; empty on the first page itself.
     """
 
     def get_results(self, request: HttpRequest) -> None:
-        """Load the rows of the page that the query string names.
+        """Load the rows of the requested page.
 
         Raises:
             IncorrectLookupParameters: there is no such page.
@@ -61,7 +63,7 @@ class UncountedChangeList(ChangeList):
 
 
 class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Admin whose views are guarded, those that subclasses add included. The rows of its list are not counted."""
+    """Admin with guarded views, including the views of subclasses, and without a count of the rows of its list."""
 
     change_list_template = "admin/sessions_app/uncounted_list.html"
     # Without this, a search would count the whole table.
@@ -78,7 +80,7 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         return UncountedChangeList
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Never:
-        """Answer alike for a row that does not exist and for a row outside of the remits of the user.
+        """Answer alike for a missing row and for a row outside of the remits of the user.
 
         Raises:
             Http404: always.
@@ -87,6 +89,7 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @property
     def urls(self) -> list[URLPattern]:
+        # Here, and not in `get_urls`: subclasses add their views there, some of them after this class.
         patterns: list[URLPattern] = self.get_urls()
         for pattern in patterns:
             pattern.callback = self._guard(pattern.callback)
@@ -99,6 +102,7 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
                 try:
                     response = _respond_in_time(view, request, *args, **kwargs)
                 except OperationalError as error:
+                    # PostgreSQL cancels a statement after its time limit.
                     if not isinstance(error.__cause__, QueryCanceled):
                         raise
                     response = self._too_slow(request)
@@ -124,20 +128,21 @@ PostgreSQL's default cost is that of spinning disks, with which it would read wh
 
 
 def _respond_in_time(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-    """Return the response, rendered for a reading request, whose statements have a time limit."""
+    """Return the response; for a reading request rendered, and with a time limit for its statements."""
     if request.method not in ("GET", "HEAD"):
         return view(request, *args, **kwargs)
     milliseconds = round(conf().audit_statement_seconds * 1000)
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # Set for this transaction only, because a connection pooler may give the connection to another process.
+            # For this transaction only: a connection pooler may give the connection to another process.
             cursor.execute(_SETTINGS, [str(milliseconds)])
         response = view(request, *args, **kwargs)
+        # Inside of the transaction: templates run queries of their own.
         return response.render() if isinstance(response, TemplateResponse) else response
 
 
 def _safe_to_show(response: HttpResponseBase) -> HttpResponseBase:
-    """Return the response. A page is rendered, its secrets are masked, and its hidden characters become visible."""
+    """Return the response; a page is rendered, with masked secrets and visible hidden characters."""
     if isinstance(response, TemplateResponse):
         page = response.render().content.decode()
         shown = show_hidden_characters(mask_html(page))

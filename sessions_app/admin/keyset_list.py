@@ -1,6 +1,7 @@
-"""List of a large table in one fixed order. A page is named by the position of a row, and rows are not counted.
+"""List of a large table in a fixed order. The query string has the position of a row, and rows are not counted.
 
-Page 1,000 of such a list costs as much as page 1: each page begins after a row that an index finds.
+Page 1,000 of such a list costs as much as page 1: each page begins after a row found by an index. With OFFSET,
+PostgreSQL would read and drop all rows before the page; a count would read the whole table.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from sessions_app.base.timing import in_utc
 
 SEPARATOR = "~"
 RECENT_ROWS = 2_000
-"""Number of the newest rows that are searched for matches before the indexes of the filters are used."""
+"""Number of the newest rows to search for matches before the indexes of the filters are used."""
 
 
 class KeysetChangeList(ChangeList):
-    """Page of a list in the order of `ModelAdmin.ordering`: one or two fields, both descending or both ascending.
+    """Page of a list in the order of `ModelAdmin.ordering`: one field or two, all descending or all ascending.
 
     Attributes:
-        next_page: query string of the next page; empty on the last one.
+        next_page: query string of the next page; empty on the last page.
         first_page: query string of the first page; empty on the first page itself.
         estimated_rows: number of rows in the table by PostgreSQL's last estimate; None for a filtered list.
     """
@@ -47,6 +48,7 @@ class KeysetChangeList(ChangeList):
             IncorrectLookupParameters: the query string has no valid position.
         """
         position = request.GET.get(PAGE_VAR, "")
+        # One row more tells whether there is a next page.
         rows = self.rows_after(position, self.list_per_page + 1)
         shown = rows[: self.list_per_page]
         is_last = len(rows) == len(shown)
@@ -73,11 +75,10 @@ class KeysetChangeList(ChangeList):
         return self._filtered(rows, self.root_queryset.filter(after), count)
 
     def _filtered(self, rows: QuerySet[Model], unfiltered: QuerySet[Model], count: int) -> list[Any]:
-        """Return the first rows that match the filters. PostgreSQL cannot tell whether many or few rows match.
-
-        If many match, the newest rows are enough. Otherwise the indexes of the filters find the matches, because
-        PostgreSQL would search the whole table in the order of the list.
-        """
+        """Return the first rows within the filters, in time for filters with many and with few matches."""
+        # PostgreSQL cannot tell whether many or few rows match. In the order of the list it would search the whole
+        # table for a few matches; by the indexes of the filters it would sort many. So try the newest rows first,
+        # where a common value has enough matches.
         first, *rest = [str(name) for name in self.model_admin.ordering or ()]
         field = first.removeprefix("-")
         times = unfiltered.order_by(first).values_list(field, flat=True)
@@ -86,6 +87,8 @@ class KeysetChangeList(ChangeList):
         found = list(recent[:count])
         if len(found) == count or oldest is None:
             return found
+        # The sum keeps PostgreSQL from reading the index in the order of the list: only the indexes of the filters
+        # are left.
         unindexed = ExpressionWrapper(F(field) + timedelta(0), output_field=DateTimeField())
         return list(rows.order_by(unindexed.desc(), *rest)[:count])
 
@@ -94,7 +97,7 @@ class KeysetChangeList(ChangeList):
         return [str(name).removeprefix("-") for name in self.model_admin.ordering or ()]
 
     def position_of(self, row: Model) -> str:
-        """Return the position of a row, after which the next page begins."""
+        """Return the position of a row as text. The next page begins after this position."""
         return SEPARATOR.join(self._field(name).value_to_string(row) for name in self._fields)
 
     def _field(self, name: str) -> Field[Any, Any]:
@@ -102,10 +105,11 @@ class KeysetChangeList(ChangeList):
 
     def _value(self, name: str, text: str) -> Any:
         value = self._field(name).to_python(text)
+        # Times without a zone, and times at the ends of the calendar, would fail in the query.
         return in_utc(value) if isinstance(value, datetime) else value
 
     def _after(self, position: str) -> Q:
-        """Return a filter for the rows after a position. Its first condition is the range that the index reads."""
+        """Return a filter for the rows after a position."""
         try:
             texts = dict(zip(self._fields, position.split(SEPARATOR), strict=True))
             values = {name: self._value(name, text) for name, text in texts.items()}
@@ -116,6 +120,8 @@ class KeysetChangeList(ChangeList):
         if not rest:
             return Q(**{f"{first}__{behind}": value})
         ((second, second_value),) = rest
+        # The first condition alone would do for the result, but PostgreSQL needs a plain range to read from the
+        # index.
         is_behind = Q(**{f"{first}__{behind}": value}) | Q(**{f"{second}__{behind}": second_value})
         return Q(**{f"{first}__{behind}e": value}) & is_behind
 
@@ -124,8 +130,8 @@ class KeysetAdmin(ReadOnlyAdmin):
     """Admin whose list is a `KeysetChangeList`. Its columns do not sort: only the order of an index is fast.
 
     Attributes:
-        large_fields: columns that the list does not load.
-        has_rare_filters: True when filters may match few rows, and their indexes are not in the order of the list.
+        large_fields: columns to leave out of the query of the list.
+        has_rare_filters: True if filters may match few rows, and their indexes are not in the order of the list.
             The first field of `ordering` must then be a time.
     """
 
@@ -146,18 +152,18 @@ class KeysetAdmin(ReadOnlyAdmin):
         return tuple(self._column(name) for name in super().get_list_display(request))
 
     def _column(self, name: Any) -> Any:
-        """Return the column; a time in its short form, so that it takes one line."""
+        """Return the column; a time in its short form, to fit on one line."""
         fields = {field.name: field for field in self.opts.fields}
         field = fields.get(name)
         is_time = isinstance(getattr(field, "output_field", field), DateTimeField)
         return time_column(field) if field and is_time else name
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
-        """Add to the rows of a page what its columns need, such as the excerpt with the hit of a search."""
+        """Add data for the columns to the rows of a page, such as the excerpt with the hit of a search."""
 
 
 def _estimated_rows(model: type[Model]) -> int:
-    """Return the number of rows at PostgreSQL's last ANALYZE; -1 before the first."""
+    """Return the number of rows at PostgreSQL's last ANALYZE; -1 before the first ANALYZE."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table]

@@ -16,10 +16,10 @@ MAX_DETAIL_LENGTH = 300
 def note_access(
     request: HttpRequest, kind: AccessKind, subject: tuple[str, object], detail: str = "", reason: str = ""
 ) -> None:
-    """Store an access. Call this before the content is sent, so that nothing is shown without a record.
+    """Store an access. Call this before the content is sent: nothing may be shown without a record.
 
     Args:
-        subject: name of the model and primary key of what is read; an empty key for a list.
+        subject: name of the model and primary key of the row; an empty key for a list.
     """
     model_name, key = subject
     StaffAccess.objects.create(

@@ -1,4 +1,4 @@
-"""Context that the templates of Django's admin need on each page."""
+"""Context for the templates of Django's admin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 
 
 def page_context(model_admin: ModelAdmin[Any], request: HttpRequest, title: str | Promise) -> dict[str, Any]:
-    """Return the context of a page of the admin, to which the page adds its own values."""
+    """Return the common context of the pages of the admin. A page adds its own values."""
     return {
         **model_admin.admin_site.each_context(request),
         "title": title,

@@ -1,7 +1,7 @@
-"""Permissions and remits of staff. All other modules of the admin ask for both by these functions.
+"""Permissions and remits of staff. All other modules of the admin check both with these functions.
 
-`view_<model>` opens lists and pages without the words of conversations. Each right below is a permission of its own.
-Remits narrow all permissions to some apps and people.
+`view_<model>` opens lists and pages without the words of conversations. Each right below is a permission, too. Remits
+narrow all permissions to some apps and people.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Right(StrEnum):
-    """Permissions beside `view_<model>` and `cancel_<model>`."""
+    """Permissions in addition to `view_<model>` and `cancel_<model>`."""
 
     VIEW_TEXT = "sessions_app.view_text"
     VIEW_ERROR_DETAIL = "sessions_app.view_error_detail"
@@ -38,7 +38,7 @@ class Right(StrEnum):
 
 
 def may(request: HttpRequest, right: str) -> bool:
-    """True when the user of the request has the permission."""
+    """Return True if the user of the request has the permission."""
     return request.user.has_perm(right)
 
 
@@ -64,7 +64,7 @@ OF_APP = RemitPaths("app_name", "")
 OF_SESSION = RemitPaths("session__app_name", "session__user")
 OF_USER = RemitPaths("", "user")
 OF_PERSON = RemitPaths("", "pk")
-"""Paths of the account itself."""
+"""Paths from the account itself."""
 
 
 def remits_of(request: HttpRequest) -> list[Remit]:
@@ -77,12 +77,12 @@ def remits_of(request: HttpRequest) -> list[Remit]:
 
 
 def within_remits(request: HttpRequest, rows: QuerySet[Row], *several: RemitPaths) -> QuerySet[Row]:
-    """Return the rows that the remits of the user cover by one of the paths; all rows without a remit."""
+    """Return the rows within the remits of the user by one of the paths; all rows without a remit."""
     return covered_rows(rows, remits_of(request), several)
 
 
 def has_whole_app(request: HttpRequest, name: str) -> bool:
-    """True when the remits of the user cover the sessions of all people in an app.
+    """Return True if the remits of the user cover the sessions of all people in the app.
 
     Only such staff may correct the `app:` state, which all these sessions share.
     """
@@ -91,20 +91,21 @@ def has_whole_app(request: HttpRequest, name: str) -> bool:
 
 
 def has_some_whole_app(request: HttpRequest) -> bool:
-    """True when the remits of the user cover the sessions of all people in some app."""
+    """Return True if the remits of the user cover the sessions of all people in some app."""
     remits = remits_of(request)
     return not remits or any(remit.people_id is None for remit in remits)
 
 
 def sums_within_remits(request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Row]:
-    """Return rows that are sums over the people of an app, of those apps whose people the remits all cover."""
+    """Return the rows of apps whose people are all within the remits. Each row is a sum over the people of an app."""
+    # A sum tells about people outside of a remit, and cannot be split.
     if not has_some_whole_app(request):
         return rows.none()
     return covered_rows(rows, [remit for remit in remits_of(request) if remit.people_id is None], (OF_APP,))
 
 
 def apps_within_remits(request: HttpRequest, names: Iterable[str]) -> list[str]:
-    """Return those of the names of apps that the remits of the user cover; all without a remit."""
+    """Return the names of the apps within the remits of the user; all names without a remit."""
     remits = remits_of(request)
     seen = {remit.app_name for remit in remits}
     return [name for name in names if not remits or "" in seen or name in seen]

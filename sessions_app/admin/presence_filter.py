@@ -1,4 +1,4 @@
-"""Filter of rows with and without a value of a field, in words of the field: "Lifted" in place of "Not empty"."""
+"""Filter of rows with and without a value of a field, with words for both: "Lifted" instead of "Not empty"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def presence_filter(*, absent: Promise, present: Promise) -> type[admin.EmptyFie
 
     class PresenceFilter(admin.EmptyFieldListFilter):
         def choices(self, changelist: Any) -> Iterator[Any]:
-            words = (None, absent, present)  # The first choice is that of all rows.
+            words = (None, absent, present)  # The first choice stands for all rows.
             for choice, word in zip(super().choices(changelist), words, strict=True):
                 yield {**choice, "display": word or choice["display"]}
 

@@ -1,4 +1,8 @@
-"""Search over all sessions. Texts are found by whole words, and look-ups read indexes."""
+"""Search over all sessions: texts by whole words, and everything else by exact look-ups in an index.
+
+Each look-up is bounded (`MAX_FOUND`) and has an index, and a search joins them with UNION: a query with OR over
+several tables would not use their indexes.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,11 @@ from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 from sessions_app.secrets.masking import mask_text
 
 MAX_FOUND = 1_000
-"""Largest number of rows that each look-up returns: the newest ones."""
+"""Largest number of rows of each look-up, the newest first."""
 NEWEST_EVENTS, RECENT_EVENTS = 2_000, 10_000
-"""Numbers of events that are searched before all others: the newest without the index, then the recent with it."""
+"""Numbers of events to search before all others: the newest without the index, then the recent with the index."""
 COMMON = 100
-"""Number of matches among these events from which on a word is common, so that older events are not searched."""
+"""Number of matches among these events that makes a word common. Older events are not searched for a common word."""
 MAX_TERM_LENGTH = 200
 _START, _STOP = "\ue000", "\ue001"
 """Marks around a hit in an excerpt, from the private area of Unicode."""
@@ -34,34 +38,34 @@ _MARKED = re.compile(f"{_START}(.*?){_STOP}", re.DOTALL)
 
 
 def cleaned(term: str) -> str:
-    """Return a term that PostgreSQL can look for; empty when nothing remains."""
+    """Return the term without characters refused by PostgreSQL; empty if nothing remains."""
     return storable(term[:MAX_TERM_LENGTH]).strip()
 
 
 def words_of(term: str) -> SearchQuery:
-    """Return the query for texts that have all words of the term."""
+    """Return the query for texts with all words of the term."""
     return SearchQuery(term, config=CONFIG, search_type="plain")
 
 
 @dataclass(frozen=True)
 class FoundSessions:
-    """Sessions that a search has found.
+    """Result of a search for sessions.
 
     Attributes:
-        newest_texts: primary key of the newest event with the words in its text, by session.
+        newest_texts: primary key of the newest event with the words, by session.
     """
 
     ids: set[UUID]
     newest_texts: dict[UUID, int]
 
     def hits_in(self, sessions: Iterable[Session], term: str) -> dict[UUID, SafeString]:
-        """Return the excerpt with the hit from the newest matching text of each of these sessions that has one."""
+        """Return the excerpt with the hit in the newest matching text by session. Sessions without a hit are absent."""
         shown = {pk: session.pk for session in sessions if (pk := self.newest_texts.get(session.pk))}
         return {shown[pk]: hit for pk, hit in hits_in(shown, term).items()}
 
 
 def find_sessions(term: str) -> FoundSessions:
-    """Return the sessions with the term in a text or title, and those that an id, key or user names."""
+    """Return sessions with the term in a text or title, and sessions with the term as id, key or name of the user."""
     named = {f"user__{get_user_model().USERNAME_FIELD}": term}
     parts = [
         *_named_sessions(term),
@@ -75,11 +79,13 @@ def find_sessions(term: str) -> FoundSessions:
 
 
 def find_events(term: str) -> set[int]:
-    """Return the events with the term in their text, and those that the id of an event or invocation names."""
+    """Return events with the term in their text, and events with the term as id of the event or invocation."""
     parts = [
         _newest(Event.objects.filter(event_id=term), "-pk").values_list("pk"),
         _newest(
             Event.objects.filter(
+                # Events have an index by session, and none by invocation: the row of the invocation leads to the
+                # session.
                 session__in=Invocation.objects.filter(invocation_id=term).values("session"),
                 invocation_id=term,
             ),
@@ -90,7 +96,7 @@ def find_events(term: str) -> set[int]:
 
 
 def find_invocations(term: str) -> set[int]:
-    """Return the invocations that the term names, those of sessions that it names, and those with it in their error."""
+    """Return invocations with this id or client id, in a session that matches, or with the term in their error."""
     errors = Invocation.objects.exclude(error_message="").annotate(words=_vector("error_message"))
     parts = [
         Invocation.objects.filter(invocation_id=term).values_list("pk"),
@@ -102,7 +108,7 @@ def find_invocations(term: str) -> set[int]:
 
 
 def find_jobs(term: str) -> set[UUID]:
-    """Return the jobs of a call, invocation, tool or session that the term names, and those with it in their error."""
+    """Return jobs with this call, invocation or tool, in a session that matches, or with the term in their error."""
     errors = ToolJob.objects.exclude(error="").annotate(words=_vector("error"))
     jobs = [
         ToolJob.objects.filter(call_id=term),
@@ -115,7 +121,7 @@ def find_jobs(term: str) -> set[UUID]:
 
 
 def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:
-    """Return an excerpt from the text of each of these events, with the words of the term marked."""
+    """Return an excerpt of the text of each event, with the words of the term marked."""
     headline = SearchHeadline(
         Left("text", SEARCHED_CHARACTERS),
         words_of(term),
@@ -144,12 +150,11 @@ def _mark_hit(headline: str) -> SafeString:
 
 
 def _events_with(term: str) -> list[tuple[UUID, int]]:
-    """Return session and primary key of the newest events with the words.
-
-    Recent events are searched first. They have enough matches of a common word, for which a search of all events takes
-    seconds. The newest of them are searched without the index, in which a very common word has too many entries.
-    """
+    """Return session and primary key of the newest events with the words."""
+    # Recent events first: they have enough matches of a common word, for which a search of all events takes seconds.
+    # The newest without the index, in which a very common word has too many entries.
     newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    # The empty text makes another expression than the expression of the index.
     without_index = SearchVector(Left("text", SEARCHED_CHARACTERS), Value(""), config=CONFIG)
     words = words_of(term)
     events = Event.objects.filter(text__isnull=False).order_by("-pk")
@@ -179,7 +184,7 @@ def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:
 
 
 def sessions_named(term: str) -> list[UUID]:
-    """Return the sessions with the term in their title, and those that an id or a key names."""
+    """Return sessions with the term in their title, and sessions with the term as id or key of one of their rows."""
     return [pk for (pk,) in _union(_named_sessions(term))]
 
 

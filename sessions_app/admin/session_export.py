@@ -37,7 +37,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """Format of an exported file: content type, first line, and a function that returns records as lines."""
+    """Format of an exported file: content type, first line, and the function that writes records as lines."""
 
     content_type: str
     head: str
@@ -45,13 +45,13 @@ class ExportFormat:
 
 
 def figures_of(session: Session) -> SessionFigures:
-    """Return the figures of a session; empty ones when no sweep has counted it yet."""
+    """Return the figures of a session; empty figures for a session not counted by a sweep yet."""
     found: SessionFigures | None = getattr(session, "figures", None)
     return found or SessionFigures()
 
 
 class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Admin whose list staff with the permission to export can download as a file."""
+    """Admin with a download of its list, for staff with the permission to export."""
 
     change_list_template = "admin/sessions_app/session/change_list.html"
 
@@ -70,7 +70,7 @@ class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().changelist_view(request, context)
 
     def export_view(self, request: HttpRequest, ending: str) -> HttpResponseBase:
-        """Return the sessions of the list that the query string asks for, the newest first.
+        """Return the sessions within the filters of the query string, the newest first.
 
         Args:
             request: the request.
@@ -108,16 +108,14 @@ async def _stream(changelist: KeysetChangeList, form: ExportFormat, *, with_text
 
 
 def _record(session: Session, with_text: bool) -> Record:
-    """Return the exported values of a session. Figures that no sweep has counted yet are 0.
-
-    Without `with_text` the title is empty, because it is words of the conversation.
-    """
+    """Return the exported values of a session. The figures of a session not counted yet are 0."""
     figures = figures_of(session)
     return {
         "id": str(session.pk),
         "app": session.app_name,
         "user": session.user.get_username(),
         "key": mask_text(session.key),
+        # A title is words of the conversation.
         "title": mask_text(session.title) if with_text else "",
         "created_at": session.created_at.isoformat(),
         "updated_at": session.updated_at.isoformat(),
@@ -134,7 +132,8 @@ def _record(session: Session, with_text: bool) -> Record:
 
 
 def _masked_names(kind: str, figures: SessionFigures) -> list[str]:
-    """Return the names of the labels, masked: a program may bring along events with any names."""
+    """Return the names of the labels, masked."""
+    # Clients of the ADK API may append events with any names of agents and tools.
     return [mask_text(name) for name in names_of(kind, figures.labels)]
 
 
@@ -147,7 +146,7 @@ def _as_csv(records: Iterable[Record]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return a value as a cell that no spreadsheet reads as a formula."""
+    """Return a value as a cell, safe from being read as a formula by a spreadsheet."""
     text = "; ".join(value) if isinstance(value, list) else str(value)
     return f"'{text}" if text.startswith(_BEGINS_FORMULA) else text
 

@@ -1,6 +1,7 @@
 """Record of the acts of staff in the admin.
 
-Django's own log is written as well, but is deleted with the account of its actor.
+Django's log is written as well, for its history pages. It has no addresses, and is deleted with the account of the
+actor.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from sessions_app.models import ActionKind, StaffAct
 
 
 def staff_of(request: HttpRequest) -> actors.Actor:
-    """Return the actor of the request: the member of staff who sent it, with the client address."""
+    """Return the member of staff behind the request as an actor, with the client address."""
     return actors.staff(request.user, client_address(request))
 
 
 def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str = "") -> None:
-    """Store an act of the user of the request on the row, with time, address and reason."""
+    """Store an act of the request's user on the row, with time, address and reason."""
     StaffAct.objects.create(
         **staff_of(request).columns(),
         action=action,
@@ -36,7 +37,7 @@ def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str
 
 
 class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Admin whose acts are recorded: those that Django logs, and those of the site's own actions."""
+    """Admin with records of acts: of all acts in Django's log, and of the site's actions."""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
         record_act(request, ActionKind.ADD, obj)
@@ -52,11 +53,11 @@ class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().log_deletions(request, queryset)  # type: ignore[arg-type]
 
     def reason_for_deletion(self, request: HttpRequest) -> str:
-        """Return the reason for the deletion that the request asks for; empty when its page asks for no reason."""
+        """Return the reason given for a deletion; empty if the page asks for no reason."""
         return ""
 
     def log_act(self, request: HttpRequest, action: ActionKind, row: Any, reason: str) -> None:
-        """Record an action of the site's own, and show it in the row's history."""
+        """Record an action of the site, and show it in the row's history."""
         record_act(request, action, row, reason)
         super().log_change(request, row, f"{action.label}: {reason}" if reason else str(action.label))
 

@@ -1,7 +1,7 @@
-"""Stored events as the audit pages load them: JSON as text, in bounds, so that no event takes down a page.
+"""Stored events for the audit pages: JSON as text, within bounds, so no event can take down a page.
 
-PostgreSQL stores JSON that Python refuses to parse (too deep, too many digits), and events of any size. A page loads
-small events whole, and nothing but a line of a large one until staff open it.
+PostgreSQL stores JSON of any size, and JSON that Python cannot parse (too deep, too many digits). A page loads small
+events whole, and only a line of a large event until staff open the event.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from sessions_app.rendering.audit_values import TRUNCATE_AT
 from sessions_app.secrets.masking import LOOK_AHEAD, mask_json, mask_text
 
 MAX_INLINE_BYTES = 16_384
-"""Largest event that a page of a hundred events loads whole."""
+"""Size of the largest event loaded whole on a page of a hundred events."""
 MAX_OPENED_BYTES = 2_000_000
-"""Largest event that is loaded whole when it is opened; of a larger one the beginning is shown."""
+"""Size of the largest event loaded whole when opened. Of a larger event the page shows the beginning."""
 LINE_CHARACTERS = 640
 
 
 @dataclass(frozen=True)
 class AuditEvent:
-    """JSON of an event and of the values before it, as far as they were loaded, with secrets masked.
+    """Loaded JSON of an event and of the values before it, with secrets masked.
 
     Attributes:
         text: the JSON of the event or its beginning; None when the event is too large for the page.
         body: the parsed JSON; None unless `is_parsed`.
         line: beginning of the event's text.
-        size: bytes that PostgreSQL stores, compressed.
+        size: bytes in PostgreSQL, compressed.
     """
 
     text: str | None
@@ -45,7 +45,7 @@ class AuditEvent:
 
     @classmethod
     def of(cls, event: Event) -> Self:
-        """Return the JSON of an event that `with_stored` annotated.
+        """Return the JSON of an event annotated by `with_stored`.
 
         Raises:
             ValueError: Python cannot parse the JSON, such as a number of too many digits.
@@ -64,9 +64,11 @@ def with_stored(events: EventQuerySet, opened: int | None = None) -> EventQueryS
     """Annotate the events for `AuditEvent.of`.
 
     Args:
-        events: events; those of one session when `opened` is given.
-        opened: `seq` of the event that staff have opened; None for none.
+        events: events; of one session only when `opened` is given.
+        opened: `seq` of the opened event; None without an opened event.
     """
+    # The stored size needs no decompression, so it comes first. A small stored size may still be a long text: then
+    # the length decides.
     size = _stored_size("body") + Coalesce(_stored_size("before"), 0)
     is_small = Q(stored_size__lte=MAX_INLINE_BYTES)
     is_opened = Q(seq=opened) if opened is not None else Q(pk__in=())

@@ -1,4 +1,4 @@
-"""Links to the subjects of recorded acts and accesses. A record has kind and key of its subject, and no foreign key."""
+"""Links to the subjects of recorded acts and accesses. A record has kind and key of its subject, no foreign key."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sessions_app.models import Session
 
 
 class SubjectAdmin(KeysetAdmin):
-    """Admin of records with a column `subject`: a link to the row that the record is about, with its name.
+    """Admin of records with a column `subject`: a link to the subject with its name.
 
-    The column has the key of a row that is gone, or whose page the user may not open.
+    The column has the bare key if the row is gone, or if the user may not open its page.
     """
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
@@ -34,7 +34,7 @@ class SubjectAdmin(KeysetAdmin):
         return record
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
-        """Look up the subjects of the records, those of one kind in one query."""
+        """Look up the subjects of the records, with one query for each kind."""
         keys: dict[str, set[str]] = {}
         for record in rows:
             keys.setdefault(record.subject_kind, set()).add(record.subject_id)
@@ -48,15 +48,16 @@ class SubjectAdmin(KeysetAdmin):
 
 
 def _links(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[str, SafeString]:
-    """Return links to the rows of a kind whose pages the user may open, by key."""
+    """Return links to the rows of a kind by key, within the rights and remits of the user."""
     model = _model_named(kind)
     if model is None:
         return {}
     model_admin = admin.site.get_model_admin(model)
-    # The page of a session is all words.
+    # The page of a session consists of words, so it needs the right to read texts, too.
     may_open = model is not Session or may(request, Right.VIEW_TEXT)
     if not (may_open and model_admin.has_view_permission(request)):
         return {}
+    # The queryset of the row's admin applies the remits: a link must not name a row outside of them.
     rows = model_admin.get_queryset(request)
     if isinstance(model_admin, KeysetAdmin):
         rows = rows.defer(*model_admin.large_fields)
@@ -66,7 +67,7 @@ def _links(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[str, Sa
 
 
 def _model_named(kind: str) -> type[Model] | None:
-    """Return the model with a page in the admin; the one of this app, if other apps have the name, too."""
+    """Return the model with a page in the admin; of several models with the name, the model of this app."""
     named = [
         one for one in apps.get_models() if one._meta.model_name == kind and admin.site.is_registered(one)
     ]
@@ -74,7 +75,7 @@ def _model_named(kind: str) -> type[Model] | None:
 
 
 def _primary_key(model: type[Model], key: str) -> Any:
-    """Return the primary key that the text stands for; None for a text that no row has."""
+    """Return the primary key for the text; None for a text that is no key of the model."""
     try:
         return model._meta.pk.to_python(key)
     except ValidationError:

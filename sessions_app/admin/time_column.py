@@ -1,4 +1,4 @@
-"""Times in the admin: short ones in the columns of lists, exact ones on the pages of rows."""
+"""Times in the admin: short in the columns of lists, exact on the pages of rows."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def time_column(field: Field[Any, Any]) -> Callable[[Any], str | None]:
     def column(row: Any) -> str | None:
         return short_time(getattr(row, field.name))
 
+    # Django takes the name of the column from the function.
     column.__name__ = field.name
     return column
 
@@ -37,12 +38,13 @@ def exact_time_field(field: Field[Any, Any]) -> Callable[[Any], str]:
 
 
 def exact_time(moment: datetime | None) -> str:
-    """Return a time to the second, with its zone: the order of acts and the time between them are evidence."""
+    """Return a time to the second, with its zone."""
+    # The order of acts and the time between them are evidence.
     return NOTHING if moment is None else date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
 
 
 def short_time(moment: datetime | None) -> str | None:
-    """Return day, month, hour and minute of a time, and the year unless it is this one; None without a time."""
+    """Return day, month, hour and minute of a time, and the year unless it is the current year; None without a time."""
     if moment is None:
         return None
     local = timezone.localtime(moment)

@@ -1,4 +1,7 @@
-"""Grants to see masked values: of one session, for some minutes, in one sign-in, for a recorded reason."""
+"""Grants to see masked values: for one session, for some minutes, in one sign-in, for a recorded reason.
+
+A grant is in the session of the sign-in, not in a table: it ends with the sign-in, and is no right of the account.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ from sessions_app.conf import conf
 from sessions_app.secrets.masking import unmask
 
 KEY = "adk_unmasked"
-"""Key in the session of a sign-in for the end of each grant, in seconds since the epoch, by id of the session."""
+"""Key in the session of a sign-in. The value has the end of each grant in seconds since the epoch, by session id."""
 
 
 def grant_unmasking(request: HttpRequest, session_id: UUID) -> None:
-    """Let the user see the masked values of a session for `unmask_seconds`. Grants that have ended are dropped."""
+    """Let the user see the masked values of a session for `unmask_seconds`. Drop ended grants."""
     grants = {key: until for key, until in request.session.get(KEY, {}).items() if until > time.time()}
     request.session[KEY] = {**grants, str(session_id): time.time() + conf().unmask_seconds}
 
@@ -33,6 +36,7 @@ def end_unmasking(request: HttpRequest, session_id: UUID) -> None:
 def unmask_if_granted(request: HttpRequest, session_id: UUID | None) -> datetime | None:
     """Unmask the response if the user has a grant for its session; return the end of the grant, None without one."""
     until = request.session.get(KEY, {}).get(str(session_id), 0)
+    # The right is checked again: somebody may have taken it away since the grant.
     if until <= time.time() or not may(request, Right.UNMASK):
         return None
     unmask()
