@@ -71,7 +71,7 @@ def config_beside(folder: Path) -> EvalConfig:
 
 
 def sentence_of(error: ValidationError, *place: str) -> str:
-    """Return the first problem as a sentence that begins with the path of the field."""
+    """Return the first problem as a sentence, beginning with the path of the field."""
     first = error.errors(include_url=False, include_context=False)[0]
     path = ".".join(map(str, [*place, *first["loc"]]))
     reason = first["msg"].removeprefix("Value error, ").rstrip(".")

@@ -1,7 +1,7 @@
 """Judge: a model that is asked several times for a verdict in JSON.
 
-A single answer of a model is a weak judgement, so a metric takes the majority of several samples. A sample without a valid
-verdict is dropped; only if all samples are invalid the evaluation fails.
+A single answer of a model is a weak judgement, so a metric takes the majority of several samples. Samples without a
+valid verdict are dropped; the evaluation fails only if all samples are invalid.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _FAILURES: tuple[type[Exception], ...] = (*FAILURES.exceptions, ValueError)
 
 @dataclass
 class CachedPrefix:
-    """A cached content that replaces the instruction, the tools and the first `length` contents of a request.
+    """Cached content in place of the instruction, the tools and the first `length` contents of a request.
 
     `name` is None if Gemini refused to cache these data.
     """

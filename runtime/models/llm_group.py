@@ -1,4 +1,4 @@
-"""Base of the models that delegate to several models."""
+"""Base of models for several other models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LlmGroup(BaseLlm):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Capabilities that all models have: each request must suit every model."""
+        """Common capabilities of all models: each request must suit every model."""
         return Capabilities(
             schema_with_tools=all(model.capabilities.schema_with_tools for model in self.models)
         )

@@ -19,7 +19,7 @@ Choose = Callable[[LlmRequest], str]
 
 
 class RouterLlm(LlmGroup):
-    """Call the model that a function chooses: `RouterLlm(choose, {"short": "gemini-2.5-flash", "long": Claude()})`.
+    """Call the model chosen by a function: `RouterLlm(choose, {"short": "gemini-2.5-flash", "long": Claude()})`.
 
     Each request of a turn is routed separately.
 

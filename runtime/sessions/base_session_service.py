@@ -82,7 +82,7 @@ class BaseSessionService(abc.ABC):
     ) -> AbstractAsyncContextManager[None]:
         """Return a context manager that a Runner holds while it writes to the session; other writers wait in order.
 
-        The default does not wait: it is for services that separate writers by other means, such as leases.
+        The default does not wait: such services separate writers by other means, for example leases.
         """
         return nullcontext()
 

@@ -1,4 +1,4 @@
-"""Credential service that keeps credentials in the state of the session."""
+"""Credential service on the state of the session."""
 
 from __future__ import annotations
 
