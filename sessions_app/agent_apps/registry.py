@@ -1,4 +1,12 @@
-"""Registry of the site's apps: apps in the `agents.py` of installed Django apps, and agent folders."""
+"""Registry of the site's apps.
+
+Apps come from two places: `agents.py` modules of installed Django apps, and agent folders. They fail differently. An
+`agents.py` is code of the project, so its error stops the process, as Django does with a broken `models.py`. A folder
+may be somebody else's work: if it cannot be loaded, it becomes a sentence in `problems`, and the other apps are served.
+
+Agents are loaded by the first use. A registry is never changed: a reload builds another and replaces it, so a reader
+sees the apps of one moment.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +36,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Registry:
-    """The apps that this process serves. Immutable: a reload replaces the registry.
+    """The apps served by this process. Immutable.
 
     Attributes:
-        modules: apps by the name of their `agents.py` module or agent folder, in the order of `discover`. The name of
-            a folder is its path when another agent has its name.
-        problems: a sentence for each module that is not served, or not in its newest version, by the same name.
-        files: source files, with the times of their last change before the import; empty unless
-            `ADK["reload_agents"]` is set.
+        modules: apps by the name of their `agents.py` module or agent folder, in the order of `discover`. A folder
+            whose name is taken goes by its path.
+        problems: a sentence for each module that is not served, or served in an old version, by the same names.
+        files: source files with their modification times before the import; empty unless `ADK["reload_agents"]` is
+            set.
     """
 
     modules: Mapping[str, App]
@@ -44,19 +52,22 @@ class Registry:
 
 
 _registry: Registry | None = None
+# Reentrant: an `agents.py` may ask for the registry while it is imported.
 _lock = threading.RLock()
-"""Held while the agents are loaded; an `agents.py` may itself ask for the registry."""
+"""Held while agents are loaded."""
+# A reload removes these modules. Modules that other code imported first must stay: that code keeps using them.
 first_imports: dict[str, set[str]] = {}
-"""For each `agents.py` module: itself and the modules that were first imported by it."""
+"""For each `agents.py` module: its name, and the modules of its package that were first imported by it."""
 
 
 def discover(kept: Mapping[str, App] = MappingProxyType({})) -> Iterator[tuple[str, App | Exception]]:
-    """Yield the name of every `agents.py` module and agent folder with its app, or with the error of loading it.
+    """Yield the name of each `agents.py` module and agent folder with its app, or with the error of loading it.
 
-    The order is that of INSTALLED_APPS, then that of `ADK["agent_dirs"]`. The error of a folder is an AgentFolderError.
+    The modules come in the order of INSTALLED_APPS, then the folders in the order of `ADK["agent_dirs"]`. The error of
+    a folder is an AgentFolderError.
 
     Args:
-        kept: loaded apps by these names. They are yielded unchanged; all other apps are loaded.
+        kept: loaded apps by name, to yield unchanged. All other apps are loaded.
     """
     taken = set()
     for config in django_apps.get_app_configs():
@@ -69,11 +80,11 @@ def discover(kept: Mapping[str, App] = MappingProxyType({})) -> Iterator[tuple[s
 
 
 def registry() -> Registry:
-    """Return the registry of this process; the first call loads all agents and logs folders that are not served.
+    """Return the registry of this process. The first call loads all agents and logs folders that are not served.
 
     Raises:
-        ConfigurationError: an `agents.py` defines no app, or two define the same name.
-        Exception: any error that importing an `agents.py` raised, unchanged.
+        ConfigurationError: an `agents.py` defines no app, or two apps have the same name.
+        Exception: an error of importing an `agents.py`, unchanged.
     """
     global _registry
     with _lock:
@@ -90,14 +101,14 @@ def replace_registry(newer: Registry) -> None:
 
 
 def forget_registry() -> None:
-    """Drop the registry, so that its next use loads all agents again. Call it when settings name other agents."""
+    """Drop the registry; its next use loads all agents again. Call it when a test changes the settings."""
     global _registry
     with _lock:
         _registry = None
 
 
 def apps() -> dict[str, App]:
-    """Return the apps by name, in the order of `discover`; raises as `registry` does."""
+    """Return the apps by name, in the order of `discover`. Raises the same as `registry`."""
     return {app.name: app for app in registry().modules.values()}
 
 
@@ -115,13 +126,15 @@ def get_app(name: str) -> App:
 
 
 def starters(app_name: str) -> tuple[str, ...]:
-    """Return the messages that an empty chat with the app offers."""
+    """Return the messages offered by an empty chat with the app."""
+    # A folder's package may leave `starters` in its module `agent`.
     modules = [sys.modules.get(name) for name, app in registry().modules.items() if app.name == app_name]
     places = [place for module in modules for place in (module, getattr(module, "agent", None))]
     return next(filter(None, map(starters_of, places)), ())
 
 
 def _load_all() -> Registry:
+    # Before the import: a file that changes during the import then counts as changed afterwards.
     files = source_files() if conf().reload_agents else {}
     modules: dict[str, App] = {}
     problems: dict[str, str] = {}
@@ -141,7 +154,7 @@ def _load_all() -> Registry:
 
 
 def _folder_apps(taken: set[str], kept: Mapping[str, App]) -> Iterator[tuple[str, App | AgentFolderError]]:
-    """Yield the agent folders. A folder whose name is in `taken` is yielded under its path, with an error."""
+    """Yield the agent folders. A folder whose name is in `taken` comes under its path, with an error."""
     for directory in agent_dirs():
         try:
             folders = list(agent_folders(directory))
@@ -173,11 +186,11 @@ def _load(module_name: str, label: str) -> App | Exception:
     before = set(sys.modules)
     try:
         module = importlib.import_module(module_name)
-        starters_of(module)  # a mistake there shows immediately
+        starters_of(module)  # raises for a mistake now, not when somebody opens a chat
         return _app_of(module, label)
     except Exception as error:  # noqa: BLE001 - the registry raises the error, the system check reports it
         return error
-    except SystemExit as error:
+    except SystemExit as error:  # not an Exception: a script with `sys.exit` would end the web process
         message = f"{module_name} ends the process: SystemExit: {error}"
         return ConfigurationError(message).with_traceback(error.__traceback__)
     finally:

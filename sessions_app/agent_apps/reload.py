@@ -1,8 +1,13 @@
 """Reload of changed agents in a running process, for development.
 
-The modules of a changed agent are imported anew, and a new registry takes the place of the old one in one step. An
-invocation or job keeps the app or function that it began with. An agent whose new version cannot be imported stays
-served in its old version.
+1. Compare the source files with those of the registry, and find the agents that the changes affect.
+2. Remove the modules of these agents from `sys.modules`.
+3. Import the agents again, and build a new registry. An agent that fails stays in the new registry with its old app.
+4. Put back the modules that the old apps of failed agents need. They import some modules only when a tool runs.
+5. Replace the registry in one step. Invocations and jobs that are running keep the app or function they began with.
+
+Modules are imported again rather than reloaded in place: `importlib.reload` would change modules under running
+invocations.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ from sessions_app.agent_apps.loading.sources import (
 from sessions_app.agent_apps.registry import Registry, discover, first_imports, registry, replace_registry
 from sessions_app.errors import AgentFolderError
 
-_lock = threading.Lock()
+_lock = threading.Lock()  # Two threads must not remove and import modules at the same time.
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,9 @@ class Reload:
     """Outcome of a comparison of the files with the registry.
 
     Attributes:
-        reloaded: names of the agents that were imported anew.
+        reloaded: names of the agents that were imported again.
         problems: a sentence for each new problem.
-        restart_for: changed modules that other code had imported before an agent did; they are not imported anew.
+        restart_for: changed modules that other code imported before an agent did. They take effect after a restart.
     """
 
     reloaded: list[str] = field(default_factory=list)
@@ -51,13 +56,13 @@ class Reload:
 
 @dataclass(frozen=True)
 class _Change:
-    """Changed files, and the directories of the agents that they affect.
+    """Changed files, and the directories of the affected agents.
 
     Attributes:
-        files: all source files, with the times of their last change.
+        files: all source files with their modification times.
         changed: files that are new, changed or gone.
         affected: directories of affected packages and folders, by the name of the agent in the registry.
-        roots: directories below which all modules are imported anew: those of the affected folders, or all of them.
+        roots: directories below which all modules are imported again: the affected folders, or all watched directories.
     """
 
     files: dict[Path, int]
@@ -67,12 +72,12 @@ class _Change:
 
 
 def has_changes() -> bool:
-    """True when a file of an agent has changed since the agents were imported."""
+    """True if a file of an agent has changed since the agents were imported."""
     return source_files() != registry().files
 
 
 def reload_if_changed() -> Reload:
-    """Import the agents again whose files have changed since they were imported."""
+    """Import agents again if their files have changed. Agents that other files affect are found as well."""
     with _lock:
         present, files = registry(), source_files()
         return Reload() if files == present.files else _reload(present, _find_change(present, files))
@@ -99,6 +104,7 @@ def _reload(present: Registry, change: _Change) -> Reload:
     restart_for = sorted(imported_files(change.changed))
     failed, reloaded = [*change.affected.values(), *change.roots], []
     try:
+        # Each of these caches may have the old version: compiled files, lines for tracebacks, directory listings.
         removed.delete_compiled_files()
         linecache.checkcache()
         importlib.invalidate_caches()
@@ -112,7 +118,7 @@ def _reload(present: Registry, change: _Change) -> Reload:
 
 
 def _remove_modules(present: Registry, change: _Change) -> RemovedModules:
-    """Remove the modules of the affected agents. Only watched source files count, so libraries beside them stay."""
+    """Remove the modules of the affected agents. Libraries in the same directories stay: only watched files count."""
     names = {module for name in change.affected for module in first_imports.get(name, ())}
     watched = {file for file in {*change.files, *present.files} if _any_below({file}, change.roots)}
     return remove_modules(names | modules_of(watched))
@@ -135,7 +141,9 @@ def _newer_registry(present: Registry, change: _Change) -> tuple[Registry, Reloa
         problems[name] = _problem(name, app, is_served=old is not None)
         if old is not None:
             modules[name] = old
-        if problems[name] != present.problems.get(name):
+        if problems[name] != present.problems.get(
+            name
+        ):  # Report a problem once, not at every change of a file.
             outcome.problems.append(problems[name])
     for name in unaffected.keys() & modules.keys() & present.problems.keys():
         problems[name] = present.problems[name]
@@ -143,10 +151,8 @@ def _newer_registry(present: Registry, change: _Change) -> tuple[Registry, Reloa
 
 
 def _problem(name: str, error: Exception, *, is_served: bool) -> str:
-    """Return the sentence for an agent that cannot be loaded.
-
-    An `AgentFolderError` is such a sentence already, except when an earlier version stays served.
-    """
+    """Return the sentence for an agent that cannot be loaded."""
+    # The message of an AgentFolderError says that the folder is not served: wrong while an earlier version is.
     cause: BaseException = error
     if isinstance(error, AgentFolderError):
         if not is_served:

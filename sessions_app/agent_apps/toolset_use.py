@@ -1,6 +1,8 @@
-"""Use of toolsets by an event loop: toolsets of replaced agents are closed when nothing uses them any more.
+"""Closing of toolsets, such as connections to MCP servers, after a reload has replaced their agents.
 
-A toolset holds connections of its own for each event loop, so each loop closes its own.
+A replaced app may still run in an invocation or a job. Each event loop counts the uses of its apps by `using`, and
+closes the toolsets of a replaced app when its count is zero. Per loop, because a toolset has separate connections for
+each.
 """
 
 from __future__ import annotations
@@ -22,24 +24,23 @@ logger = logging.getLogger(__name__)
 
 
 class _Uses:
-    """Apps that one event loop has used, as long as their toolsets may be open.
+    """Apps whose toolsets one event loop may have opened.
 
     Attributes:
         apps: the apps by `id()`.
-        counts: numbers of invocations and jobs that use an app now, by `id()` of the app.
+        counts: numbers of invocations and jobs that are using an app, by `id()` of the app.
         closings: tasks that close toolsets.
     """
 
     def __init__(self) -> None:
+        # Holds a reference to each app: `id()` is reused once an object is freed.
         self.apps: dict[int, App] = {}
         self.counts: Counter[int] = Counter()
         self.closings: set[asyncio.Task[None]] = set()
 
     def close_unused(self) -> None:
-        """Close the toolsets of replaced apps that nothing uses, in a task: an answer must not wait for it.
-
-        A failure is logged: it must not replace the result or the error of the invocation that has just ended.
-        """
+        """Close the toolsets of unused, replaced apps. Failures are only logged."""
+        # Called at the end of an invocation, whose result or error a failure here would replace.
         try:
             self._close_unused()
         except Exception:
@@ -51,8 +52,10 @@ class _Uses:
         if not unused:
             return
         removed = [self.apps.pop(key) for key in unused]
+        # A new version of an agent may share a toolset with the old one, from a module that was not imported again.
         kept = {id(toolset) for toolset in _toolsets([*served.values(), *self.apps.values()])}
         if closing := [toolset for toolset in _toolsets(removed) if id(toolset) not in kept]:
+            # In a task: the answer of the invocation that has just ended must not wait for it.
             task = asyncio.create_task(_close(closing), name="close toolsets of replaced agents")
             self.closings.add(task)
             task.add_done_callback(self.closings.discard)
@@ -63,7 +66,7 @@ _uses = LoopLocal(_Uses)
 
 @contextmanager
 def using(app: App) -> Iterator[None]:
-    """Keep the toolsets of the app open on the running loop, even if a newer version replaces the app meanwhile."""
+    """Keep the toolsets of the app open on the running loop during the block, even if a reload replaces the app."""
     uses = _uses.get()
     uses.apps[id(app)] = app
     uses.counts[id(app)] += 1
@@ -75,7 +78,7 @@ def using(app: App) -> Iterator[None]:
 
 
 async def close_used_toolsets() -> None:
-    """Close all toolsets that the running loop may have opened, at the end of the loop."""
+    """Close all toolsets that the running loop may have opened. Call it before the loop ends."""
     uses = _uses.pop() or _Uses()
     await asyncio.gather(*uses.closings)
     await _close(_toolsets([*registry.apps().values(), *uses.apps.values()]))

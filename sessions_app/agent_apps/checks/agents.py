@@ -37,12 +37,12 @@ from sessions_app.errors import AgentFolderError
 
 
 def check_agents(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
-    """Check every `agents.py` and agent folder; the check imports the modules and runs no agent."""
+    """Check every `agents.py` and agent folder. The check imports the modules and runs no agent."""
     return list(problems_of(discover()))
 
 
 def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckMessage]:
-    """Yield the problems of the modules and folders that `registry.discover` found."""
+    """Yield the problems of the modules and folders found by `registry.discover`."""
     modules: dict[str, str] = {}
     folders = folder_directories()
     for module_name, app in found:
@@ -61,7 +61,7 @@ def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckM
 
 
 def _as_warning(problem: CheckMessage) -> CheckMessage:
-    """Return an error of an agent folder as a warning: one folder must not keep the site from starting."""
+    """Return an error of an agent folder as a warning: a folder must not keep the site from starting."""
     if not isinstance(problem, Error):
         return problem
     return Warning(problem.msg, hint=problem.hint, obj=problem.obj, id="sessions_app.W005")
@@ -76,6 +76,7 @@ def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
         for name in _repeated(agent.name for agent in walk(root)):
             message = f"Several agents in the tree of {root.name!r} are called {name!r}."
             hint = "Give each its own name: transfers and events use it."
+            # A resumed invocation finds its agent by name, in the tree of the root agent.
             is_resumed_by_name = app.is_resumable and root is app.root_agent
             yield (
                 _error("E003", module_name, message, hint)
@@ -89,7 +90,7 @@ def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
 
 
 def _problems_of_models(app: App, module_name: str) -> Iterator[Warning]:
-    """Yield each problem of a model once, with the names of all agents that have it."""
+    """Yield each problem of a model once, with the names of all agents that use the model."""
     agents: dict[SetupProblem, list[str]] = {}
     for root in trees_of(app.root_agent):
         for agent in walk(root):
@@ -131,7 +132,7 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 
 def _location_hint(error: Exception, module_name: str) -> str | None:
-    """Return a hint with the line of the package in the error's traceback; None when there is no such line."""
+    """Return a hint with the line of the package in the error's traceback; None if the traceback has none."""
     spec = find_spec(module_name)
     line = line_of(error, Path(spec.origin).parent) if spec and spec.origin else None
     return f"Look at {line}." if line else None

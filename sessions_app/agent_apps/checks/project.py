@@ -33,7 +33,7 @@ IN_MEMORY = "channels.layers.InMemoryChannelLayer"
 
 
 def check_project(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the project's database, apps, channel layer, Celery app and addresses; connects to no server."""
+    """Check the project's database, apps, channel layer, Celery app and addresses. No connections are made."""
     return [*_problems_of_storage(), *_problems_of_channels(), *_problems_of_celery(), *_problems_of_pages()]
 
 
@@ -102,7 +102,7 @@ def _problems_of_pages() -> Iterator[CheckMessage]:
         )
     try:
         page = urlsplit(resolve_url(settings.LOGIN_URL))
-        if not page.netloc:
+        if not page.netloc:  # The sign-in page may be on another site.
             resolve(page.path)
     except (NoReverseMatch, Resolver404):
         yield _warning(

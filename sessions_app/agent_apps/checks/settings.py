@@ -41,6 +41,7 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
         return list(_errors(error, "settings.ADK"))
     found = list(discover())
     apps = {app.name: app for _, app in found if isinstance(app, App)}
+    # `check_agents` reports these folders: their settings need no second complaint.
     unserved = {name for name, app in found if isinstance(app, AgentFolderError)}
     named = {*apps, *settings.apps} - unserved
     problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]

@@ -13,7 +13,7 @@ from sessions_app.errors import AgentFolderError
 
 @dataclass(frozen=True)
 class _ReadFile:
-    """A `.env` file as it was read: the time of its last change, and the variables that it set."""
+    """A `.env` file that was read: its modification time, and the variables set from it."""
 
     path: Path
     changed: int
@@ -21,18 +21,18 @@ class _ReadFile:
 
 
 _read_files: dict[Path, _ReadFile] = {}
-"""The file that was read last for each agent folder."""
+"""The last file read for each agent folder."""
 
 
 def env_file_of(folder: Path) -> Path | None:
-    """Return the `.env` file of the folder, else that of the directory above; None when there is none."""
+    """Return the `.env` file of the folder or of the directory above; None if neither has any."""
     return next((file for file in (folder / ".env", folder.parent / ".env") if file.is_file()), None)
 
 
 def set_variables_of(folder: Path) -> None:
-    """Set the variables of the folder's `.env` file, except those that the process has already.
+    """Set the variables of the folder's `.env` file. Variables that the process has already are not changed.
 
-    A changed file is read again, after the variables that it has set before are removed.
+    If the file has changed, the variables set from it before are removed first.
 
     Raises:
         AgentFolderError: the file is not UTF-8.
@@ -50,7 +50,7 @@ def set_variables_of(folder: Path) -> None:
 
 def _remove_variables(file: _ReadFile) -> None:
     for name, value in file.variables.items():
-        if os.environ.get(name) == value:
+        if os.environ.get(name) == value:  # otherwise other code has set it since
             del os.environ[name]
 
 

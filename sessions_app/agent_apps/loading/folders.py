@@ -31,11 +31,11 @@ from sessions_app.errors import AgentFolderError
 ENTRY = "agent.py"
 YAML_ENTRY = "root_agent.yaml"
 NAMES = {"agent", "app", "root_agent"}
-"""The names in an `__init__.py` that make its folder an agent folder."""
+"""Names in an `__init__.py` by which its folder counts as an agent folder."""
 
 
 def agent_folders(directory: Path) -> Iterator[Path]:
-    """Yield the agent folders of a directory, sorted by name. Other folders, such as libraries, are left out.
+    """Yield the agent folders of a directory, sorted by name. Other folders, such as libraries, are skipped.
 
     Raises:
         AgentFolderError: the directory does not exist, is itself an agent folder, or contains code of the site.
@@ -57,12 +57,14 @@ def agent_folders(directory: Path) -> Iterator[Path]:
 
 
 def is_agent_folder(folder: Path) -> bool:
-    """True when the folder has an entry file, or an `__init__.py` that defines an agent or cannot be parsed."""
+    """True if the folder has an entry file, or an `__init__.py` that defines an agent or cannot be parsed."""
     if (folder / ENTRY).is_file() or (folder / YAML_ENTRY).is_file():
         return True
     init = folder / "__init__.py"
     if not init.is_file():
         return False
+    # Parsed, not imported: a folder that is no agent must not run. One that cannot be parsed counts, so its error
+    # is reported when it is loaded.
     try:
         nodes = ast.walk(ast.parse(init.read_bytes()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -71,17 +73,15 @@ def is_agent_folder(folder: Path) -> bool:
 
 
 def site_code_in(directory: Path) -> Path | None:
-    """Return a directory below an agent directory that has code of the site; None when there is none.
-
-    A reload of such agents would import the site itself anew.
-    """
+    """Return a directory with code of the site below an agent directory; None if there is none."""
+    # A reload imports all modules below an agent directory again: with code of the site there would be two sites.
     base = getattr(settings, "BASE_DIR", None)
     packages = [*runtime.__path__, *(config.path for config in django_apps.get_app_configs())]
     places = [_resolved(str(place)) for place in [*([base] if base else []), *packages]]
     return next((place for place in places if place.is_relative_to(directory.resolve())), None)
 
 
-@lru_cache
+@lru_cache  # Each check for changes calls it, several times a second.
 def _resolved(place: str) -> Path:
     return Path(place).resolve()
 
@@ -89,14 +89,13 @@ def _resolved(place: str) -> Path:
 def load_folder(folder: Path, *, replace_google_adk: bool = False) -> App:
     """Import an agent folder and return its app, named after the folder.
 
-    Before the import the variables of the folder's `.env` file are set, or those of the file in the directory above.
-    Variables that the process has already are not changed.
+    Before the import the variables of the folder's `.env` file are set; see `set_variables_of`.
 
     Args:
-        replace_google_adk: True to let `google.adk` stand for `runtime` although google-adk is installed.
+        replace_google_adk: True to let `google.adk` name `runtime` even if google-adk is installed.
 
     Raises:
-        AgentFolderError: the folder cannot be served. The message names the reason, with file and line.
+        AgentFolderError: the folder cannot be served. The message has the reason, with file and line.
     """
     try:
         if google_adk.is_google_adk_installed() and not replace_google_adk:
@@ -108,7 +107,7 @@ def load_folder(folder: Path, *, replace_google_adk: bool = False) -> App:
         _check_name(folder)
         set_variables_of(folder)
         return _app_of(folder)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # whatever a folder does, the other apps are served
         line = line_of(error, folder.parent)
         place = f" ({line})" if line else ""
         raise AgentFolderError(
@@ -127,7 +126,7 @@ def _check_name(folder: Path) -> None:
             f"its name {folder.name!r} cannot be imported: use letters, digits and underscores"
         )
     directory = str(folder.parent)
-    if directory not in sys.path:  # At the end: an agent folder must not take the place of a library.
+    if directory not in sys.path:  # At the end: an agent folder must not shadow a library.
         sys.path.append(directory)
     importlib.invalidate_caches()
     spec = find_spec(folder.name)
@@ -138,7 +137,7 @@ def _check_name(folder: Path) -> None:
 
 
 def _app_of(folder: Path) -> App:
-    """Return the `app` or `root_agent` of the package, else of its module `agent`."""
+    """Return the app of the package, else of its module `agent`, else of its YAML file."""
     package = importlib.import_module(folder.name)
     app = _defined_in(package, folder.name)
     if app is None:
@@ -157,8 +156,9 @@ def _app_of(folder: Path) -> App:
 
 def _defined_in(module: object, name: str) -> App | None:
     app, root_agent = getattr(module, "app", None), getattr(module, "root_agent", None)
-    starters_of(module)  # a mistake there shows immediately
+    starters_of(module)  # raises for a mistake now, not when somebody opens a chat
     if isinstance(app, App):
+        # The app is served under the name of its folder, whatever its own name.
         return type(app).model_validate({**dict(app), "name": name})
     return App(name=name, root_agent=root_agent) if isinstance(root_agent, BaseAgent) else None
 

@@ -1,4 +1,8 @@
-"""Modules of agents and their Celery tasks: removed for a new import, and put back when the import fails."""
+"""Removal of agents' modules for a new import, and their return if the import fails.
+
+A module's job tools are Celery tasks, registered by name. They are removed and put back together with the module:
+otherwise the name of a task would mean the old function.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,15 @@ from celery import Task, current_app
 
 @dataclass(frozen=True)
 class RemovedModules:
-    """Modules that were removed from the import system, and the tasks that they defined, by name."""
+    """Modules removed from the import system, and their Celery tasks, by name."""
 
     modules: dict[str, ModuleType]
     tasks: dict[str, Task[Any, Any]]
 
     def delete_compiled_files(self) -> None:
-        """Delete the compiled files, so that Python compiles the sources.
-
-        Python takes a compiled file for current when time (in seconds) and size of the source are the same.
-        """
+        """Delete the compiled files of the modules."""
+        # Python takes a compiled file for current if the source has the same size and the same time in seconds. Two
+        # saves within a second may fulfil both.
         for module in self.modules.values():
             if compiled := getattr(module, "__cached__", None):
                 Path(compiled).unlink(missing_ok=True)
@@ -31,20 +34,20 @@ class RemovedModules:
     def put_back(self, *, failed: list[Path], reloaded: list[Path]) -> None:
         """Put back the modules and tasks that old versions of agents need.
 
-        These are the modules of agents that failed. After a failure they are also the modules that no new version has
-        imported: an old version may import them inside a function. Modules of reloaded agents stay removed.
-
         Args:
             failed: directories of agents whose old versions stay served.
-            reloaded: directories of agents that are served in new versions.
+            reloaded: directories of agents served in new versions; their modules stay removed.
         """
         for name, module in self.modules.items():
+            # An old version may import a module only inside a function. If nothing has imported the new module, put the
+            # old one back.
             is_unused = bool(failed) and name not in sys.modules and not _is_below(module, reloaded)
             if is_unused or _is_below(module, failed):
                 self._put_back_module(name)
 
     def _put_back_module(self, name: str) -> None:
         sys.modules[name] = self.modules[name]
+        # `from package import module` reads the attribute, which a failed import may have replaced.
         package, _, attribute = name.rpartition(".")
         if package in sys.modules:
             setattr(sys.modules[package], attribute, self.modules[name])
@@ -54,7 +57,7 @@ class RemovedModules:
 
 
 def remove_modules(names: Iterable[str]) -> RemovedModules:
-    """Remove modules from the import system, and their tasks from Celery. Names of absent modules are left out."""
+    """Remove modules from the import system, and their tasks from Celery. Unknown names are ignored."""
     modules = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     registered = current_app.tasks
     tasks = {name: registered[name] for name in list(registered) if name.rpartition(".")[0] in modules}
@@ -64,7 +67,7 @@ def remove_modules(names: Iterable[str]) -> RemovedModules:
 
 
 def modules_of(files: set[Path]) -> set[str]:
-    """Return the names of the imported modules with these files, and of namespace packages that hold the files."""
+    """Return the names of the modules imported from these files, and of namespace packages around the files."""
     directories = {file.parent for file in files}
     return {
         name
@@ -74,7 +77,7 @@ def modules_of(files: set[Path]) -> set[str]:
 
 
 def imported_files(files: set[Path]) -> set[Path]:
-    """Return those of the files that are imported modules."""
+    """Return the files from which modules are imported."""
     return files & {Path(file) for module in list(sys.modules.values()) if (file := _file_of(module))}
 
 

@@ -1,4 +1,4 @@
-"""Errors of loading an agent module: each as one sentence, and its line in the sources."""
+"""Sentences and source lines for errors of loading an agent module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.errors import AdkError
 
 
 def reason_of(error: BaseException) -> str:
-    """Return an error as one sentence; errors of other libraries are prefixed with their class name."""
+    """Return an error as one sentence; errors of other libraries get their class name as prefix."""
     if isinstance(error, ValidationError):
         return "; ".join(
             f"{'.'.join([error.title, *map(str, detail['loc'])])}: {detail['msg'].removeprefix('Value error, ')}"
@@ -23,7 +23,8 @@ def reason_of(error: BaseException) -> str:
 
 
 def line_of(error: BaseException, directory: Path) -> str | None:
-    """Return "line N of FILE" for the innermost line of a file in the directory; None when there is no such line."""
+    """Return "line N of FILE" for the innermost line of a file in the directory; None if there is none."""
+    # A SyntaxError has the place as attributes: no frame of the file is in its traceback.
     if isinstance(error, SyntaxError) and error.filename and _is_below(error.filename, directory):
         return f"line {error.lineno} of {error.filename}"
     frames = traceback.extract_tb(error.__traceback__)

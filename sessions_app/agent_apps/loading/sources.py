@@ -1,7 +1,7 @@
 """Source files of the site's agents: the packages with an `agents.py`, and the agent folders.
 
-In development each process checks the files several times a second. A check stats the known directories and files, and
-lists a directory only when the directory has changed.
+In development each process checks the files several times a second, so a check must be cheap. It stats the known
+directories and files, and lists a directory only after its modification time has changed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ SKIPPED = {"__pycache__", "migrations", "node_modules", "site-packages"}
 SUFFIXES = (".py", ".yaml")
 ENVIRONMENT = ".env"
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
-"""File that each virtual environment has, whatever the name of its directory."""
+"""File in the root of each virtual environment, whatever the name of its directory."""
+# Some file systems store times in steps of two seconds.
 SETTLING_NANOSECONDS = 2_000_000_000
-"""Longest time in which two changes of a directory may get the same time stamp from the file system."""
+"""Maximum time in which two changes of a directory may get the same time stamp."""
 
 
 @dataclass(frozen=True)
 class _Listing:
-    """Source files in a directory and the directories to look into, as of a change of the directory."""
+    """Source files in a directory, and its directories to look into, as of the modification time `changed`."""
 
     changed: int
     files: tuple[Path, ...] = ()
@@ -49,12 +50,12 @@ def agent_dirs() -> tuple[Path, ...]:
 
 
 def watched_dirs() -> list[Path]:
-    """Return the resolved directories of agent folders, except those that are refused because of code of the site."""
+    """Return the resolved directories of agent folders, without directories refused because of code of the site."""
     return [directory.resolve() for directory in agent_dirs() if site_code_in(directory) is None]
 
 
 def package_directories() -> dict[str, Path]:
-    """Return the directories of the packages with an `agents.py`, by the name of that module."""
+    """Return the directories of packages with an `agents.py`, by the name of the module."""
     return {
         f"{config.name}.agents": Path(config.path)
         for config in django_apps.get_app_configs()
@@ -63,7 +64,7 @@ def package_directories() -> dict[str, Path]:
 
 
 def folder_directories() -> dict[str, Path]:
-    """Return the agent folders by name. A folder whose name an earlier folder has is under its path."""
+    """Return the agent folders by name, or by path if an earlier folder has the name."""
     found: dict[str, Path] = {}
     for folder in (folder for directory in agent_dirs() for folder in _folders_in(directory)):
         found[str(folder) if folder.name in found else folder.name] = folder
@@ -71,7 +72,7 @@ def folder_directories() -> dict[str, Path]:
 
 
 def source_files() -> dict[Path, int]:
-    """Return the Python, YAML and `.env` files from which agents are made, with the times of their last change."""
+    """Return the Python, YAML and `.env` files of agents with their modification times."""
     roots = [*package_directories().values(), *watched_dirs()]
     return {file: changed for root in roots for file, changed in _files_below(root)}
 
@@ -103,13 +104,14 @@ def _listing_of(directory: str) -> _Listing:
     if known is not None and known.changed == changed:
         return known
     listing = _list(directory, changed)
+    # A directory that changed just now may change again without a new time stamp: list it again next time.
     if time.time_ns() - changed > SETTLING_NANOSECONDS:
         _listings[directory] = listing
     return listing
 
 
 def _list(directory: str, changed: int) -> _Listing:
-    """List a directory. A virtual environment counts as empty; hidden directories and links to others are left out."""
+    """List a directory. A virtual environment counts as empty; hidden directories and links are skipped."""
     with os.scandir(directory) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     if any(entry.name == VIRTUAL_ENVIRONMENT for entry in found):

@@ -1,4 +1,4 @@
-"""Starters: messages that an empty chat offers, from `starters` of the module that defines the app."""
+"""Starters: messages offered by an empty chat. A module with an app may define them as `starters`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_STARTERS = 4
 
 
 def starters_of(module: object) -> tuple[str, ...]:
-    """Return the starters that a module defines; none for an object that is no module.
+    """Return the starters of a module; none for any other object.
 
     Raises:
         ConfigurationError: `starters` is not a list of at most `MAX_STARTERS` messages.
