@@ -1,4 +1,4 @@
-"""Django app configuration. Modules are imported on use: most of them need the optional package `a2a-sdk`."""
+"""Django app configuration. The methods import when called: the modules need the optional package `a2a-sdk`."""
 
 from __future__ import annotations
 

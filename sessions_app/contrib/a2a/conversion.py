@@ -29,13 +29,14 @@ from sessions_app.contrib.a2a.tasks import SiteTask
 from sessions_app.models import ToolJob
 
 MAX_HISTORY = 100
+"""Maximum number of messages in the history of a task."""
 
 
 def task_of(task: SiteTask, artifacts: Iterable[Artifact], history_length: int | None = None) -> Task:
-    """Return the task, with the user's last messages as its history.
+    """Return the task as A2A has it, with the user's last messages as its history.
 
     Args:
-        history_length: largest number of messages; None and larger values mean `MAX_HISTORY`.
+        history_length: maximum number of messages; None and larger values mean `MAX_HISTORY`.
     """
     messages = [message for event in task.events if (message := message_of(task, event))]
     kept = MAX_HISTORY
@@ -52,7 +53,7 @@ def task_of(task: SiteTask, artifacts: Iterable[Artifact], history_length: int |
 
 
 def status_of(task: SiteTask) -> TaskStatus:
-    """Return the state of the task, with a question or the reason of a failure as its message."""
+    """Return the status of the task. Its message is the pending questions, or the error of a failed task."""
     last = task.invocations[-1]
     status = TaskStatus(state=task.state, timestamp=_timestamp(task))  # type: ignore[arg-type]
     parts: list[Part] = []
@@ -67,7 +68,7 @@ def status_of(task: SiteTask) -> TaskStatus:
 
 
 def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
-    """Return an update with the task's status; `progress` is a line about the running work."""
+    """Return an update with the task's status; `progress` is a line about running work, empty for none."""
     status = status_of(task)
     if progress:
         parts = [Part(text=encodable(progress))]
@@ -76,7 +77,7 @@ def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
 
 
 def artifact_update(task: SiteTask, artifact: Artifact) -> TaskArtifactUpdateEvent:
-    """Return an update with a whole artifact, which replaces its pieces."""
+    """Return an update with a whole artifact. It replaces the pieces sent before."""
     return TaskArtifactUpdateEvent(
         task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True
     )
@@ -84,6 +85,7 @@ def artifact_update(task: SiteTask, artifact: Artifact) -> TaskArtifactUpdateEve
 
 def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) -> TaskArtifactUpdateEvent:
     """Return an update with a piece of the text that an agent is writing."""
+    # The event's id, under which `ArtifactMaker` sends the whole artifact once the event is committed.
     artifact = Artifact(artifact_id=event_id, parts=[Part(text=encodable(text))])
     return TaskArtifactUpdateEvent(
         task_id=task.id, context_id=task.context_id, artifact=artifact, append=not is_first
@@ -91,7 +93,7 @@ def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) ->
 
 
 def words_of(event: Event) -> list[Part]:
-    """Return the words of an agent in an event, without thoughts, calls and files."""
+    """Return the text and data of an agent's event, without thoughts, calls and files."""
     if event.author == "user":
         return []
     spoken = [
@@ -113,7 +115,8 @@ def message_of(task: SiteTask, event: Event) -> Message | None:
 
 
 def question_parts(call: types.FunctionCall) -> list[Part]:
-    """Return the question of a call that waits: words, and the call itself for clients that know ADK's calls."""
+    """Return the question of a pending call, as text and as a function call."""
+    # The text is for any client. Clients that know ADK's calls answer the function call by its id.
     return [Part(text=encodable(_question_in_words(call))), function_call_part(call)]
 
 
@@ -128,7 +131,7 @@ def question_text(job: ToolJob) -> str:
 
 
 def options_of(call: types.FunctionCall) -> list[Any]:
-    """Return the options of a call that asks for a choice; empty for all others."""
+    """Return the options of a call that asks for a choice; empty for other calls."""
     options = (call.args or {}).get("options")
     return options if isinstance(options, list) else []
 
@@ -149,7 +152,7 @@ def _question_in_words(call: types.FunctionCall) -> str:
 
 
 def _part_of_message(part: types.Part) -> Part | None:
-    """Return a part of the user's message; a file is only named."""
+    """Convert a part of the user's message. Of a file only the name is returned."""
     reference = ArtifactReference.of_part(part)
     return Part(text=encodable(f"[File: {reference.filename}]")) if reference else to_a2a(part)
 

@@ -1,6 +1,7 @@
-"""Addresses of the agents that are served by A2A: ASGI applications beside Django's handler.
+"""Addresses of the agents served by A2A: ASGI applications that Django's handler does not see.
 
-While `ADK["a2a_apps"]` names no app, nothing is served, and the package `a2a-sdk` is not needed.
+The SDK's server would answer some unusual requests with an internal error, so method, app, key and JSON are checked
+here first. While `ADK["a2a_apps"]` names no app, nothing is served, and the package `a2a-sdk` is not needed.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from sessions_app.errors import NotFoundError
 CARD_ROUTE = "a2a/<str:app_name>/.well-known/agent-card.json"
 AGENT_ROUTE = "a2a/<str:app_name>/"
 CARD_SECONDS = 300
+"""Time for which clients may cache an agent card."""
 NO_JSON = -32700
-"""Code of JSON-RPC for a request that cannot be parsed."""
+"""JSON-RPC code of a parse error."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -60,6 +62,7 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
         app = _served(scope)
         caller = await _caller(scope)
         with await reserve_connection(caller):
+            # Files come as base64 in the JSON, so a body is larger than its files.
             body = await read_body(receive, 2 * conf().upload_bytes)
             if reason := reason_unreadable(body):
                 error = {"code": NO_JSON, "message": reason}
@@ -73,7 +76,7 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
 
 
 def reason_unreadable(body: bytes) -> str:
-    """Return why the JSON cannot be taken; empty if it can, or if the SDK's server says what is wrong."""
+    """Return a reason to refuse the JSON; empty for usable JSON, and for errors that the SDK's server reports."""
     try:
         value = json.loads(body)
     except (json.JSONDecodeError, UnicodeDecodeError):
@@ -81,7 +84,8 @@ def reason_unreadable(body: bytes) -> str:
     except (ValueError, RecursionError):  # The SDK's server would report an internal error.
         return "The request is nested too deeply, or has a number with too many digits."
     try:
-        # No response could repeat half a surrogate pair.
+        # Responses repeat texts of the request, and no response can hold half a surrogate pair. The search spares most
+        # requests the second pass.
         json.dumps(value if _SURROGATE.search(body) else None, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return "A text of the request holds half a surrogate pair."
@@ -89,10 +93,10 @@ def reason_unreadable(body: bytes) -> str:
 
 
 async def _caller(scope: AsgiScope) -> Caller:
-    """Return the caller with the key of the request. The sign-in of a browser does not count.
+    """Return the caller of the request by its API key. The sign-in of a browser does not count.
 
     Raises:
-        AuthenticationError: there is no key that is in force.
+        AuthenticationError: the request has no valid key.
     """
     key = bearer_key(scope)
     if not key:
@@ -101,10 +105,10 @@ async def _caller(scope: AsgiScope) -> Caller:
 
 
 def _served(scope: AsgiScope) -> App:
-    """Return the app of the address, if it is served by A2A.
+    """Return the app of the address.
 
     Raises:
-        NotFoundError: there is no such app, or it is not served.
+        NotFoundError: there is no such app, or A2A does not serve it.
     """
     name = scope["url_route"]["kwargs"]["app_name"]
     app = registry.apps().get(name) if name in conf().a2a_apps else None
@@ -114,7 +118,7 @@ def _served(scope: AsgiScope) -> App:
 
 
 def _server() -> ModuleType:
-    """Import the module that needs the SDK, an optional package."""
+    """Import and return `server`, which needs the optional package `a2a-sdk`."""
     from sessions_app.contrib.a2a import server
 
     return server

@@ -1,4 +1,4 @@
-"""Artifacts of a task: the words of its agents, and their files, whose bytes are limited."""
+"""Artifacts of a task: the texts of its agents, and their files within a limit of bytes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sessions_app.contrib.a2a.tasks import SiteTask
 from sessions_app.store.artifact_service import DjangoArtifactService
 
 MAX_BYTES = 8_000_000
-"""Bytes of the files of a response. Files that do not fit are named only."""
+"""Maximum bytes of the files in a response. Of files that do not fit, only the names are sent."""
 
 
 class ArtifactMaker:
-    """Makes the artifacts of a task for one response.
+    """Make the artifacts of a task for one response.
 
     Args:
-        budget: bytes that the files of the response may still have, if it has several tasks.
+        budget: remaining bytes for files, shared by the tasks of the response; by default `MAX_BYTES`.
     """
 
     def __init__(self, task: SiteTask, budget: FileBudget | None = None) -> None:
@@ -31,7 +31,7 @@ class ArtifactMaker:
         self._budget = budget or FileBudget(MAX_BYTES)
 
     async def all(self) -> list[Artifact]:
-        """Return the artifacts of the task: one for each event with words or files, and for each job with files."""
+        """Return the artifacts of the task: one per event with text or files, and one per job with files."""
         found = [await self.of_event(event) for event in self._task.events]
         for job in self._task.jobs:
             if job.artifacts:
@@ -40,10 +40,11 @@ class ArtifactMaker:
         return [artifact for artifact in found if artifact]
 
     async def of_event(self, event: Event) -> Artifact | None:
-        """Return the artifact of an event; None for one without words and files of an agent."""
+        """Return the artifact of an event; None for the user's events, and for events without text and files."""
         if event.author == "user":
             return None
         references = [reference for part in parts_of(event) if (reference := ArtifactReference.of_part(part))]
+        # Files that the event saved, and files that its text refers to: one entry each.
         saved = {
             **event.actions.artifact_delta,
             **{reference.filename: reference.version for reference in references},

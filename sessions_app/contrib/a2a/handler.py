@@ -1,4 +1,10 @@
-"""SiteRequestHandler: the methods of A2A, as the SDK's server calls them."""
+"""The methods of A2A, called by the SDK's server.
+
+The SDK has a handler with a task store and queues. This handler replaces it: nothing of a task is kept in memory or
+stored for A2A, so any process can answer any request, and a task of the chat page looks the same here.
+
+A request that waits follows the session's feed until the task is at rest, that is, until it has ended or asks the user.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +55,9 @@ from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.process.pool import UNAVAILABLE
 
 AGENT, SCOPE = "adk_agent", "adk_scope"
-"""Keys in the state of a call: its `AgentOfCaller`, and the ASGI scope of its request."""
+"""Keys in the state of a call, for its `AgentOfCaller` and the ASGI scope of its request."""
 CANCEL_SECONDS = 10.0
+"""Maximum time to wait for a cancelled task to come to rest."""
 logger = logging.getLogger(__name__)
 _KINDS: tuple[tuple[type[AdkError], type[A2AError]], ...] = (
     (NotFoundError, TaskNotFoundError),
@@ -60,10 +67,10 @@ _KINDS: tuple[tuple[type[AdkError], type[A2AError]], ...] = (
 
 
 class SiteRequestHandler(RequestHandler):
-    """Answers requests from the tables of the site; has no state of its own."""
+    """Answer requests from the tables of the site. Stateless."""
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
-        """Begin or continue a task; return it when it is at rest, or immediately when the program wants that."""
+        """Begin or continue a task. Return the task once it is at rest, or immediately if the program asks for it."""
         with _as_a2a_errors():
             task = await _begin_or_continue(params, context)
             if not params.configuration.return_immediately:
@@ -76,7 +83,7 @@ class SiteRequestHandler(RequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | TaskUpdate, None]:
-        """Begin or continue a task; yield it and its news until it is at rest."""
+        """Begin or continue a task. Yield the task and its updates until it is at rest."""
         with _as_a2a_errors():
             task = await _begin_or_continue(params, context)
             async with aclosing(_follow(task, context)) as news:
@@ -86,7 +93,7 @@ class SiteRequestHandler(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | TaskUpdate, None]:
-        """Yield a task and its news until it is at rest."""
+        """Yield a task and its updates until it is at rest."""
         with _as_a2a_errors():
             task = await _agent(context).find(params.id)
             if task.has_ended:
@@ -96,7 +103,7 @@ class SiteRequestHandler(RequestHandler):
                     yield item
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
-        """Return a task as it is now."""
+        """Return a task in its current state."""
         with _as_a2a_errors():
             task = await _agent(context).find(params.id)
             return await _with_artifacts(
@@ -104,7 +111,7 @@ class SiteRequestHandler(RequestHandler):
             )
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
-        """Cancel what runs of a task; return it when it is at rest, or as it is after some seconds."""
+        """Cancel the running work of a task. Return the task once it is at rest, or after `CANCEL_SECONDS`."""
         with _as_a2a_errors():
             task = await _agent(context).cancel(params.id)
             return await _with_artifacts(await _wait_until_at_rest(task, context, CANCEL_SECONDS), None)
@@ -114,7 +121,7 @@ class SiteRequestHandler(RequestHandler):
         with _as_a2a_errors():
             page = await _agent(context).find_all(params)
             length = params.history_length if params.HasField("history_length") else None
-            budget = FileBudget(MAX_BYTES)
+            budget = FileBudget(MAX_BYTES)  # one for the whole response
             shown = [
                 await _with_artifacts(task, length, budget)
                 if params.include_artifacts
@@ -133,21 +140,21 @@ class SiteRequestHandler(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Store an address for push notifications when a task comes to rest."""
+        """Store a configuration: an address to notify when the task comes to rest."""
         with _as_a2a_errors():
             return await push.set_config(_agent(context), params)
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Return one of the addresses of a task."""
+        """Return one configuration of a task."""
         with _as_a2a_errors():
             return await push.find_config(_agent(context), params.task_id, params.id)
 
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        """Return the addresses of a task, all on one page."""
+        """Return the configurations of a task, all on one page."""
         with _as_a2a_errors():
             configs = await push.configs_of(_agent(context), params.task_id)
             return ListTaskPushNotificationConfigsResponse(configs=configs)
@@ -155,13 +162,13 @@ class SiteRequestHandler(RequestHandler):
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """Delete one of the addresses of a task."""
+        """Delete one configuration of a task."""
         with _as_a2a_errors():
             await push.delete_config(_agent(context), params.task_id, params.id)
 
 
 async def _begin_or_continue(params: SendMessageRequest, context: ServerCallContext) -> SiteTask:
-    """Return the task that a message begins or continues; store the address for its push notifications, if any."""
+    """Return the task begun or continued by a message. Store the message's push configuration, if it has one."""
     task = await _agent(context).receive(params.message)
     if params.configuration.HasField("task_push_notification_config"):
         config = params.configuration.task_push_notification_config
@@ -176,7 +183,7 @@ def _agent(context: ServerCallContext) -> AgentOfCaller:
 
 
 async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Task | TaskUpdate, None]:
-    """Yield the task, then its news until it is at rest."""
+    """Yield the task, then its updates until it is at rest."""
     yield await _with_artifacts(task, None)
     stream = TaskStream(task)
     with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.feed):
@@ -187,10 +194,10 @@ async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[
 
 
 async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, seconds: float) -> SiteTask:
-    """Return the task when it is at rest, or as it is after `seconds`.
+    """Return the task once it is at rest, or in its current state after `seconds`.
 
     Raises:
-        TaskNotFoundError: the caller may not see the task any more.
+        TaskNotFoundError: the key was revoked or the session deleted in the meantime.
     """
     if task.is_at_rest:
         return task
@@ -204,7 +211,7 @@ async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, second
 
 
 def _refuse_if_ended(stream: TaskStream) -> None:
-    """Raise TaskNotFoundError when the key was revoked, or the session deleted, while the program followed."""
+    """Raise TaskNotFoundError if the key was revoked, or the session deleted, while the stream was open."""
     if stream.feed.reason:
         raise TaskNotFoundError("There is no such task here.")
 
@@ -217,7 +224,8 @@ async def _with_artifacts(
 
 @contextmanager
 def _as_a2a_errors() -> Iterator[None]:
-    """Raise an `A2AError` in place of the error of a use case."""
+    """Convert errors of use cases to an `A2AError`."""
+    # The SDK answers any other exception with an internal error, without a sentence for the program.
     try:
         yield
     except A2AError:

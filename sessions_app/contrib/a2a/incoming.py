@@ -1,4 +1,8 @@
-"""Messages of A2A clients as use cases take them: text, files, and answers to what a task waits for."""
+"""Conversion of A2A messages to the input of use cases: text, files, and answers to pending calls and questions.
+
+Clients that know ADK answer a call by a function response with its id. All others write plain text, which is taken as
+the answer if only one question is pending.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class MessageFile:
 
 @dataclass(frozen=True)
 class AnswerToCall:
-    """An answer to a call that waits."""
+    """An answer to a pending call."""
 
     call_id: str
     name: str
@@ -47,7 +51,7 @@ class QuestionAnswer:
 
 
 def text_of(message: Message) -> str:
-    """Return the words of a message; JSON objects and addresses of files are among them."""
+    """Return the text of a message, with data parts as JSON and files that are only linked as URLs."""
     texts = [part.text or part.url or _json(part) for part in message.parts]
     return "\n".join(text for text in texts if text)
 
@@ -62,10 +66,10 @@ def files_of(message: Message) -> list[MessageFile]:
 
 
 def answers_in(message: Message, task: SiteTask) -> Sequence[AnswerToCall | QuestionAnswer]:
-    """Return the answers of a message to what the task waits for: to each call by its id, or to the only question.
+    """Return the answers in a message: function responses to calls by id, else the text for the only question.
 
     Raises:
-        InvalidParamsError: it is not clear which question is answered, or how.
+        InvalidParamsError: the message does not tell which question it answers, or has no valid answer.
     """
     responses = [found for part in message.parts if (found := function_response_in(part))]
     if responses:

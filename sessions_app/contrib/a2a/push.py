@@ -1,6 +1,8 @@
-"""Push notifications to addresses of programs when a task comes to rest, by the deliveries of webhooks.
+"""Push notifications for tasks that come to rest.
 
-An address is a webhook of one task. It is deleted when its server has accepted the news that the task has ended.
+A configuration is stored as a webhook of one task, so the deliveries of webhooks send, retry and sign it. The content
+of a notification is made when it is sent: a delivery says only that the task has changed, and `push_of` reads its
+state. The webhook is deleted once its server has accepted the notice of the task's end.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from sessions_app.webhooks.signing import is_secret, sign_delivery
 from sessions_app.webhooks.targets import check_url
 
 MAX_CONFIGS = 10
-"""Most configurations of a task."""
+"""Maximum number of configurations of a task."""
 MAX_TEXT_LENGTH = 1_000
 SIGNING_SCHEME = "standard-webhooks"
-"""Scheme of an `authentication` whose credentials sign the notifications, in place of being sent with them."""
+"""Scheme of an `authentication` whose credentials are not sent but sign the notifications."""
 
 
 async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
-    """Store a configuration, in place of one with the same id. If the task is at rest already, tell its address.
+    """Store a configuration, replacing a configuration with the same id. Notify it if the task is at rest already.
 
     Raises:
         TaskNotFoundError: the caller has no such task.
@@ -45,6 +47,7 @@ async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -
     stored = TaskPushNotificationConfig()
     stored.CopyFrom(config)
     stored.id = config.id or task.id
+    # These texts become headers of the notifications, where a line end would begin another header.
     texts = (stored.id, stored.token, stored.authentication.scheme, stored.authentication.credentials)
     if any(
         len(text) > MAX_TEXT_LENGTH or not text.isascii() or not text.isprintable() for text in texts if text
@@ -68,7 +71,7 @@ async def configs_of(agent: AgentOfCaller, task_id: str) -> list[TaskPushNotific
 
 
 async def find_config(agent: AgentOfCaller, task_id: str, config_id: str) -> TaskPushNotificationConfig:
-    """Return one of the configurations of a task, without its secrets.
+    """Return one configuration of a task, without its secrets.
 
     Raises:
         TaskNotFoundError: the caller has no such task, or the task has no such configuration.
@@ -80,13 +83,13 @@ async def find_config(agent: AgentOfCaller, task_id: str, config_id: str) -> Tas
 
 
 async def delete_config(agent: AgentOfCaller, task_id: str, config_id: str) -> None:
-    """Delete one of the configurations of a task; nothing when it is gone already."""
+    """Delete one configuration of a task, if it exists."""
     agent.caller.require(Scope.RUN)
     await in_thread(_delete, await agent.find(task_id), config_id)
 
 
 async def push_of(delivery: WebhookDelivery) -> Push | None:
-    """Return the notification of the task as it is now; None while it works, and when it is deleted."""
+    """Return the notification with the task's current state; None while it is working, and if it was deleted."""
     hook = delivery.webhook
     rows = Invocation.objects.without_details().select_related("session")
     own = rows.filter(invocation_id=hook.task_id, session=hook.session_id, session__deleted_at=None)
@@ -99,7 +102,7 @@ async def push_of(delivery: WebhookDelivery) -> Push | None:
 
 
 def _headers(config: TaskPushNotificationConfig, message_id: str, body: bytes) -> dict[str, str]:
-    """Return the headers with the id of a notification, and with what proves to its receiver that the site sent it."""
+    """Return the headers of a notification: its id, and the proof for the receiver that the site sent it."""
     headers = {"webhook-id": message_id}
     authentication = config.authentication
     if config.token:
@@ -117,7 +120,7 @@ def _is_signed(config: TaskPushNotificationConfig) -> bool:
 
 def _store(agent: AgentOfCaller, task: SiteTask, config: TaskPushNotificationConfig) -> None:
     with transaction.atomic():
-        # The lock lets one request at a time count the configurations of the task.
+        # The lock makes requests count one after the other. `no_key`: rows that refer to the session need not wait.
         Session.objects.select_for_update(no_key=True).only("pk").get(pk=task.session.pk)
         _delete(task, config.id)
         if len(_hooks(task)) >= MAX_CONFIGS:
@@ -131,6 +134,7 @@ def _store(agent: AgentOfCaller, task: SiteTask, config: TaskPushNotificationCon
             session=task.session,
             task_id=task.id,
         )
+        # The task may have come to rest before the configuration was stored: nothing else would notify it then.
         WebhookDelivery.objects.create(
             message_id=uuid4(),
             webhook=hook,
@@ -151,6 +155,7 @@ def _hooks(task: SiteTask) -> list[Webhook]:
 
 
 def _config(hook: Webhook) -> TaskPushNotificationConfig:
+    # Encrypted as a whole in the webhook's secret: token and credentials must not stand readable in the table.
     config = TaskPushNotificationConfig()
     Parse(decrypt_text(hook.secret), config)
     return config

@@ -1,4 +1,8 @@
-"""Requests of programs to tasks: begin one, answer what it waits for, cancel it. Each calls a use case for a user."""
+"""Requests about tasks: begin, answer, cancel, read. Each calls use cases for the caller's user.
+
+Messages are safe to repeat: session id and client id derive from the message's id (`_digest`), so a message that is
+sent again finds the session and the invocation of the first time.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +32,17 @@ MAX_MESSAGE_ID_LENGTH = 1_000
 
 @dataclass(frozen=True)
 class AgentOfCaller:
-    """An app, and the program that talks to it. Its methods raise the errors of the use cases, and those of A2A."""
+    """An app and its caller. The methods raise errors of the use cases and of A2A."""
 
     caller: Caller
     app_name: str
 
     async def find(self, task_id: str) -> SiteTask:
-        """Return a task of the caller's user, with its content.
+        """Return a task of the caller's user.
 
         Raises:
-            PermissionDeniedError: the key may not read.
-            TaskNotFoundError: there is none, or it belongs to someone else.
+            PermissionDeniedError: the key lacks the scope `read`.
+            TaskNotFoundError: there is no such task, or it belongs to another user.
         """
         self.caller.require(Scope.READ)
         task = await find_task(self.caller.user, self.app_name, task_id)
@@ -50,14 +54,14 @@ class AgentOfCaller:
         """Return a page of the tasks of the caller's user.
 
         Raises:
-            PermissionDeniedError: the key may not read.
-            InvalidParamsError: the request has a wrong size or token.
+            PermissionDeniedError: the key lacks the scope `read`.
+            InvalidParamsError: the page size or the token is invalid.
         """
         self.caller.require(Scope.READ)
         return await find_tasks(self.caller.user, self.app_name, request)
 
     async def receive(self, message: Message) -> SiteTask:
-        """Return the task that a message begins, or continues by an answer. Idempotent by the id of the message."""
+        """Begin a task with a message, or answer a task. Return the task. Idempotent by the id of the message."""
         if not message.message_id or len(message.message_id) > MAX_MESSAGE_ID_LENGTH:
             raise InvalidParamsError(
                 f"A message needs a messageId of 1 to {MAX_MESSAGE_ID_LENGTH} characters."
@@ -68,9 +72,9 @@ class AgentOfCaller:
         """Cancel the invocations and jobs of a task; the agent is notified of cancelled jobs.
 
         Raises:
-            PermissionDeniedError: the key may not run or read.
+            PermissionDeniedError: the key lacks the scope `run` or `read`.
             TaskNotFoundError: the caller's user has no such task.
-            TaskNotCancelableError: no invocation or job of the task is queued or runs.
+            TaskNotCancelableError: no invocation or job of the task is queued or running.
         """
         self.caller.require(Scope.RUN)
         task = await self.find(task_id)
@@ -96,12 +100,13 @@ class AgentOfCaller:
         if message.context_id:
             session_id = (await self._session(message.context_id)).pk
         else:
+            # Derived, so a repeated message does not begin a second session.
             session_id = UUID(bytes=_digest(self, message), version=4)
         rows = Invocation.objects.without_details().select_related("session")
         if files:
             own = rows.filter(session=session_id, session__user=user.pk, session__deleted_at=None)
             if begun := await in_thread(own.filter(client_id=client_id).first):
-                return await load_task(begun)  # The message was sent before, and its files are stored.
+                return await load_task(begun)  # A repeated message must not store its files again.
         elif not message.context_id:
             network = self.caller.network
             await use_cases.begin_session(user, session_id, self.app_name, client_id, text, network=network)
@@ -148,6 +153,7 @@ class AgentOfCaller:
 
 
 def _digest(agent: AgentOfCaller, message: Message) -> bytes:
-    """Return 16 bytes for the message: the same when it is sent again, and not to be foreseen by others."""
+    """Return 16 bytes that identify the message, the same for each repetition."""
+    # Keyed: nobody can guess the session of another user's message and take its id first.
     words = f"{agent.caller.user.pk} {agent.app_name} {message.context_id} {message.message_id}"
     return salted_hmac("sessions_app.a2a", words, algorithm="sha256").digest()[:16]

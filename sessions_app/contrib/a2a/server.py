@@ -1,4 +1,4 @@
-"""The SDK's server of JSON-RPC on the site's request handler, and the agent card of an app."""
+"""The SDK's JSON-RPC server with the site's request handler, and the agent card of an app."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from sessions_app.contrib.a2a.requests import AgentOfCaller
 VERSION = "1"
 INPUT_MODES = ("text/plain", "application/json", "application/octet-stream")
 OUTPUT_MODES = ("text/plain", "application/octet-stream")
-# The SDK logs each request that it cannot parse with a traceback; the program gets the reason.
+# The SDK logs a traceback for each request that it cannot parse. The program gets the reason; the log needs none.
 for _name in ("a2a.server.routes.jsonrpc_dispatcher", "a2a.compat.v0_3.jsonrpc_adapter"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
 class _ContextBuilder(DefaultServerCallContextBuilder):
-    """Gives the handler the caller that `endpoint.py` has let in."""
+    """Pass the caller that `endpoint.py` has admitted to the handler."""
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
@@ -56,25 +56,25 @@ _dispatcher = JsonRpcDispatcher(
 async def answer(
     caller: Caller, app_name: str, scope: AsgiScope, body: bytes, receive: Receive, send: Send
 ) -> None:
-    """Answer a request of JSON-RPC, whose body was read already."""
+    """Answer a JSON-RPC request whose body was read already."""
     unread = [{"type": "http.request", "body": body}]
 
     async def replay() -> Any:
         return unread.pop() if unread else await receive()
 
     scope = {**scope, AGENT: AgentOfCaller(caller, app_name)}
-    scope.pop("user", None)  # Starlette has users of its own kind.
+    scope.pop("user", None)  # Starlette expects its own kind of user there.
     response = await _dispatcher.handle_requests(Request(scope, replay))
     await response(scope, replay, send)
 
 
 def card_json(app: App, url: str) -> bytes:
-    """Return the card of an app as JSON, also in the form of the protocol's version 0.3."""
+    """Return the card of an app as JSON, readable by clients of protocol 1.0 and 0.3."""
     return json.dumps(agent_card_to_dict(card_of(app, url))).encode()
 
 
 def card_of(app: App, url: str) -> AgentCard:
-    """Return the card of an app that is served at the URL. The card does not list agents below the root."""
+    """Return the card of an app at the URL. Agents below the root are not listed."""
     name = app.name
     description = encodable(app.root_agent.description or name)
     bearer = HTTPAuthSecurityScheme(scheme="Bearer", description="An API key of the site.")

@@ -1,4 +1,9 @@
-"""List of a user's tasks with an app, in pages. A row of the list is the last invocation of a task."""
+"""Pages of a user's tasks with an app.
+
+Tasks are not stored, so the list is a list of invocations, by time of last change. An invocation stands for its task
+if it is the task's last one; the others are skipped. The state is known only after a task is loaded, so a filter by
+state also skips rows, and a page may be short although others follow.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ from sessions_app.process.threads import in_thread
 from sessions_app.sessions.ownership import User
 
 MAX_ROUNDS = 5
-"""Pages of rows that are read for one page of tasks: filters leave out some of the rows."""
+"""Maximum pages of rows to read for one page of tasks. It bounds a request whose filter matches almost nothing."""
 _IS_CONTINUATION = reduce(or_, (Q(client_id__startswith=prefix) for prefix in CONTINUATIONS))
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,8 +47,8 @@ class TaskPage:
     """One page of the list.
 
     Attributes:
-        next_token: token of the next page; empty on the last one.
-        count: number of tasks on all pages. The filters by state and time do not change it.
+        next_token: token of the next page; empty on the last page.
+        count: number of tasks on all pages, regardless of filters by state and time.
     """
 
     tasks: Sequence[SiteTask]
@@ -53,13 +58,10 @@ class TaskPage:
 
 
 async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> TaskPage:
-    """Return a page of the user's tasks with an app, the latest change of status first.
-
-    The state of a task is not stored. A page that is filtered by it may therefore have fewer tasks than its size,
-    although other pages follow.
+    """Return a page of the user's tasks with an app, latest change of status first.
 
     Raises:
-        InvalidParamsError: the size, the length of the history or the token is wrong.
+        InvalidParamsError: the page size, the history length or the token is invalid.
     """
     validate_history_length(request)
     if request.HasField("page_size"):
@@ -88,7 +90,7 @@ async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> Ta
 
 
 def _invocations(user: User, app_name: str, request: ListTasksRequest) -> QuerySet[Any]:
-    """Return the invocations of the user with the app, or in a context, with the time of their last change."""
+    """Return the user's invocations with the app or in a context, annotated with the time of their last change."""
     found = (
         Invocation.objects.without_details()
         .filter(session__user=user.pk, session__app_name=app_name, session__deleted_at=None)
@@ -103,8 +105,8 @@ def _invocations(user: User, app_name: str, request: ListTasksRequest) -> QueryS
 
 
 async def _task_that_ends_with(row: Invocation) -> SiteTask | None:
-    """Return the task whose last invocation is `row`; None when a later invocation continues the task."""
-    with suppress(NotFoundError):  # Its session has been erased.
+    """Return the task whose last invocation is `row`; None if a later invocation continues the task."""
+    with suppress(NotFoundError):  # The session was erased after the rows were read.
         first = await in_thread(first_invocation, row)
         task = await load_task(first) if first else None
         return task if task and task.invocations[-1].pk == row.pk else None
@@ -118,6 +120,7 @@ def _rows(found: QuerySet[Any], token: str, most: int) -> list[Invocation]:
 
 def _token_after(row: Invocation) -> str:
     changed_at = row.finished_at or row.started_at or row.created_at
+    # In integers: a float of seconds since 1970 is not exact to the microsecond, and rows would repeat or be lost.
     nanoseconds = (changed_at - _BEGINNING) // timedelta(microseconds=1) * 1_000
     return encode_list_tasks_cursor(ListTasksCursor(nanoseconds, row.invocation_id))
 

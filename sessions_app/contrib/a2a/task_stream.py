@@ -1,4 +1,9 @@
-"""TaskStream: the news of a task as updates of A2A, until the task has ended or waits for the user."""
+"""Updates of a task for A2A, until the task has ended or waits for the user.
+
+The feed of the session brings texts, events and notices. Texts and events are sent on as artifacts. A notice is only
+a hint that the state may have changed: the task is read from the tables again, and an update is sent if the state
+differs. The state of the tables is what other requests see, so a stream cannot contradict them.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +25,10 @@ TaskUpdate = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 
 
 class TaskStream:
-    """Yields the updates of a task. A notice only tells that the task must be read from the tables again.
+    """Yield the updates of a task.
 
     Attributes:
-        task: the task as it was read last.
+        task: the task as last read.
         feed: the feed of its session.
     """
 
@@ -35,7 +40,7 @@ class TaskStream:
         self._state = task.state
 
     async def updates(self) -> AsyncGenerator[TaskUpdate, None]:
-        """Yield the updates; the last one tells the state of the task at rest."""
+        """Yield the updates. The last update has the state of the task at rest."""
         if self.task.is_at_rest:
             yield status_update(self.task)
             return
@@ -68,13 +73,16 @@ class TaskStream:
     def _updates_of_text(self, chunk: TextChunk) -> Iterable[TaskUpdate]:
         stream = chunk.stream
         if not stream.thought and stream.invocation_id in self.task.invocation_ids:
+            # `append` is false for the first piece only: clients would drop the text before any other such piece.
             is_first = chunk.offset == 0 and stream.event_id not in self._begun
             self._begun.add(stream.event_id)
             yield piece_update(self.task, stream.event_id, chunk.text, is_first=is_first)
 
     async def _updates_of_event(self, event: Event) -> AsyncIterator[TaskUpdate]:
         writer = writer_of(event.invocation_id, event.custom_metadata)
-        if writer not in self.task.invocation_ids:
+        if (
+            writer not in self.task.invocation_ids
+        ):  # It may be of an invocation that has just continued the task.
             self.task = await load_task(self.task.invocations[0])
         if writer in self.task.invocation_ids and event.id not in self._sent_events:
             async for update in self._updates_of_events([event]):
@@ -88,7 +96,7 @@ class TaskStream:
                 yield artifact_update(self.task, artifact)
 
     async def _updates_of_notice(self, notice: Notice) -> AsyncIterator[TaskUpdate]:
-        """Yield the progress of a running job; after other notices read the task again."""
+        """Yield the progress of a running job. After any other notice, read the task again."""
         match notice:
             case JobNotice():
                 progress = _progress(notice)
@@ -104,6 +112,7 @@ class TaskStream:
 
     async def _updates_of_state(self) -> AsyncIterator[TaskUpdate]:
         """Yield the events that were not sent yet, then the changed state."""
+        # The tables may be ahead of the feed: clients stop reading at a final state, so its events must come first.
         self._state = self.task.state
         async for update in self._updates_of_events(
             event for event in self.task.events if event.id not in self._sent_events
@@ -113,6 +122,6 @@ class TaskStream:
 
 
 def _progress(job: JobNotice) -> str:
-    """Return the progress of a job on one line; empty when nothing is known of it."""
+    """Return the progress of a job on one line; empty if the job has reported none."""
     percent = "" if job.percent is None else f"{job.percent} %"
     return " ".join(words for words in (percent, job.progress_message) if words)

@@ -1,6 +1,15 @@
-"""Tasks: an invocation and the ones that continue it, read from the tables. Nothing is stored for a task.
+"""Tasks of A2A: an invocation with all invocations that continue it. Nothing is stored for a task.
 
-invocation -> calls that wait, jobs -> invocations that answer them -> ...
+    invocation --> pending calls, jobs --> invocations with their answers --> ...
+         `--> retry --> ...
+
+The client id of an invocation names the call or job that it answers, or the invocation that it retries, so the chain
+can be followed in both directions. The state derives from the rows:
+
+    submitted --> working --> completed, failed, canceled
+                   ^   |
+                   |   v
+         input required, auth required
 """
 
 from __future__ import annotations
@@ -25,9 +34,9 @@ from sessions_app.process.threads import in_thread
 from sessions_app.sessions.ownership import User
 
 CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
-"""Prefixes of the client ids of invocations that belong to the task of an earlier one."""
+"""Prefixes of the client ids of invocations that continue a task."""
 MAX_ROUNDS = 50
-"""Longest chain of answers, each to a call of the one before, that is read as one task."""
+"""Maximum length of a chain of answers that is read as one task."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +44,12 @@ class SiteTask:
     """A task with its rows.
 
     Attributes:
-        invocations: the first one has the id of the task.
-        events: events of these invocations, in the order of the log.
-        last_seq: `seq` of the last of these events; 0 without one.
+        invocations: the invocations; the id of the first is the id of the task.
+        events: their events, in the order of the log.
+        last_seq: `seq` of the last event; 0 without events.
         jobs: jobs of their calls.
-        asked: calls that the user may answer.
-        has_others_to_wait_for: True when a call waits for staff or for code of the site.
+        asked: pending calls that the user may answer.
+        has_others_to_wait_for: True if a call waits for staff or for code of the site.
     """
 
     session: Session
@@ -80,18 +89,20 @@ class SiteTask:
         if self.asked or self.questions:
             asks_else = self.questions or any(call.name != REQUEST_CREDENTIAL for call in self.asked)
             return TaskState.TASK_STATE_INPUT_REQUIRED if asks_else else TaskState.TASK_STATE_AUTH_REQUIRED
+        # The caller cannot answer for staff, so for the caller the task is working. A job that has ended still works
+        # until its result is delivered as an invocation.
         if self.has_others_to_wait_for or any(job.delivered_at is None for job in self.jobs):
             return TaskState.TASK_STATE_WORKING
         return ENDS.get(self.invocations[-1].status, TaskState.TASK_STATE_COMPLETED)
 
     @property
     def has_ended(self) -> bool:
-        """True when the task is completed, failed or cancelled."""
+        """True if the task is completed, failed or cancelled."""
         return self.state in ENDS.values()
 
     @property
     def is_at_rest(self) -> bool:
-        """True when the task has ended or waits for the user."""
+        """True if the task has ended or waits for the user."""
         return self.has_ended or self.state in (
             TaskState.TASK_STATE_INPUT_REQUIRED,
             TaskState.TASK_STATE_AUTH_REQUIRED,
@@ -106,7 +117,7 @@ ENDS: dict[str, int] = {
 
 
 async def find_task(user: User, app_name: str, task_id: str) -> SiteTask | None:
-    """Return a task of the user with an app; None when there is none."""
+    """Return a task of the user with an app; None if there is no such task."""
     if not is_storable(task_id):
         return None
     found = await in_thread(_first_row, user, app_name, task_id)
@@ -114,7 +125,7 @@ async def find_task(user: User, app_name: str, task_id: str) -> SiteTask | None:
 
 
 async def load_task(first: Invocation) -> SiteTask:
-    """Return the task that begins with an invocation, whose session is loaded.
+    """Return the task that begins with `first`, an invocation with its session loaded.
 
     Raises:
         NotFoundError: the session has been erased.
@@ -148,7 +159,7 @@ async def load_task(first: Invocation) -> SiteTask:
 
 
 def first_invocation(row: Invocation) -> Invocation | None:
-    """Return the first invocation of the task of `row`, whose session is loaded; None when it was deleted."""
+    """Return the first invocation of the task of `row`, with its session loaded; None if it was deleted."""
     for _ in range(MAX_ROUNDS):
         if not row.client_id.startswith(CONTINUATIONS):
             return row
@@ -161,7 +172,7 @@ def first_invocation(row: Invocation) -> Invocation | None:
 
 
 def _continued_by(row: Invocation) -> str:
-    """Return the id of the invocation that this one retries, or whose call it answers; empty if there is none."""
+    """Return the id of the invocation that `row` retries, or whose call it answers; empty if there is none."""
     prefix, _, name = row.client_id.partition(":")
     if f"{prefix}:" == client_ids.RETRY:
         return name
