@@ -1,1 +1,2 @@
-"""HTTP API on the use cases: the site's own under `/api/v1/`, and that of the Agent Development Kit under `/adk/`."""
+"""HTTP APIs: the site's own under `/api/v1/`, and the API of google-adk's clients under `/adk/`. Both call use
+cases."""

@@ -1,4 +1,8 @@
-"""adk-web, the page of google-adk for developers, served to staff under `/dev-ui/` as google-adk's package has it."""
+"""adk-web, google-adk's page for developers, served to staff under `/dev-ui/` from google-adk's package.
+
+The files are served unchanged. The address of the API, the user and the CSRF token reach the page through its own
+means: a configuration file, the query string, and the cookie that Angular programs read.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from sessions_app.sessions.ownership import User
 INDEX = "index.html"
 RUNTIME_CONFIG = "assets/config/runtime-config.json"
 COOKIE = "XSRF-TOKEN"
-"""Cookie from which adk-web, as all Angular programs, takes the CSRF token that it sends as `X-XSRF-TOKEN`."""
+"""Cookie with the CSRF token. Angular programs such as adk-web send its value back as `X-XSRF-TOKEN`."""
 MISSING = (
     "The developer's page needs the package google-adk: pip install -r requirements-adk.txt, "
     'or name a directory with its files in ADK["dev_ui_directory"].\n'
@@ -32,7 +36,7 @@ MISSING = (
 POLICY = "; ".join(
     (
         "default-src 'self'",
-        # The hash is that of the attribute that switches its stylesheet on.
+        # The page has one inline script, an attribute that turns its stylesheet on; this is the script's hash.
         "script-src 'self' 'unsafe-hashes' 'sha256-MhtPZXr7+LpJUY5qtMutB+qWfQtMaPccfe7QXtCcEYc='",
         "style-src 'self' 'unsafe-inline' https://fonts.googleapis.com",
         "font-src 'self' data: https://fonts.gstatic.com",
@@ -48,11 +52,11 @@ POLICY = "; ".join(
 
 @require_safe
 async def dev_ui(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Return a file of adk-web; without a name the page itself, under an address that names the person.
+    """Return a file of adk-web; without a name the page itself.
 
     Raises:
         Http404: the setting is off, or there is no such file.
-        PermissionDenied: the person is not staff.
+        PermissionDenied: the user is not staff.
     """
     if not conf().dev_ui:
         raise Http404
@@ -72,7 +76,8 @@ async def dev_ui(request: HttpRequest, name: str = "") -> HttpResponse:
 
 
 def _page(request: HttpRequest, directory: Path, user: User) -> HttpResponse:
-    """Return the page. It takes the person from `userId` in its address: without this, redirect to one that has it."""
+    """Return the page, or redirect to its address with `userId`."""
+    # adk-web reads the user from its address, and would use the name "user" without one.
     if "userId" not in request.GET:
         query = urlencode({**request.GET.dict(), "userId": user.get_username()})
         return HttpResponseRedirect(f"{request.path}?{query}")
@@ -100,7 +105,7 @@ async def _file(directory: Path, name: str) -> HttpResponse:
 
 
 def _directory() -> Path | None:
-    """Return the directory with adk-web's files; None when there is none."""
+    """Return the directory with adk-web's files; None if it is not installed."""
     if conf().dev_ui_directory:
         directory = Path(conf().dev_ui_directory)
     else:

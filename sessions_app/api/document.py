@@ -1,4 +1,7 @@
-"""Parts of an API's document (OpenAPI 3.1) that its operations share: problem details, and headers of writes."""
+"""Parts of an OpenAPI 3.1 document that operations share: problem details, and the header of writes.
+
+Middleware and decorators answer with them, not the operations, so django-ninja does not know them.
+"""
 
 from __future__ import annotations
 

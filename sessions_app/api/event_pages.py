@@ -1,6 +1,7 @@
-"""Pages of a session's events, written from the stored JSON: no object is built for an event.
+"""Pages of a session's events, written from the stored JSON.
 
-The rows are read in batches, so that the memory of a page does not grow with the size of its events.
+No object is built for an event, and rows are read in batches: a page may have many large events, and its memory must
+not grow with them.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ EVENTS_OF_BATCH = 100
 async def stream_page(events: EventQuerySet, limit: int, *, newest_first: bool) -> AsyncIterator[bytes]:
     """Yield `{"items": [{"seq": …, "event": …}, …], "next": …}` with the first `limit` of the events.
 
-    `next` is the `seq` of the last event if there are more, else null. Changes of the app's state are left
-    out, and secrets of credentials are masked.
+    `next` is the `seq` of the last event if there are more, else null. Changes of the app's state are removed, and
+    secrets of credentials are masked.
     """
+    # As text: otherwise the driver would parse each JSON, only for it to be dumped again.
     rows = events.annotate(json=Cast("body", TextField())).values_list("seq", "json")
     rows = rows.order_by("-seq" if newest_first else "seq")
     following, separator = b"null", b""

@@ -1,6 +1,6 @@
-"""Examples of the bodies of requests and responses in the document of an API (OpenAPI), made from their schemas.
+"""Examples of request and response bodies in an OpenAPI document, made from the schemas.
 
-A field's own `examples` come first, then its default, its values, and a value of its type and format.
+The value of a field is its first example, else its default, else a value of its type and format.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ TEXTS = {
     "uri": "https://shop.example/agents",
     "uuid": "0b9c5f3e-5d0c-4b7e-9a51-3f1f6f1f2a10",
 }
-"""Example of a text by its format."""
+"""Examples of texts by format."""
 
 
 def add_examples(document: dict[str, Any]) -> None:
-    """Add an example to each body of a request or a response in the document that has none."""
+    """Add an example to each request and response body that has none."""
     schemas = document["components"]["schemas"]
     for operations in document["paths"].values():
         for operation in operations.values():
@@ -28,7 +28,7 @@ def add_examples(document: dict[str, Any]) -> None:
 
 
 def bodies(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the media types of an operation: those of its request and of its responses."""
+    """Yield the media types of an operation's request and responses."""
     yield from operation.get("requestBody", {}).get("content", {}).values()
     for response in operation["responses"].values():
         yield from response.get("content", {}).values()
@@ -39,7 +39,7 @@ def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[s
 
     Args:
         schemas: schemas of the document by name.
-        within: names of the schemas around this one. A list of one of them is empty, as for the branches of a tree.
+        within: names of the enclosing schemas.
     """
     name = schema.get("$ref", "").rpartition("/")[2]
     if name:
@@ -55,6 +55,7 @@ def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[s
             return _example_of_object(schema, schemas, within)
         case "array":
             items = schema.get("items", {})
+            # A tree has branches of its own schema: its example has none, or it would have no end.
             is_recursive = items.get("$ref", "").rpartition("/")[2] in within
             return [] if is_recursive else [_example_of(items, schemas, within)]
         case "string":
@@ -69,7 +70,7 @@ def _example_of(schema: dict[str, Any], schemas: dict[str, Any], within: tuple[s
 def _example_of_object(
     schema: dict[str, Any], schemas: dict[str, Any], within: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return an object with its required fields, and those with an example."""
+    """Return an object with its required fields, and the fields that have an example."""
     required = schema.get("required", [])
     return {
         name: _example_of(field, schemas, within)

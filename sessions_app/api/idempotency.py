@@ -1,11 +1,17 @@
-"""Idempotency keys (draft-ietf-httpapi-idempotency-key-header): a write that is sent again is answered, not repeated.
+"""Idempotency keys (draft-ietf-httpapi-idempotency-key-header): a repeated write gets the response of the first.
 
-A response is repeated to the same caller for a day. It is stored before it is sent. Until the first request is
-answered, a second one gets 409. A refused request has changed nothing, so its key is free again.
+    success        the response is stored and repeated for a day
+    refused        nothing has changed: the key is free again
+    failed         the next request with the key is a second attempt
+    process died   after a minute the next request is a second attempt; until then it gets 409
 
-A request whose process died is handled once more after a minute. The operation gives the row that it creates the id
-`id_of_key`, by which the second attempt finds the row. A secret in the row is replaced by a new one: no client has seen
-the first secret.
+A response is stored before it is sent: a response that reaches the client is always repeated.
+
+A second attempt may find the work done. Operations therefore give the row that they create the id `id_of_key`, by which
+the second attempt finds it. A secret of the row is replaced: no client has seen the first secret.
+
+There are two decorators, because the claim needs the caller and the parsed input, and the response is complete only
+after django-ninja has made it: `_claiming` wraps the operation, `_storing` the whole view.
 """
 
 from __future__ import annotations
@@ -36,37 +42,37 @@ from sessions_app.store.idempotent_requests import RequestKey
 HEADER = "Idempotency-Key"
 REPEATED = "Idempotency-Replayed"
 RETRY_SECONDS = "10"
-"""Pause that a client is asked for while its first request is being handled."""
+"""`Retry-After` of a request that is repeated while the first is being handled."""
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _SECRET = problem(409, "This was done already. The response had a secret, which is told once.", "conflict")
-"""Response to the repetition of a request whose response must not be stored."""
+"""Response to the repetition of a request whose response had a secret, which is not stored."""
 _DONE_ALREADY = (404, 409, 412)
-"""Statuses that refuse an act, such as an answer or a deletion, once it is done."""
+"""Statuses with which an act, such as an answer or a deletion, is refused if it was done before."""
 _FIRST_ATTEMPT = "An earlier attempt at this request ended without a response, and may have done it."
 _CLAIMED = "_claimed_idempotent_request"
 View = Callable[..., Awaitable[Any]]
 
 
 def add_idempotency(api: NinjaAPI) -> None:
-    """Let each operation of the API that writes take the header. Called before its routers are added."""
+    """Let all write operations of the API take the header. Call it before routers are added."""
     api.add_decorator(_claiming, mode="operation")
     api.add_decorator(_storing, mode="view")
 
 
 def id_of_key(request: HttpRequest) -> UUID | None:
-    """Return an id for the thing that the request creates, the same for a repetition; None without a key."""
+    """Return an id for the object that the request creates, the same for each attempt; None without a key."""
     row = getattr(request, _CLAIMED, None)
     return idempotent_requests.id_of_created(row) if row else None
 
 
 def key_of(request: HttpRequest) -> str:
-    """Return the key of a request; empty without one. An operation that runs has a key that can be used, or none."""
+    """Return the idempotency key of a request; empty without a key. Within an operation the key is valid."""
     return request.headers.get(HEADER, "")
 
 
 def _claiming(view: Any) -> Any:
-    """Wrap an operation so that it claims the request first. The caller and the input are known here."""
-    if isasyncgenfunction(view):
+    """Wrap an operation: claim the request before it runs."""
+    if isasyncgenfunction(view):  # a streamed response cannot be stored
         return view
 
     @wraps(view)
@@ -89,7 +95,7 @@ def _claiming(view: Any) -> Any:
 
 
 def _storing(run: View) -> View:
-    """Wrap an operation with its checks, so that the response is stored when it is complete."""
+    """Wrap a view: store its complete response."""
 
     @wraps(run)
     async def store(request: HttpRequest, **values: Any) -> HttpResponseBase:
@@ -108,12 +114,14 @@ def _storing(run: View) -> View:
 
 
 async def _store(row: IdempotentRequest, response: HttpResponseBase, values: dict[str, Any]) -> None:
-    """Store the response for repetitions, or let the request be handled again."""
+    """Store the response for repetitions, or allow another attempt."""
     if response.status_code < 300 and isinstance(response, HttpResponse):
+        # Operations mark responses with secrets as `no-store`, for caches and for this table.
         stored = _SECRET if response.get("Cache-Control") == "no-store" else response
         body, location = stored.content.decode(), stored.get("Location", "")
         session_pk = _session_of(values, body)
         await in_thread(idempotent_requests.finish, row, session_pk, stored.status_code, body, location)
+    # After a failure, or a refusal of a second attempt, the first attempt may have changed something: keep the id.
     elif row.is_repeated or response.status_code >= 500:
         await in_thread(idempotent_requests.unlock, row)
     else:
@@ -143,6 +151,7 @@ def _name_of(caller: Caller) -> str:
 
 
 def _fingerprint(request: HttpRequest) -> str:
+    # The same key with another request is a mistake of the client, and must not get the response of the first.
     digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
     if request.content_type != "multipart/form-data":
         digest.update(request.body)
@@ -158,7 +167,7 @@ def _fingerprint(request: HttpRequest) -> str:
 
 
 def _tell_of_first_attempt(row: IdempotentRequest, response: HttpResponseBase) -> None:
-    """Add to a refusal that the first attempt, which got no response, may be its reason."""
+    """Add to a refusal that the first attempt, which got no response, may have done the act already."""
     if row.is_repeated and response.status_code in _DONE_ALREADY and isinstance(response, HttpResponse):
         refusal = json.loads(response.content)
         refusal["detail"] = f"{_FIRST_ATTEMPT} {refusal['detail']}"
@@ -175,7 +184,7 @@ def _repeated(row: IdempotentRequest) -> HttpResponse:
 
 
 def _session_of(values: dict[str, Any], body: str) -> UUID | None:
-    """Return the session that the response is about. The stored response is erased with the session."""
+    """Return the session of the response: an erasure of the session erases the stored response as well."""
     fields = json.loads(body) if body else {}
     session_id = values.get("session_id") or (fields.get("session_id") if isinstance(fields, dict) else None)
     return UUID(str(session_id)) if session_id else None

@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON objects as RFC 8259 has them, under their content type."""
+"""Parsers of request bodies: JSON objects by RFC 8259."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
 MAX_DIGITS = 4_300
-"""Digits of an integer: Python refuses longer ones with advice for programmers."""
+"""Maximum number of digits of an integer. Python refuses longer integers, with a message for programmers."""
 
 
 class JsonParser(Parser):
-    """Parser that refuses other content types, values that are no objects, and numbers that JSON lacks, such as `NaN`.
+    """Refuse other content types, values that are no objects, and numbers unknown to JSON, such as `NaN`."""
 
-    django-ninja's own parser takes any other value for an object without fields.
-    """
+    # django-ninja's own parser takes a list or a text for an object without fields.
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """Return the value of the body; `problems` answers the errors, which django-ninja wraps."""
+        """Return the object in the body. Errors become problem details in `access/problems.py`."""
         if request.content_type != "application/json":
             raise HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send the body as application/json.")
         return _object(json.loads(request.body, parse_constant=_refuse, parse_int=_integer))
 
 
 class AdkParser(Parser):
-    """Parser as google-adk's server has it: under any content type, an object, or null in place of no body."""
+    """Accept the same bodies as google-adk's server: any content type, an object, or null for no body."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """Return the value of the body; `problems` answers the errors, which django-ninja wraps."""
+        """Return the object in the body, or None. Errors become problem details in `access/problems.py`."""
         value = json.loads(request.body, parse_int=_integer)
         return None if value is None else _object(value)
 

@@ -1,6 +1,7 @@
-"""Pages of lists. A cursor names the last row of a page by the values that order the list, so that new rows shift none.
+"""Pages of lists, by cursor.
 
-To clients a cursor is a text without a meaning.
+A cursor has the values of the ordering columns in the last row of a page, so rows that are added or deleted between two
+requests shift no page. To clients a cursor is an opaque text.
 """
 
 from __future__ import annotations
@@ -45,21 +46,26 @@ class Page(Schema, Generic[T]):
 
 @dataclass(frozen=True)
 class RowOrder:
-    """Order of a list: columns that together identify a row, each with `-` when the largest value is first."""
+    """Order of a list.
+
+    Attributes:
+        columns: columns that together identify a row; `-` for descending order.
+        values: type of the columns' values, by which cursors are written and read.
+    """
 
     columns: tuple[str, ...]
     values: TypeAdapter[Any]
 
     def cursor(self, row: Model) -> str:
-        """Return the cursor of the rows that follow this one."""
+        """Return the cursor for the rows after `row`."""
         values = [getattr(row, column.lstrip("-")) for column in self.columns]
         return urlsafe_b64encode(self.values.dump_json(tuple(values))).decode()
 
     def following(self, cursor: str) -> Q:
-        """Return the filter for the rows that follow a cursor.
+        """Return the filter for the rows after a cursor.
 
         Raises:
-            ninja.errors.ValidationError: no page had this cursor.
+            ninja.errors.ValidationError: the cursor is invalid.
         """
         try:
             values = self.values.validate_json(urlsafe_b64decode(cursor.encode()))
@@ -78,7 +84,7 @@ OLDEST_FIRST = RowOrder(("asked_at", "id"), TypeAdapter(tuple[AwareDatetime, Num
 async def read_page(
     rows: QuerySet[M], order: RowOrder, query: PageQuery, schema_of: Callable[[M], T]
 ) -> tuple[list[T], str | None]:
-    """Return the items of the page, each made of a row, and the cursor of the next page. One query."""
+    """Return the items of the page and the cursor of the next page, None on the last page. One query."""
     return await in_thread(partial(_read, rows, order, query, schema_of))
 
 
@@ -87,13 +93,14 @@ def _read(
 ) -> tuple[list[T], str | None]:
     if query.cursor:
         rows = rows.filter(order.following(query.cursor))
-    found = list(rows.order_by(*order.columns)[: query.limit + 1])
+    found = list(rows.order_by(*order.columns)[: query.limit + 1])  # one more, to see if another page follows
     shown = found[: query.limit]
     return [schema_of(row) for row in shown], order.cursor(shown[-1]) if len(found) > len(shown) else None
 
 
 def _after(columns: Sequence[str], values: Sequence[Any]) -> Q:
-    """Return the filter for rows after these values; its first part is a range that an index reads."""
+    """Return the filter for rows after these values."""
+    # For two columns: a <= x AND (a < x OR b < y). The first part is redundant, but an index can read it as a range.
     column, *others = columns
     name, beyond = column.lstrip("-"), "lt" if column.startswith("-") else "gt"
     is_beyond = Q(**{f"{name}__{beyond}": values[0]})

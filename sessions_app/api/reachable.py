@@ -1,4 +1,8 @@
-"""Rows that a caller may reach: sessions of its person and of the people for whom its key acts, and what is in them."""
+"""Rows within reach of a caller: sessions of its user and of the users for whom its key acts, and rows of these
+sessions.
+
+A row out of reach is reported as missing, whoever owns it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ M = TypeVar("M", Invocation, ToolJob, ScheduledTask, AnswerRequest)
 
 
 def reach(caller: Caller, user: str) -> Q:
-    """Return the filter for rows of the people for whom the caller acts; `user` is the lookup of a row's user."""
+    """Return the filter for rows of the users for whom the caller acts; `user` is the lookup of a row's user."""
     own = Q(**{user: caller.user.pk})
     if caller.key is None or caller.key.people_id is None:
         return own
@@ -38,14 +42,14 @@ def reach(caller: Caller, user: str) -> Q:
 async def reachable_session(
     caller: Caller, session_id: UUID, scope: Scope, *, deleted: bool = False
 ) -> Session:
-    """Return a session of the caller, with its user.
+    """Return a session within reach, with its user.
 
     Args:
-        deleted: True to find a session that is deleted and not erased yet, too.
+        deleted: True to include deleted sessions that are not erased yet.
 
     Raises:
         PermissionDeniedError: the caller's key lacks the scope.
-        NotFoundError: the caller has no such session.
+        NotFoundError: there is no such session within reach.
     """
     caller.require(scope)
     rows = Session.objects.filter(reach(caller, "user"), pk=session_id)
@@ -55,7 +59,7 @@ async def reachable_session(
 
 
 async def reachable_run(caller: Caller, run_id: str, scope: Scope) -> Invocation:
-    """Return an invocation of the caller, with its session and user; raises as `reachable_session` does."""
+    """Return an invocation within reach, with its session and user. Raises the same as `reachable_session`."""
     rows = (
         Invocation.objects.filter(invocation_id=run_id) if is_storable(run_id) else Invocation.objects.none()
     )
@@ -64,20 +68,20 @@ async def reachable_run(caller: Caller, run_id: str, scope: Scope) -> Invocation
 
 
 async def reachable_job(caller: Caller, job_id: UUID, scope: Scope) -> ToolJob:
-    """Return a job of the caller, with its session and user; raises as `reachable_session` does."""
+    """Return a job within reach, with its session and user. Raises the same as `reachable_session`."""
     return await _reachable_row(
         caller, ToolJob.objects.filter(pk=job_id), scope, "There is no such job here."
     )
 
 
 async def reachable_schedule(caller: Caller, schedule_id: int, scope: Scope) -> ScheduledTask:
-    """Return a scheduled task of the caller, with its session and user; raises as `reachable_session` does."""
+    """Return a scheduled task within reach, with its session and user. Raises the same as `reachable_session`."""
     rows = ScheduledTask.objects.filter(pk=schedule_id)
     return await _reachable_row(caller, rows, scope, "There is no such scheduled task here.")
 
 
 async def reachable_approval(caller: Caller, approval_id: int, scope: Scope) -> AnswerRequest:
-    """Return an answer request of the caller, with its session and user; raises as `reachable_session` does."""
+    """Return an open answer request within reach, with its session and user. Raises the same as `reachable_session`."""
     rows = AnswerRequest.objects.open().filter(pk=approval_id).select_related("job")
     return await _reachable_row(
         caller, rows, scope, "There is no such approval here, or it was given already."
@@ -86,6 +90,7 @@ async def reachable_approval(caller: Caller, approval_id: int, scope: Scope) -> 
 
 async def _reachable_row(caller: Caller, rows: QuerySet[M], scope: Scope, missing: str) -> M:
     caller.require(scope)
+    # The session's state may be large, and no operation on its rows needs it.
     own = rows.filter(reach(caller, "session__user"), session__deleted_at=None)
     return await _first_or_not_found(own.select_related("session__user").defer(*LARGE_OF_SESSION), missing)
 

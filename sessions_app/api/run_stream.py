@@ -1,4 +1,9 @@
-"""RunStream: the news of a session, or of one of its runs, as server-sent events for one program."""
+"""Server-sent events for one program: updates of a session, or of one run until it has ended.
+
+A run has ended when its invocation has, but its last events may still be on their way: notices and events do not come
+in one order. After the notice of the end the stream therefore asks for the session's status, takes the `seq` of the
+last event, and ends once the feed has returned that event.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +25,25 @@ HEARTBEAT_SECONDS = 15.0
 
 
 class StreamEncoder(Protocol):
-    """Makes the frames of a stream."""
+    """Make the frames of a stream."""
 
     @property
     def heartbeat(self) -> str:
-        """The frame that is sent after each interval without another one; empty for none."""
+        """Frame to send after `HEARTBEAT_SECONDS` of silence; empty to send none."""
 
     def frames(self, update: Update) -> Iterable[str]:
-        """Return the frames of an update; none for an update that is not for this stream."""
+        """Return the frames of an update; none if the update is not for this stream."""
 
     def end_frames(self, run: InvocationNotice) -> Iterable[str]:
-        """Return the last frames of a stream whose run has ended."""
+        """Return the last frames of the stream of a run that has ended."""
 
 
 class RunStream:
-    """Frames of a feed of the session. The stream of a run ends after the run's last event.
+    """Frames of a session's feed.
 
     Args:
         after: `seq` of the last event that the program has.
-        run_id: id of the run with which the stream ends; empty for a stream that follows the session.
+        run_id: run after whose last event the stream ends; empty to follow the session.
     """
 
     def __init__(
@@ -48,7 +53,9 @@ class RunStream:
         self.feed = SessionFeed(session_id, user_id, after=after)
         self._run_id = run_id
         self._outcome: InvocationNotice | None = None  # The end of the run, from its notice.
-        self._end: tuple[InvocationNotice, int] | None = None  # The end of the run, and its last event.
+        self._end: tuple[InvocationNotice, int] | None = (
+            None  # The end of the run, and the `seq` of its last event.
+        )
         self._is_complete = False
 
     @property
@@ -58,7 +65,7 @@ class RunStream:
 
     @property
     def reason(self) -> str:
-        """Reason why the stream ended early: `signed_out` or `deleted`; empty otherwise."""
+        """Why the stream ended early: `signed_out` or `deleted`; empty otherwise."""
         return self.feed.reason
 
     def end(self, reason: EndReason) -> None:
@@ -84,7 +91,7 @@ class RunStream:
             self.feed.leave()
 
     async def _frames_of(self, update: Update) -> list[str]:
-        """Return the frames of an update, and the last ones when the update is the last of the run."""
+        """Return the frames of an update, and the end frames after the last update of the run."""
         frames = list(self.encoder.frames(update))
         match update:
             case StatusUpdate() if self._run_id:
@@ -94,6 +101,7 @@ class RunStream:
                     frames += self.encoder.frames(NoticeUpdate(job_notice(job)))
             case NoticeUpdate(notice=InvocationNotice() as notice):
                 if notice.id == self._run_id and not notice.is_active:
+                    # A greeting brings a StatusUpdate with the position of the log after the end.
                     self._outcome = notice
                     self.feed.greet()
         if self._end is not None:
@@ -104,11 +112,12 @@ class RunStream:
         return frames
 
     async def _find_end(self, session_status: SessionStatus) -> tuple[InvocationNotice, int] | None:
-        """Return the status of the run and the `seq` of its last event; None while the run is active."""
+        """Return the end of the run and the `seq` of its last event; None while the run is active."""
         if self._run_id in session_status.active:
             return None
         if self._outcome is not None:
             return self._outcome, session_status.last_seq
+        # The run had ended before the stream began, so no notice comes.
         rows = Invocation.objects.without_details().defer("message")
         row = await in_thread(rows.get, invocation_id=self._run_id)
         end = invocation_notice(row.invocation_id, row.client_id, row.status, row.error_message)

@@ -1,4 +1,4 @@
-"""The site's own API, version 1: its routers, its document (OpenAPI) and its interactive page."""
+"""The site's own API, version 1: its routers and its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -30,10 +30,8 @@ from sessions_app.api.v1 import (
 
 
 class SiteApi(StreamingApi):
-    """The site's own API."""
-
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the document, in which operations that write have the header `Idempotency-Key`."""
+        """Return the document, with the header `Idempotency-Key` for all writes."""
         document = super().get_openapi_schema(**options)
         add_idempotency_keys(document)
         return document

@@ -1,6 +1,6 @@
-"""SiteEncoder: server-sent events of the site's own API.
+"""Server-sent events of the site's own API.
 
-The `id` of an event is its `seq`. A program that connects again sends it back as `Last-Event-ID`.
+The `id` of an event is its `seq`. Clients that connect again send it back as `Last-Event-ID`, so they miss no event.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from sessions_app.live.updates import (
 from sessions_app.store.sql.event_log import SessionStatus
 
 COMMENT = ": \n\n"
-"""A server-sent event without meaning, by which proxies and programs know that the stream is alive."""
+"""A comment, ignored by clients, to keep proxies from closing a silent stream."""
 
 
 @dataclass(frozen=True)
 class SiteEncoder:
-    """Makes the frames of a session's stream, or of a run's stream.
+    """Make the frames of a session's stream or a run's stream.
 
     Attributes:
-        run_id: the run whose frames are made; empty for the whole session.
+        run_id: run to make frames for; empty for the whole session.
     """
 
     run_id: str = ""
     heartbeat: ClassVar[str] = COMMENT
 
     def frames(self, update: Update) -> Iterator[str]:
-        """Yield the frame of an update, if the update is of the run."""
+        """Yield the frame of an update, if it belongs to the run."""
         match update:
             case EventUpdate() if self._has(
                 writer_of(update.event.invocation_id, update.event.custom_metadata)
             ):
+                # Neither language nor run changes the frame of an event, so all programs share it.
                 frame = update.frames.get(SiteEncoder)
                 if frame is None:
                     frame = update.frames[SiteEncoder] = _event_frame(update)
@@ -59,7 +60,7 @@ class SiteEncoder:
                 yield sse("end", reason=update.reason)
 
     def end_frames(self, run: InvocationNotice) -> Iterator[str]:
-        """Yield the last frame of a stream whose run has ended."""
+        """Yield the last frame of the stream of a run that has ended."""
         yield sse("end", reason="run_ended", run_id=run.id, status=run.status, error=run.error)
 
     def _has(self, run_id: str) -> bool:

@@ -1,7 +1,10 @@
-"""Serving of the API's streams: ASGI applications beside Django's handler, which make its checks themselves.
+"""Serving of the API's streams as ASGI applications.
 
-A key, or the sign-in of a browser, opens a stream within the limits on open connections. The stream
-ends when the key or the sign-in ends.
+Django's handler would keep a thread and a connection for each stream. Outside of it, an `ApiStream` makes the checks of
+middleware and django-ninja itself: method, accepted type, caller, origin, limits. It also describes itself for the
+OpenAPI document.
+
+A stream counts as an open connection of its caller, and ends when the caller's key or sign-in ends.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from sessions_app.process.pool import UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 LARGE_FRAME = 16_384
-"""Length of a frame in characters from which its encoding waits until the program can take it."""
+"""Characters of a frame above which it is encoded only when the program has room for it."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,9 @@ class StreamRequest:
     """Request for a stream.
 
     Attributes:
-        values: values of the placeholders in the address.
-        query: query of the address.
-        body: body of the request, empty for GET.
+        values: values of the placeholders in the route.
+        query: query string.
+        body: body of the request; empty for GET.
     """
 
     caller: Caller
@@ -61,10 +64,10 @@ class StreamRequest:
 
     @property
     def idempotency_key(self) -> str:
-        """The client id of the run that the request starts; empty without one.
+        """Idempotency key of the request, used as client id of its run; empty without a key.
 
         Raises:
-            InvalidInputError: the header cannot be used as a key.
+            InvalidInputError: the header is no valid key.
         """
         key = self.headers.get("idempotency-key", "")
         if key and not is_usable_key(key):
@@ -76,21 +79,23 @@ class StreamRequest:
 
     @property
     def last_event_id(self) -> int | None:
-        """The `seq` of the last event that the program has, from the header or from `?after=`; None without one."""
+        """`seq` of the last event that the program has, from the header or from `?after=`; None without either."""
+        # The header first: a client that connects again repeats its first address, with an `after` that is old.
         text = self.headers.get("last-event-id") or QueryDict(self.query).get("after") or ""
         return parse_seq(text)
 
 
 @dataclass(frozen=True)
 class ApiStream:
-    """Address of the API whose response is a stream; an ASGI application.
+    """ASGI application for an address of the API whose response is a stream.
 
     Attributes:
-        route: address as a route of Django, without the first slash.
-        open: returns the stream, or raises the error that is the response.
-        summary: a sentence for the document of the API; the docstring of `open` is the description.
-        respond: sends the response; the default sends the frames as they come.
-        request_body: the body of the request as the document of the API has it.
+        route: the address as a Django route, without leading slash.
+        open: returns the stream, or raises the error to respond with. Its docstring is the description in the OpenAPI
+            document.
+        summary: the summary in the OpenAPI document.
+        respond: sends the response; by default each frame as it comes.
+        request_body: the request body in the OpenAPI document.
     """
 
     route: str
@@ -126,12 +131,12 @@ class ApiStream:
 
     @property
     def path(self) -> str:
-        """The address as the document of the API has it."""
+        """The address in the form of the OpenAPI document."""
         return "/" + re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
 
     @property
     def description(self) -> dict[str, Any]:
-        """The entry of the address in the document of the API (OpenAPI)."""
+        """The entry of the address in the OpenAPI document."""
         names = re.findall(r"<\w+:(\w+)>", self.route)
         seq = {"schema": {"type": "integer", "minimum": 0}, "description": "Last event that the program has."}
         parameters = [
@@ -161,18 +166,19 @@ class ApiStream:
 
 
 async def respond_with_events(stream: Stream, receive: Receive, send: Send) -> None:
-    """Send the frames as they come, until the stream ends or the program has left."""
+    """Send each frame as it comes, until the stream ends or the program leaves."""
     await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
     await _until_gone(_send_frames(stream, send), receive)
 
 
 async def respond_with_list(stream: Stream, receive: Receive, send: Send) -> None:
-    """Send the frames as a JSON list when the stream has ended."""
+    """Send all frames as a JSON list once the stream has ended."""
     await _until_gone(_send_list(stream, send), receive)
 
 
 async def _until_gone(work: Coroutine[Any, Any, None], receive: Receive) -> None:
-    """Do the work until it ends or the program has left."""
+    """Run the coroutine until it ends or the program leaves."""
+    # A task for `receive` as well: a program that leaves a silent stream would only be noticed at the next frame.
     sending = asyncio.create_task(work, name="stream: send")
     leaving = asyncio.create_task(wait_until_gone(receive), name="stream: wait until gone")
     try:
@@ -180,6 +186,7 @@ async def _until_gone(work: Coroutine[Any, Any, None], receive: Receive) -> None
     finally:
         for task in (sending, leaving):
             task.cancel()
+        # Wait until the cancelled work has closed its feed. Its errors were logged where they occurred.
         await asyncio.gather(sending, leaving, return_exceptions=True)
 
 
@@ -197,6 +204,7 @@ async def _send_list(stream: Stream, send: Send) -> None:
 
 async def _send_frames(stream: Stream, send: Send) -> None:
     """Send each frame in one piece; disconnect a program that does not read."""
+    # The response has begun, so an error can no longer become problem details: it is logged, and the stream ends.
     try:
         async with aclosing(stream.frames()) as frames:
             async for frame in frames:
@@ -214,7 +222,7 @@ async def _send_frames(stream: Stream, send: Send) -> None:
 
 async def _send_frame(frame: str, send: Send) -> None:
     if len(frame) > LARGE_FRAME:
-        # An empty message waits for room. Until then the frame is one text for all readers of the session; encoded
-        # before the wait, it would be a copy in each stream.
+        # An empty message waits for room. Until then all streams share the text of the frame; if it were encoded before
+        # the wait, each stream would hold a copy.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
     await send({"type": "http.response.body", "body": frame.encode(errors="replace"), "more_body": True})

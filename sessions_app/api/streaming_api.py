@@ -1,4 +1,4 @@
-"""StreamingApi: an API whose document names the streams that are served beside Django's handler."""
+"""An API of django-ninja whose OpenAPI document includes streams, which other ASGI applications serve."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sessions_app.api.stream_server import ApiStream
 
 
 class StreamingApi(NinjaAPI):
-    """The operations that Django's handler serves, and the streams."""
+    """API with operations, which Django's handler serves, and streams."""
 
     def __init__(self, streams: Sequence[ApiStream], **options: Any) -> None:
         super().__init__(**options)
         self.streams = streams
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the document, with the streams, the problem details and the examples."""
+        """Return the document, with streams, problem details and examples."""
         document = super().get_openapi_schema(**options)
         document["paths"].update({stream.path: stream.description for stream in self.streams})
         add_problems(document)
@@ -34,7 +34,8 @@ class StreamingApi(NinjaAPI):
         return document
 
     def _get_urls(self) -> list[URLResolver | URLPattern]:
-        """Return the URL patterns; an address that takes GET takes HEAD, too."""
+        """Return the URL patterns. Each address with GET also takes HEAD."""
+        # django-ninja answers HEAD with 405 otherwise. There is no public hook around its views.
         patterns: list[URLResolver | URLPattern] = super()._get_urls()
         for pattern in patterns:
             if isinstance(pattern, URLPattern):
@@ -43,7 +44,7 @@ class StreamingApi(NinjaAPI):
 
 
 def _with_head(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a view that answers HEAD as GET. The server leaves the body out."""
+    """Return a view that answers HEAD like GET. The server omits the body."""
 
     @wraps(view)
     async def answer_async(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -1,1 +1,1 @@
-"""Parts that all addresses for programs share: callers, their streams, and responses to requests that fail."""
+"""Shared parts of all addresses for programs: callers, connections, and responses to failed requests."""

@@ -1,4 +1,4 @@
-"""Authentication of the API: a key as bearer token, else the sign-in of a browser with its CSRF token."""
+"""Authentication of the API: an API key as bearer token, else the sign-in of a browser with its CSRF token."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SignInAuth(APIKeyCookie):
 
 
 async def caller_with_key(key: str, source: Source) -> Caller:
-    """Return the caller with a key; raise an AuthenticationError for a key that is not in force."""
+    """Return the caller with a key; raise an AuthenticationError if the key is unknown, expired or revoked."""
     caller = await key_calling(key, source)
     if caller is None:
         raise AuthenticationError(message="The API key is unknown, expired or revoked. Make a new one.")
@@ -39,7 +39,7 @@ async def caller_with_key(key: str, source: Source) -> Caller:
 
 
 def bearer_key(scope: AsgiScope) -> str | None:
-    """Return the API key in the header `Authorization`; empty for another kind of authorization, None without any."""
+    """Return the API key in the header `Authorization`; None without the header, empty for another scheme."""
     authorization = dict(scope["headers"]).get(b"authorization")
     if authorization is None:
         return None
@@ -48,18 +48,17 @@ def bearer_key(scope: AsgiScope) -> str | None:
 
 
 async def caller_of_stream(scope: AsgiScope) -> Caller:
-    """Return the caller of a request that an ASGI application handles in place of Django. `user` is in the scope.
-
-    Such a request has no CSRF token, so a browser's request that writes must come from a page of this site.
+    """Return the caller of a request to an ASGI application outside of Django's handler; `user` is in the scope.
 
     Raises:
-        AuthenticationError: the request has neither a key in force nor a sign-in.
+        AuthenticationError: the request has neither a valid key nor a sign-in.
         LimitExceededError: the caller has sent too many requests.
         PermissionDeniedError: the request comes from a page of another site.
     """
     key = bearer_key(scope)
     if key is not None:
         return await caller_with_key(key, scope)
+    # In place of Django's CSRF check, which these requests do not pass.
     if not is_from_own_page(scope, needs_origin=scope["method"] != "GET"):
         raise PermissionDeniedError("A page of another site asks for this. Send an API key instead.")
     if not scope["user"].is_authenticated:

@@ -1,4 +1,8 @@
-"""Caller: the person or the API key behind a request, and what it may do."""
+"""Callers of the API, and what they may do.
+
+A signed-in user may do everything with own sessions. An API key acts for its user within its scopes; the key of a
+service also acts for the users of a group. Each request counts towards the rate of the caller.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +33,17 @@ from sessions_app.process.threads import in_thread
 
 Source = HttpRequest | Mapping[str, Any]
 LAST_USE_PRECISION = timedelta(minutes=1)
-"""Precision of `ApiKey.last_used_at`: most requests only read the row."""
+"""Precision of `ApiKey.last_used_at`. With it most requests only read the row of the key."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A person who is signed in, or an API key with its person.
+    """Authenticated caller: a signed-in user, or an API key and its owner.
 
     Attributes:
-        key: the API key; None for a person who is signed in, to whom no scope applies.
-        address: address of the client, for the acts of the request.
-        network: network of the address, by which requests are counted.
+        key: the API key; None for a signed-in user, who needs no scopes.
+        address: IP address of the client, for the records of acts.
+        network: network of the address, for quotas.
     """
 
     user: AbstractBaseUser
@@ -54,29 +58,29 @@ class Caller:
 
     @property
     def is_service(self) -> bool:
-        """True for a key that acts for the people of a group. Staff, or another such key, have made it."""
+        """True for a key that acts for the users of a group. Only staff, or another such key, can make it."""
         return self.key is not None and self.key.people_id is not None
 
     def require(self, scope: Scope) -> None:
-        """Raise a PermissionDeniedError when the key lacks the scope."""
+        """Raise a PermissionDeniedError if the key lacks the scope."""
         if self.key is not None and scope not in self.key.scopes:
             raise PermissionDeniedError(f"The key lacks the scope “{scope.value}”. Make a key that has it.")
 
     def actor_for(self, user: AbstractBaseUser) -> UserActor:
-        """Return the actor of what the request does for a person."""
+        """Return the actor for acts of the request in the name of `user`."""
         if self.key is None:
             return actors.person(user, self.address)
         return actors.api_key(user, str(self.key.pk), self.key.name, self.address)
 
     async def acting_for(self, user_id: str) -> AbstractBaseUser:
-        """Return the person for whom a request acts: the caller's own, or one of the people for whom the key acts.
+        """Return the user for whom a request acts: the caller's own user, or a user of the key's group.
 
         Args:
-            user_id: name or primary key of the person.
+            user_id: name or primary key of the user.
 
         Raises:
-            NotFoundError: there is no such person, the caller may not act for the person, or `user_id` is the name of
-                one person and the primary key of another.
+            NotFoundError: there is no such user, the caller may not act for the user, or `user_id` is the name of one
+                user and the primary key of another.
         """
         found = {self.user} if user_id in (str(self.user.pk), self.user.get_username()) else set()
         if self.key is not None and self.key.people_id is not None:
@@ -91,29 +95,29 @@ class Caller:
 
 
 def caller_of(request: HttpRequest) -> Caller:
-    """Return the caller of a request that an operation of the API handles."""
+    """Return the caller of a request, within an operation."""
     return cast(Caller, request.auth)  # type: ignore[attr-defined]  # django-ninja sets it
 
 
 def actor_of(request: HttpRequest, user: AbstractBaseUser) -> UserActor:
-    """Return the actor of what a request does for a person."""
+    """Return the actor for acts of a request in the name of `user`."""
     return caller_of(request).actor_for(user)
 
 
 def person_calling(user: AbstractBaseUser, source: Source) -> Caller:
-    """Return the caller for a person who is signed in.
+    """Return the caller for a signed-in user, and count the request.
 
     Raises:
-        LimitExceededError: the person, or the network, has sent too many requests.
+        LimitExceededError: the user or the network has sent too many requests.
     """
     return _count_request(Caller.of(user, None, source))
 
 
 async def key_calling(key: str, source: Source) -> Caller | None:
-    """Return the caller for an API key; None for a key that is not in force.
+    """Return the caller for an API key, and count the request; None if the key is unknown, expired or revoked.
 
     Raises:
-        LimitExceededError: too many requests were sent with the key, for its person, or from the network.
+        LimitExceededError: too many requests were sent with the key, for its user, or from the network.
     """
     row = await in_thread(key_in_force, key)
     if row is None:
@@ -122,20 +126,21 @@ async def key_calling(key: str, source: Source) -> Caller | None:
 
 
 def key_in_force(key: str) -> ApiKey | None:
-    """Return the row of a key, with its person, and note that it is used; None for a key that is not in force."""
+    """Return the row of a valid key, with its user, and update `last_used_at`; None for other keys."""
+    # By digest: the text of a key is not stored.
     row = ApiKey.objects.active().select_related("user").filter(digest=digest_of(key)).first()
     if row is None:
         return None
     noted_before = timezone.now() - LAST_USE_PRECISION
     if row.last_used_at is None or row.last_used_at < noted_before:
-        # Requests that come together repeat the condition, so one of them changes the row.
+        # Repeat the condition in the statement: of several requests at the same time, only one writes the row.
         not_noted = Q(last_used_at=None) | Q(last_used_at__lt=noted_before)
         ApiKey.objects.filter(not_noted, pk=row.pk).update(last_used_at=Now())
     return row
 
 
 def _count_request(caller: Caller) -> Caller:
-    """Count a request of the caller and return the caller; raise LimitExceededError above a limit."""
+    """Count a request and return the caller; raise LimitExceededError above a limit."""
     if exceeded := rates().count(_quotas(caller)):
         raise LimitExceededError(
             f"More than {exceeded.quota.most} requests in a minute. Wait a minute.",
@@ -145,7 +150,9 @@ def _count_request(caller: Caller) -> Caller:
 
 
 def _quotas(caller: Caller) -> list[quotas.Quota]:
-    """Return the quotas of a caller's requests. Only the rate of a service's key takes the place of a person's."""
+    """Return the quotas of a caller's requests."""
+    # A service acts for many users, so its own rate replaces the rate of its user. The rate of a user's key is an
+    # additional limit: otherwise users could raise their limit by making keys.
     key, of_person = caller.key, quotas.frames(caller.user.pk, caller.network)
     if key is None or not key.requests_per_minute:
         return of_person
@@ -154,7 +161,7 @@ def _quotas(caller: Caller) -> list[quotas.Quota]:
 
 
 def _members(group_id: int, user_id: str) -> set[AbstractBaseUser]:
-    """Return the people of a group for whom a key acts, with this name or this primary key."""
+    """Return the users of a group with this name or this primary key."""
     people, found = users_of_keys([group_id]), set[AbstractBaseUser]()
     for field in (get_user_model().USERNAME_FIELD, "pk"):
         with suppress(ValueError, ValidationError, DataError):  # neither a name nor a primary key

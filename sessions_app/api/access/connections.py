@@ -1,4 +1,4 @@
-"""Connections of programs: each is counted among the open ones, and ends with the sign-in or key of its caller."""
+"""Connections of programs: counted against the caller's quota, and ended with the caller's sign-in or key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RETRY_SECONDS = 5.0
 
 
 class Endable(Protocol):
-    """What ends with the sign-in or key of its reader.
+    """Something to end when the reader's sign-in or key ends.
 
     Attributes:
         user_id: primary key of the session's user.
@@ -37,7 +37,7 @@ class Stream(Endable, Protocol):
     """Frames of a response.
 
     Attributes:
-        reason: reason why the frames ended early; empty otherwise.
+        reason: why the frames ended early; empty otherwise.
     """
 
     @property
@@ -48,10 +48,10 @@ class Stream(Endable, Protocol):
 
 
 async def reserve_connection(caller: Caller) -> AbstractContextManager[None]:
-    """Return a context manager that counts a connection of the caller as open until its end.
+    """Count a connection as open. Return a context manager that counts it as closed at its exit.
 
     Raises:
-        LimitExceededError: the person, or the network, has too many open connections.
+        LimitExceededError: the user or the network has too many open connections.
     """
     opened = await open_sockets().open(quotas.open_sockets(caller.user.pk, caller.network))
     if not isinstance(opened, str):
@@ -73,7 +73,7 @@ def _reserved(socket_id: str) -> Iterator[None]:
 
 @contextmanager
 def end_on_sign_out(caller: Caller, scope: AsgiScope, stream: Endable) -> Iterator[None]:
-    """End the stream when the sign-in or the key of the caller ends during the block."""
+    """End the stream if the caller's sign-in or key ends during the block."""
 
     def end() -> None:
         stream.end("signed_out")

@@ -1,4 +1,8 @@
-"""Problem details of the errors that end a request of the API."""
+"""Problem details (RFC 9457) for the errors of operations and streams.
+
+`_PROBLEMS` maps kinds of errors to functions that make the response. Any other error is a failure of the site: it is
+logged with a reference, which the program gets.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,17 @@ logger = logging.getLogger(__name__)
 PLACES = ("body", "header", "path", "query")
 """Parts of a request that have fields."""
 OF_VALIDATOR = "Value error, "
-"""Words that pydantic puts before the sentence of a validator."""
+"""Prefix that pydantic adds to the message of a validator."""
 
 
 def problem_of(error: Exception) -> HttpResponse:
-    """Return the response to a request that ended with this error. An unexpected error is logged under a reference."""
+    """Return the response for an error. Unexpected errors are logged under a reference."""
     make = next((make for kind, make in _PROBLEMS if isinstance(error, kind)), _unexpected)
     return make(error)
 
 
 def add_problem_handlers(api: NinjaAPI) -> None:
-    """Let the API answer each error with problem details."""
+    """Let the API answer all errors with problem details."""
 
     def handle(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
         return problem_of(cast(Exception, error))  # never a class
@@ -49,7 +53,7 @@ def add_problem_handlers(api: NinjaAPI) -> None:
 
 
 def field_errors(errors: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return the name of each field that pydantic refused, with the message about it."""
+    """Return the fields that pydantic refused, each with its message."""
     return [
         {"field": _field(*error["loc"]), "message": error["msg"].removeprefix(OF_VALIDATOR)}
         for error in errors
@@ -57,10 +61,8 @@ def field_errors(errors: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _field(place: str, *steps: str | int) -> str:
-    """Return the name of a field, such as `body.text`. Leaves out the parameter of a body, which django-ninja adds.
-
-    A file is a field of the body.
-    """
+    """Return the name of a field, such as `body.text`. A file counts as a field of the body."""
+    # django-ninja puts the name of the operation's parameter after `body`; clients do not know it.
     named = steps[place == "body" :]
     return ".".join(map(str, ("body" if place == "file" else place, *named)))
 
@@ -81,6 +83,7 @@ def _refused(error: Any) -> HttpResponse:
 
 def _invalid(error: Any) -> HttpResponse:
     errors = field_errors(error.errors)
+    # The sentence names three fields at most; `errors` has all.
     detail = "; ".join(f"{one['field']}: {one['message']}" for one in errors[:3])
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{detail.removesuffix('.')}.", "invalid", errors=errors)
 
