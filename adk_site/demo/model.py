@@ -139,6 +139,7 @@ class _Script:
         responses = [part.function_response for part in last if part.function_response]
         if responses:
             choice = (responses[0].response or {}).get("result")
+            # The answer to `get_user_choice`: write the chosen report.
             if choice in REPORT_CHOICES:
                 return self._play(f"write a report on {choice}")
             return [types.Part(text="\n\n".join(self._describe(response) for response in responses))]
@@ -147,12 +148,12 @@ class _Script:
         return calls or [types.Part(text=f"It is time: {message}" if is_due else self._talk(message))]
 
     def _last_message(self) -> tuple[str, bool]:
-        """Return the words of the last message, and True when they are a scheduled task that is due."""
+        """Return the text of the last message, and whether it is a scheduled task that is due."""
         for content in reversed(self.contents):
             texts = [part.text for part in content.parts or [] if part.text]
             if content.role == "user" and texts and not is_quotation(content):
                 is_due = texts[0] == IT_IS_TIME
-                # Later texts are those of attached files.
+                # Later texts come from attached files.
                 message = " ".join(texts[int(is_due)].replace("\u2019", "'").split())
                 return re.sub("^please,? |,? please$", "", message.rstrip(".!"), flags=re.IGNORECASE), is_due
         return "", False

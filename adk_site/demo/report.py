@@ -145,6 +145,7 @@ def _summary(table: Table, topic: Topic, group_by: Grouping, draws: int) -> str:
 
 
 def _draw_chart(table: Table, title: str) -> bytes | None:
+    # Pillow is optional: without it, the report has no chart.
     if find_spec("PIL") is None:
         return None
     png: bytes = import_module("adk_site.demo.chart").draw_chart(table, title)

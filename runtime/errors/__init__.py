@@ -81,8 +81,8 @@ class ModelError(AdkError):
 
     Attributes:
         code: the provider's status name, for example `RESOURCE_EXHAUSTED`.
-        message: a readable sentence for the person, without the provider's words.
-        detail: the provider's words, for the people who run the site.
+        message: a sentence for the user, without the provider's text.
+        detail: the provider's text, for staff.
     """
 
     def __init__(self, code: str, message: str, detail: str = "") -> None:

@@ -77,7 +77,7 @@ class StreamedAnswer:
 
     @property
     def is_complete(self) -> bool:
-        """True when a chunk carried a finish reason or the reason for a refusal."""
+        """True if a chunk contained a finish reason, or the reason for a refusal."""
         return self._candidate.finish_reason is not None or self._response.prompt_feedback is not None
 
     def add(self, chunk: types.GenerateContentResponse) -> LlmResponse | None:
