@@ -1,2 +1,1 @@
-"""HTTP APIs: the site's own under `/api/v1/`, and the API of google-adk's clients under `/adk/`. Both call use
-cases."""
+"""HTTP APIs: the site's own under `/api/v1/`, the API of google-adk's clients under `/adk/`."""

@@ -1,5 +1,4 @@
-"""Rows within reach of a caller: sessions of its user and of the users for whom its key acts, and rows of these
-sessions.
+"""Rows within reach of a caller: sessions of the users for whom it acts, and rows of these sessions.
 
 A row out of reach is reported as missing, whoever owns it.
 """
