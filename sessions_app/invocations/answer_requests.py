@@ -1,4 +1,8 @@
-"""Answer requests: the table of calls and of jobs' questions that wait for somebody, kept in line with the log."""
+"""Answer requests: the table of waiting calls and questions of jobs, derived from the log.
+
+The inbox needs waiting calls of all sessions, which the logs could only give after a scan. The log stays the truth: the
+table is written after the events, and a repair corrects it after a crash.
+"""
 
 from __future__ import annotations
 
@@ -47,21 +51,19 @@ KINDS = {
 
 
 async def sync_answer_requests(session_id: UUID, app_name: str, events: Iterable[Event]) -> None:
-    """Store a request for each call that waits in the session's effective events, and drop all others. Idempotent."""
+    """Store a request for each waiting call in the session's effective events, and drop all others. Idempotent."""
     pending = {made.call.id or "": made for made in made_calls(events) if made.is_pending}
     requests = [
         await _request_of(session_id, app_name, made)
         for call_id, made in pending.items()
-        if len(call_id) <= CALL_ID_LENGTH  # A longer one cannot be answered.
+        if len(call_id) <= CALL_ID_LENGTH  # A call with a longer id cannot be answered.
     ]
     await in_thread(_store, session_id, requests)
 
 
 def repair_requests() -> None:
-    """Drop requests that wait no longer, and store missing ones of sessions that wait. Idempotent.
-
-    A process that has died may leave old requests. A version of the site without this table stored none.
-    """
+    """Drop old requests without a waiting call, and store missing requests of waiting sessions. Idempotent."""
+    # A process that has died may leave old requests. A version of the site without this table stored none.
     old = AnswerRequest.objects.filter(asked_at__lt=Now() - KEPT)
     old.exclude(pk__in=AnswerRequest.objects.open().values("pk")).delete()
     has_request = Exists(AnswerRequest.objects.filter(session=OuterRef("session")))
@@ -78,10 +80,8 @@ async def _store_requests_of(session: Session) -> None:
 
 
 async def rule_of(app_name: str, made: MadeCall) -> str:
-    """Return the party that may answer a call: see `AnswerRequest`.
-
-    The party of a confirmation request is recorded in the request, and does not change afterwards.
-    """
+    """Return the party that may answer a call: see `AnswerRequest`."""
+    # Recorded in the request itself: a change of the agent's code does not change who confirms a waiting call.
     if made.call.name == REQUEST_CONFIRMATION:
         return confirmer_of(made.call.args or {})
     root = registry.get_app(app_name).root_agent
@@ -89,7 +89,7 @@ async def rule_of(app_name: str, made: MadeCall) -> str:
 
 
 async def rule_or_site(app_name: str, made: MadeCall) -> str:
-    """Return the party that may answer a call. Return the site when it cannot be found: the call waits."""
+    """Return the party that may answer a call; the site when the party cannot be found, so the call waits."""
     try:
         return await rule_of(app_name, made)
     except Exception:  # an agents.py or a toolset may raise anything
@@ -98,10 +98,8 @@ async def rule_or_site(app_name: str, made: MadeCall) -> str:
 
 
 def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
-    """Make these requests the only ones of the session, except those whose answers are queued already.
-
-    The requests of waiting jobs are left as they are: `record_question` stores them.
-    """
+    """Replace the session's requests. Leave out calls with a queued answer, and keep the requests of jobs."""
+    # A queued answer is not in the log yet: its call still waits there, but nobody should be asked again.
     answers = [client_ids.of_answer(row.call_id) for row in requests]
     queued = Invocation.objects.filter(session=session_id, client_id__in=answers)
     answered = set(queued.values_list("client_id", flat=True))
@@ -109,6 +107,7 @@ def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
     jobs = ToolJob.objects.filter(session=session_id, call_id__in=[row.call_id for row in requests])
     of_jobs = set(jobs.values_list("call_id", flat=True))
     stored = AnswerRequest.objects.filter(session=session_id)
+    # The calls of waiting jobs are among `requests`, so their rows stay; `record_question` stores them.
     stored.exclude(call_id__in=[row.call_id for row in requests]).delete()
     new = [row for row in requests if row.call_id not in of_jobs]
     AnswerRequest.objects.bulk_create(new, ignore_conflicts=True)

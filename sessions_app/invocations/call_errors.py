@@ -1,4 +1,4 @@
-"""Exceptions of the tools of a run, on their way to the events that answer their calls."""
+"""Exceptions of a run's tools, kept until the events with the tools' responses are stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class CallErrors:
         self._by_call: dict[str, StagedError] = {}
 
     def note(self, call_id: str, tool_name: str, error: Exception) -> None:
-        """Keep an exception. Never raises: a failure here must not stop the answer of the tool."""
+        """Keep an exception. Never raises."""
+        # A failure here must not stop the answer of the tool.
         try:
             name = storable(type(error).__name__)[:ERROR_LENGTH]
             self._by_call[call_id] = StagedError(
@@ -31,7 +32,7 @@ class CallErrors:
             logger.exception("The error of call %s was not kept", call_id)
 
     def take(self, event: Event) -> list[StagedError]:
-        """Take the exceptions of the calls that the event answers."""
+        """Return the exceptions of the calls answered by the event, and forget them."""
         if not self._by_call:
             return []
         taken = (self._by_call.pop(call_id, None) for call_id in sorted(response_ids(event)))

@@ -13,15 +13,15 @@ from sessions_app.store.sql import cancel_requests
 
 
 async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, reason: str = "") -> None:
-    """Cancel a queued or running invocation. Staff also cancel a waiting one. Does nothing when it has ended.
+    """Cancel a queued or running invocation; by staff, also a waiting invocation. Do nothing when it has ended.
 
-    The row keeps who made the first request, when and why. The process that runs the invocation gets a message; if the
-    message is lost, the process finds the request on its next heartbeat. If that process has died, the process that
-    claims the invocation next ends it instead of resuming it.
+    The row keeps actor, time and reason of the first request.
 
     Raises:
         NotFoundError: the session has no such invocation.
     """
+    # The request is in the row before any process gets a message. If the message is lost, the running process finds the
+    # request on its next heartbeat; if this process has died, the next claim ends the invocation.
     outcome = STOPPED_BY_STAFF if by.kind == ActorKind.STAFF else STOPPED
     request = await cancel_requests.request_cancel(
         session.pk,
@@ -36,7 +36,7 @@ async def cancel_invocation(session: Session, invocation_id: str, *, by: Actor, 
     if request.status == InvocationStatus.RUNNING:
         await worker().cancel(invocation_id)
     elif request.status == InvocationStatus.QUEUED and by.kind == ActorKind.STAFF:
-        # An invocation that waited for an answer is queued now. Its claim ends it.
+        # The invocation waited for an answer and is queued now. Its claim ends it.
         await worker().start_next(session.pk)
     elif request.status == InvocationStatus.CANCELLED:
         notice = invocation_notice(invocation_id, request.client_id, request.status, request.error)

@@ -1,4 +1,8 @@
-"""Events that the site itself commits: the marker of a resumed invocation, and the end of a stopped one."""
+"""Events committed by the site itself: the marker of a resumed invocation, and the end of a stopped invocation.
+
+The end of an invocation belongs in the log, also when its agent could not write it: without these events a call would
+stay open, and the text that people have read would be gone.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +28,20 @@ from sessions_app.store.sql.leases import Claim
 
 
 def answers_calls(message: Mapping[str, Any]) -> bool:
-    """True when the message of an invocation is a function response."""
+    """Return True when the message of an invocation is a function response."""
     return any("functionResponse" in part for part in message.get("parts", []))
 
 
 def marks_of(claim: Claim) -> dict[str, Any] | None:
-    """Return the marks for the events of an invocation that answers a call or runs a scheduled task; else None."""
+    """Return the marks for the events of an answer to a call or a run of a scheduled task; None for others."""
     if answers_calls(claim.message):
         return answer_mark(claim.invocation_id, claim.actor_kind, claim.actor_name)
     return scheduled_mark(claim.client_id)
 
 
 def find_message_event(invocation_id: str, message: dict[str, Any], events: Sequence[Event]) -> Event | None:
-    """Return the event that holds the invocation's message, None when no attempt has committed it.
-
-    The event of a function response may have the id of the invocation that made the call (contract R1).
-    """
+    """Return the event of the invocation's message; None when no attempt has committed the message."""
+    # Also by call ids: the event of a function response may have the id of the call's invocation (contract R1).
     content = types.Content.model_validate(message)
     answered = {part.function_response.id for part in content.parts or [] if part.function_response}
     for event in reversed(events):
@@ -55,11 +57,12 @@ def without_failures(message_event: Event | None, events: list[Event]) -> list[E
     if message_event is None:
         return events
     first = next(index for index, event in enumerate(events) if event is message_event)
+    # Errors before the message belong to earlier invocations, and the model may read them.
     return [*events[:first], *(e for e in events[first:] if not (e.error_code or e.interrupted))]
 
 
 def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
-    """Return an event without content that marks a resumed invocation: text streamed under older leases is void."""
+    """Return an event without content to mark a resumed invocation: text streamed under older leases is void."""
     return Event(
         author=_last_agent(events, events[0].author),
         invocation_id=events[0].invocation_id,
@@ -70,12 +73,12 @@ def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
 def closing_events(
     claim: Claim, events: Sequence[Event], uncommitted: Iterable[TextChunk], outcome: Outcome
 ) -> list[Event]:
-    """Return the events that end an invocation from outside, in this order:
+    """Return the events to end an invocation from outside, in this order:
 
     - the message, if no attempt has committed it,
     - the streamed text, marked as interrupted,
     - responses to the open calls,
-    - the error of a failure; for any other outcome an interrupted event, if there is none yet.
+    - the error of a failure; for any other outcome an interrupted event, unless the log has such an event.
     """
     author = _last_agent(events, claim.app_name)
     invocation_id = claim.invocation_id
@@ -109,12 +112,12 @@ def closing_events(
 
 
 def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
-    """True when an earlier attempt has committed the interrupted event, and has died before it ended the row."""
+    # An earlier attempt may have committed the event, and died before it ended the row.
     return any(event.interrupted for event in events if event.invocation_id == invocation_id)
 
 
 def _mark_stopped_by_staff(event: Event) -> Event:
-    """Return the event; an interrupted one with the mark by which the page says that staff stopped the answer."""
+    """Return the event, an interrupted event with a mark: by it the page says who stopped the answer."""
     if not event.interrupted:
         return event
     return event.model_copy(update={"custom_metadata": stopped_by_staff_mark()})

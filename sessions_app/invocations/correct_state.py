@@ -1,4 +1,4 @@
-"""Correction of state by staff: one event with the changed keys, unless a value has changed since staff saw it."""
+"""Correction of state by staff: an event with the changed keys, unless a value has changed since staff saw it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ async def correct_state(
 
     Args:
         changes: new values by key, with the prefix of its scope. None stands for a deleted value.
-        seen: MD5 of the values that staff have seen, as PostgreSQL writes them; keys without a value are absent.
+        seen: MD5 of the values seen by staff, as PostgreSQL writes them; keys without a value are absent.
 
     Raises:
-        ConflictError: an invocation runs or is queued, or a value is not the one that staff have seen.
+        ConflictError: an invocation runs or is queued, or a value has changed since staff saw it.
         InvalidInputError: a key cannot be stored.
-        StateValueError: a value or a key is not JSON that can be stored (contract S8).
-        NotFoundError: the session was erased meanwhile.
+        StateValueError: a value or a key is not storable JSON (contract S8).
+        NotFoundError: the session was erased in the meantime.
     """
     for key in changes:
         if not key.strip() or len(key) > MAX_KEY_LENGTH or key.startswith(State.TEMP_PREFIX):
@@ -53,6 +53,6 @@ async def correct_state(
         )
         try:
             await append_change(service, session, changes)
-        except StaleLeaseError as error:
+        except StaleLeaseError as error:  # The append wrote nothing: a value differs from `seen`.
             raise ConflictError(CHANGED) from error
     return seqs[0]

@@ -1,4 +1,9 @@
-"""End of an invocation: run it to an outcome, then write the outcome into the log and the row."""
+"""End of an invocation: run it to an outcome, then write the outcome into the log and the row.
+
+The log is closed before the row ends. If the process dies in between, the row is still running: the next process
+resumes the invocation, finds it complete in the log, and ends the row. In the other order, an ended invocation could
+lack its last events for ever.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +44,7 @@ class Ending:
     """An outcome to write.
 
     Attributes:
-        is_logged: True when the events of the invocation show the outcome already.
+        is_logged: True when the invocation's own events show the outcome.
     """
 
     outcome: Outcome
@@ -47,7 +52,7 @@ class Ending:
 
 
 async def run_to_ending(execution: Execution, running: RunningInvocation) -> Ending | None:
-    """Run the invocation. Returns None, for no ending to write, when the lease is lost or the session is gone."""
+    """Run the invocation. Return None when there is no ending to write: the lease is lost or the session is gone."""
     invocation_id = execution.claim.invocation_id
     fields = execution.claim.log_fields
     running.has_begun = True
@@ -58,6 +63,8 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
     try:
         return Ending(await execution.run(), is_logged=True)
     except asyncio.CancelledError:
+        # Not raised again: `RunningInvocation.stop` has cancelled the task to end the run, and the end is still to be
+        # written. Any other cancellation is a shutdown.
         return Ending(running.stop_as or HANDED_OVER)
     except (StaleLeaseError, SessionNotFoundError) as error:
         logger.warning("Invocation %s ends in this process: %s", invocation_id, error, extra=fields)
@@ -83,7 +90,7 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
 async def write_ending(execution: Execution, ending: Ending, live: Live) -> Finished | None:
     """Write the ending, release the lease and publish the status.
 
-    Returns None when another process ends the invocation: it is handed over, or the lease or PostgreSQL is lost.
+    Return None when another process ends the invocation: it is handed over, or the lease or PostgreSQL is lost.
     """
     claim = execution.claim
     outcome = ending.outcome
@@ -144,10 +151,7 @@ def publish_status(live: Live, claim: Claim, status: str, error: str = "") -> No
 
 
 async def _close_log(execution: Execution, outcome: Outcome, is_logged: bool) -> Outcome:
-    """Write the outcome into the log, and return the outcome for the row.
-
-    When the log cannot be written, this is a failure, which only the row shows.
-    """
+    """Write the outcome into the log, and return the outcome for the row: a failure when the log cannot be written."""
     try:
         if not is_logged:
             await execution.close_log(outcome)

@@ -1,4 +1,4 @@
-"""Errors for messages and invocations that exceed a limit of the site."""
+"""Errors for messages and invocations above a limit of the site."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEY = gettext_noop("The API key has used its tokens of today. Try again after mi
 
 
 def error_of(limit: Limit) -> AdkError:
-    """Return the error for a message that exceeds a limit."""
+    """Return the error for a message above the limit."""
     if limit == Limit.POLICY:
         return ConflictError(
             "Your last message is still being answered. Wait until it is complete, or stop it."

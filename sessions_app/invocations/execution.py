@@ -1,4 +1,9 @@
-"""Execution: runs one claimed invocation through its app's Runner."""
+"""Execution: runs a claimed invocation through its app's Runner.
+
+An execution is an attempt. The first attempt sends the message; a later attempt continues from the events in the log
+(contract R1). Each event is committed by the session service, which calls `_publish`; partial events come from the
+runner's stream and are published without a commit. The execution knows the outcome; `ending` writes it.
+"""
 
 from __future__ import annotations
 
@@ -70,22 +75,23 @@ from sessions_app.store.sql.usage import Used
 
 logger = logging.getLogger(__name__)
 LATE_SECONDS = 0.01
-"""Lateness of the event loop above which an execution pauses after each partial event."""
+"""Lateness of the event loop, in seconds, above which an execution pauses after each partial event."""
 MAX_PAUSE_SECONDS = 0.1
 PAUSE_FACTOR = 10
 """Length of a pause as a multiple of the lateness."""
 PARTIALS_IN_A_ROW = 16
-"""Partial events after which other tasks run: a model that sends many at once does not yield to the event loop."""
+"""Number of partial events before other tasks run: a model that sends many at once does not yield to the event loop."""
 
 
 class Execution:
-    """Runs a claim, publishes its events and text, and measures what it uses."""
+    """Runs a claim, publishes its events and text, and measures its use."""
 
     def __init__(self, claim: Claim, hub: Hub) -> None:
         self.claim = claim
         self._hub = hub
         self.began_at = time.time()
         self._call_errors = CallErrors()
+        # A cancelled invocation is only ended, and its end must see the interrupted events of earlier attempts.
         self._may_resume = (claim.attempts > 1 or claim.is_retried) and not claim.is_cancelled
         self._model_call_log = ModelCallLog(claim.session_id, hides_failures=self._may_resume)
         writer = Writer(
@@ -116,11 +122,11 @@ class Execution:
         return self._usage.used
 
     async def run(self) -> Outcome:
-        """Run the invocation to its end. An exception of the agent is raised as it is.
+        """Run the invocation to its end. Exceptions of the agent propagate.
 
         Raises:
             LimitExceededError: the invocation exceeds a limit: on invocations at once, the use of a day, or the time,
-                tokens or cost of one invocation.
+                tokens or cost of an invocation.
             LlmCallsLimitExceededError: the invocation exceeds the limit on model calls.
             NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
         """
@@ -135,7 +141,7 @@ class Execution:
                 async with timeout:
                     await (self._resume() if self._may_resume else self._run_message())
         except TimeoutError as error:
-            if not timeout.expired():
+            if not timeout.expired():  # An error of the agent's own code.
                 raise
             raise LimitExceededError(
                 f"This took longer than {limit:.0f} seconds, so it was stopped. Ask for less at once."
@@ -160,7 +166,7 @@ class Execution:
             claim.attempts,
             extra={**claim.log_fields, "attempt": claim.attempts},
         )
-        if message_event is None:
+        if message_event is None:  # The earlier attempt died before its first commit.
             await self._run_message()
             return
         events = events_of_invocation(session.events, message_event.invocation_id)
@@ -169,6 +175,7 @@ class Execution:
         if problem:
             raise NotResumableError(problem)
         self._events = list(events)
+        # A retry gets the limits anew; an attempt after a crash continues the counts of the attempts before.
         if not claim.is_retried:
             since = events[next(index for index, event in enumerate(events) if event is message_event) :]
             self._usage, self._model_calls = InvocationUsage(self._conf, since), model_calls(root, since)
@@ -178,7 +185,7 @@ class Execution:
         await self._run_agents(invocation_id=message_event.invocation_id)
 
     async def _run_agents(self, **run: Any) -> None:
-        """Run the agents; publish partial events and record the others."""
+        """Run the agents; publish partial events and record all others."""
         claim = self.claim
         runner = Runner(
             app=self.app,
@@ -186,7 +193,7 @@ class Execution:
             artifact_service=DjangoArtifactService(),
             memory_service=DjangoMemoryService(),
             credential_service=DjangoCredentialService(),
-            compacts=False,
+            compacts=False,  # The worker compacts after the end, without the lease.
         )
         config = RunConfig(
             streaming_mode=StreamingMode.SSE,
@@ -206,6 +213,7 @@ class Execution:
             **run,
         )
         partials = count(1)
+        # Closed even after an exception of this loop, such as an exceeded limit: the agents' `finally` blocks run now.
         async with aclosing(events):
             async for event in events:
                 if event.partial:
@@ -216,24 +224,26 @@ class Execution:
                     self._record(event)
 
     async def _let_others_run(self, partials: int) -> None:
-        """Pause after a partial event while the event loop is late, to let other invocations begin."""
+        """Pause after a partial event while the event loop is late: other invocations can begin."""
         if self._hub.lateness > LATE_SECONDS:
             await asyncio.sleep(min(PAUSE_FACTOR * self._hub.lateness, MAX_PAUSE_SECONDS))
         elif partials % PARTIALS_IN_A_ROW == 0:
             await asyncio.sleep(0)
 
     async def close_log(self, outcome: Outcome) -> None:
-        """Commit the closing events of the outcome, which the agent did not write."""
+        """Commit the closing events of an outcome that the agent could not write."""
         session = await self._load_session()
         closing = closing_events(self.claim, session.events, self._uncommitted_texts(), outcome)
+        # Before the responses are committed: an ended job would queue another response to the same call.
         if self.claim.is_cancelled:
             await end_jobs_of_calls(self.claim, {id for event in closing for id in response_ids(event)})
         for event in closing:
             await self._sessions.append_event(session, event)
 
     async def settle_calls(self, outcome: Outcome) -> None:
-        """Complete the waiting invocations whose calls this one has answered, and store requests for waiting calls."""
+        """Complete waiting invocations whose calls were answered here, and store requests for waiting calls."""
         may_end_waits = answers_calls(self.claim.message) or self._ends_earlier_waits()
+        # The usual message neither answers nor asks: spare the load of the session.
         if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
         claim = self.claim
@@ -244,7 +254,7 @@ class Execution:
         await sync_answer_requests(claim.session_id, claim.app_name, events)
 
     async def compact(self) -> None:
-        """Compact the session. Needs no lease: the next message does not wait for it."""
+        """Compact the session. Needs no lease, so the next message does not wait for the summary."""
         claim = self.claim
         sessions = DjangoSessionService(Writer(on_commit=self._publish))
         runner = Runner(app=self.app, session_service=sessions)
@@ -265,7 +275,7 @@ class Execution:
         return session
 
     def _without_failures(self, events: list[Event]) -> list[Event]:
-        """Leave out the errors and interrupted texts of earlier attempts: the model must not read them."""
+        """Return the events without errors and interrupted texts of earlier attempts: the model must not read them."""
         message_event = find_message_event(self.claim.invocation_id, self.claim.message, events)
         return without_failures(message_event, events)
 
@@ -277,37 +287,38 @@ class Execution:
         ]
 
     def _publish(self, committed: CommittedEvent) -> None:
-        """Publish a committed event, and send its jobs to the broker. The service calls this after each append."""
+        """Publish a committed event, and send its jobs to the broker. Called by the service after each append."""
         jobs = [created_job(committed.session_id, staged) for staged in committed.jobs]
         publish_committed(self._hub, committed, jobs=jobs)
         for job in jobs:
-            if job.run_at is None:
+            if job.run_at is None:  # The sweep sends a delayed job when it is due.
                 celery_dispatch.send_job_soon(job.pk, job.task_name)
 
     def _publish_partial(self, event: Event) -> None:
         claim = self.claim
         for part in parts_of(event):
             if part.text:
-                # The event's own invocation id may be that of the call which this invocation answers.
+                # Not the event's invocation id, which may be the id of the answered call's invocation.
                 stream = StreamKey(
                     claim.lease_token, claim.invocation_id, event.id, event.author, bool(part.thought)
                 )
                 self._hub.publish_text(claim.session_id, stream, part.text)
 
     def _publish_call_end(self, end: CallEnd) -> None:
-        """Publish the end of a call. Never raises: a failure here must not stop the answer of the tool."""
+        """Publish the end of a call. Never raises."""
+        # A failure here must not stop the answer of the tool.
         try:
             self._hub.publish_notice(self.claim.session_id, call_notice(end))
         except Exception:
             logger.exception("The end of call %s was not shown live", end.call.id)
 
     def _record(self, event: Event) -> None:
-        """Keep an event for the outcome, and count its use. Raises as `InvocationUsage.add` does."""
+        """Keep an event for the outcome, and count its use. Raise as `InvocationUsage.add`."""
         self._events.append(event)
         self._usage.add(event)
 
     def _ends_earlier_waits(self) -> bool:
-        """True when an agent has answered calls of an earlier invocation, as a remote agent answers its questions."""
+        """Return True when an agent has answered calls of an earlier invocation, as remote agents do."""
         made = {call_id for event in self._events for call_id in call_ids(event)}
         return any(response_ids(event) - made for event in self._events)
 

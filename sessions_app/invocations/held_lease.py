@@ -1,4 +1,4 @@
-"""Lease on an idle session, for a change to its log that is no invocation."""
+"""Lease on an idle session, for a change to its log outside of invocations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUSY = "An answer is being written in this conversation. Stop it first, then try
 
 @asynccontextmanager
 async def hold_lease(session_id: UUID) -> AsyncGenerator[int]:
-    """Hold the session's lease: no invocation begins. Afterwards run the invocation that was queued, if any.
+    """Hold the session's lease: no invocation begins. Afterwards run invocations queued in between.
 
     Raises:
         ConflictError: an invocation runs or is queued.

@@ -8,7 +8,7 @@ from sessions_app.errors import InvalidInputError, TooLargeError
 
 
 def validated_text(text: str, *, has_files: bool) -> str:
-    """Return the text to store; empty for a message that has only files.
+    """Return the text to store; empty for a message with files only.
 
     Raises:
         InvalidInputError: the message is empty.

@@ -26,7 +26,7 @@ class Outcome:
 
     @property
     def is_failure(self) -> bool:
-        """True for a failure, which the person may retry."""
+        """Return True for a failure, which the person may retry."""
         return self.status == InvocationStatus.FAILED
 
 
@@ -53,7 +53,7 @@ TOO_MANY_CALLS = Outcome(
 
 
 def limit_exceeded(message: str) -> Outcome:
-    """Return the outcome of an invocation that exceeded a limit of the site.
+    """Return the outcome of an invocation above a limit of the site.
 
     Args:
         message: a sentence for the person.

@@ -1,4 +1,8 @@
-"""Model requests of past steps, rebuilt from their records and the log (contract M6)."""
+"""Model requests of past steps, rebuilt from their records and the log (contract M6).
+
+A request is mostly the log, so storing whole requests would store a long conversation once for each step. The record of
+a call has the texts that the log lacks, and positions in the contents that the log gives.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ _ID = re.compile("[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits on the part of the log that a page reads: number and stored bytes of the newest events."""
+    """Limits on the part of the log to read for a page: number and stored bytes of the newest events."""
 
     events: int
     bytes: int
@@ -35,7 +39,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class RebuiltStep:
-    """The request of one step.
+    """The request of a step.
 
     Attributes:
         is_whole: False when the log was read in part: the first contents may be missing.
@@ -46,11 +50,11 @@ class RebuiltStep:
 
 
 def rebuild_request(session: Session, answer: Event, bounds: Bounds | None = None) -> RebuiltStep | None:
-    """Return the request that an event answers; None for an event without the record of a model call.
+    """Return the request behind an event; None for an event without the record of a model call.
 
     Args:
         answer: the event, with its `model_call` and `invocation_id`.
-        bounds: part of the log to read; None reads all of it.
+        bounds: part of the log to read; None for the whole log.
     """
     record = answer.model_call
     if not isinstance(record, dict) or not isinstance(record.get("seq"), int):
@@ -63,11 +67,11 @@ def rebuild_request(session: Session, answer: Event, bounds: Bounds | None = Non
 
 
 def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, str] | None:
-    """Return a request of an agent that ran as a tool, and the JSON of the answer; None when none was recorded.
+    """Return a request of an agent that ran as a tool, and the JSON of the answer; None without a record.
 
     Args:
         answer: the event with the tool's response, with its `model_call`.
-        number: index of the model call among those recorded with the event.
+        number: index among the model calls recorded with the event.
     """
     record = answer.model_call
     records = record.get("children") if isinstance(record, dict) else None
@@ -80,21 +84,20 @@ def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, s
 
 
 def texts_of(records: Sequence[Record]) -> dict[str, str]:
-    """Return the texts that the records refer to, by id, in one query; deleted texts are absent."""
+    """Return the texts of the records, by id, in a single query; deleted texts are absent."""
     names = {value for record in records for value in _text_ids(record)}
     found = RequestText.objects.filter(pk__in=names).values_list("pk", "text")
     return {pk.hex: text for pk, text in found}
 
 
 def _text_ids(record: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the texts that a record refers to."""
     pieces = [piece for piece in record.get("contents") or () if isinstance(piece, str)]
     named = [record.get(name) for name in ("system", "tools", "config", "answer")]
     return [name for name in [*pieces, *named] if isinstance(name, str) and _ID.fullmatch(name)]
 
 
 def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[list[RuntimeEvent], bool]:
-    """Return the newest events up to the `seq` `last`, oldest first, and True when no earlier one is left out."""
+    """Return the newest events up to the `seq` `last`, oldest first, and True when no earlier event is left out."""
     rows = Event.objects.filter(session=session_id, seq__lte=last).order_by("-seq")
     first = 1
     if bounds:
@@ -121,7 +124,7 @@ def _event_or_none(body: str) -> RuntimeEvent | None:
 def _without_earlier_failures(
     session: Session, answer: Event, events: list[RuntimeEvent]
 ) -> list[RuntimeEvent]:
-    """Return the events without the failures of earlier attempts, as a later attempt has sent them to the model."""
+    """Return the events without failures of earlier attempts, as sent to the model by a later attempt."""
     invocation = Invocation.objects.filter(session=session, invocation_id=answer.invocation_id).first()
     message = invocation.message if invocation else {}
     return without_failures(find_message_event(answer.invocation_id or "", message, events), events)
@@ -136,7 +139,7 @@ def _with_files(session: Session, contents: list[types.Content]) -> list[types.C
 
 
 def _shifted(record: Record, derived: Sequence[types.Content], is_whole: bool) -> Record:
-    """Return the record with its positions counted from the first content of the part of the log that was read."""
+    """Return the record with its positions counted from the first content of the read part of the log."""
     pieces = record.get("contents")
     if is_whole or not pieces:
         return record

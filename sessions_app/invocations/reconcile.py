@@ -1,4 +1,9 @@
-"""Reconcile jobs, answers, invocations and scheduled tasks of a session with the effective events after a rewind."""
+"""Reconcile jobs, answers, invocations and scheduled tasks of a session with the effective events after a rewind.
+
+The rewind is one event. All else is derived from the effective events and written here, step by step, outside of the
+event's transaction: each step is idempotent, and a crash in between is repaired by repeating all of them
+(`rewind.finish_interrupted_rewind`).
+"""
 
 from __future__ import annotations
 
@@ -27,12 +32,12 @@ UNDONE = "The conversation was taken back to before its call."
 
 
 async def reconcile_after_rewind(session: Session, by: Actor) -> None:
-    """Cancel the work that depends on rewound events, and reopen the calls without an answer in the effective events.
+    """Cancel work of rewound events, and reopen the calls without an answer in the effective events. Idempotent.
 
-    Idempotent: an earlier attempt may have crashed half-way. The caller holds the session's lease.
+    The caller holds the session's lease.
 
     Args:
-        by: the actor who has rewound the session.
+        by: the actor of the rewind.
     """
     events = await effective_events(session)
     calls = pending_calls(events)
@@ -48,6 +53,7 @@ async def reconcile_after_rewind(session: Session, by: Actor) -> None:
 
 async def _cancel_rewound_jobs(session: Session, calls: Collection[str], by: Actor) -> None:
     """Cancel the jobs of rewound calls, and mark them as delivered: they must never answer."""
+    # Marked first: `cancel_job` queues the response of an undelivered job.
     unsettled = ToolJob.objects.undelivered() | ToolJob.objects.open()
     jobs = unsettled.filter(session=session).exclude(call_id__in=calls)
     job_ids = await fetch_rows(jobs.values_list("pk", flat=True))
@@ -57,7 +63,8 @@ async def _cancel_rewound_jobs(session: Session, calls: Collection[str], by: Act
 
 
 async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> None:
-    """Cancel queued answers to rewound calls, and results of jobs: an answer may be queued during the rewind."""
+    """Cancel queued answers to rewound calls, and results of their jobs."""
+    # The lease keeps invocations from running during the rewind, but answers may be queued.
     rewound_jobs = ToolJob.objects.filter(session=session).exclude(call_id__in=calls)
     of_jobs = [client_ids.of_job(id) for id in await fetch_rows(rewound_jobs.values_list("pk", flat=True))]
     kept = [client_ids.of_answer(call_id) for call_id in calls]
@@ -67,7 +74,7 @@ async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> N
 
 
 async def _cancel_rewound_invocations(session: Session, waiting: Collection[str]) -> None:
-    """Cancel the invocations that wait for rewound calls."""
+    """Cancel invocations waiting for rewound calls."""
     rows = session.invocations.filter(status=InvocationStatus.WAITING).exclude(invocation_id__in=waiting)
     await _cancel_rows(session, rows)
 
@@ -91,7 +98,7 @@ async def _set_status(session: Session, rows: QuerySet[Invocation], status: Invo
 
 
 async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
-    """Accept answers again for calls without an answer in effect. Their jobs answer at their end, ended ones now."""
+    """Accept answers again for calls without an answer in effect. Ended jobs answer now, other jobs at their end."""
     delivered = ToolJob.objects.filter(session=session, call_id__in=calls, delivered_at__isnull=False)
     queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
     queued_client_ids = set(await fetch_rows(queued_rows.values_list("client_id", flat=True)))
@@ -107,7 +114,7 @@ async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
 
 
 async def _cancel_rewound_tasks(session: Session, by: Actor) -> None:
-    """Cancel scheduled tasks that rewound invocations created, and their queued runs."""
+    """Cancel scheduled tasks created by rewound invocations, and their queued runs."""
     tasks = await fetch_rows(session.scheduled_tasks.active())
     if not tasks:
         return

@@ -23,20 +23,18 @@ from sessions_app.process.threads import in_thread
 
 
 async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
-    """Return the invocation, if it failed and is the last one of the session.
+    """Return the invocation, if it failed and is the last of the session.
 
     Raises:
         NotFoundError: there is no such invocation.
-        ConflictError: it did not fail, is being retried, or the conversation has gone on.
+        ConflictError: the invocation did not fail, is being retried, or has a newer invocation after it.
     """
     return await in_thread(_failed_row, session, invocation_id)
 
 
 async def invocation_of_retry(session: Session, invocation_id: str, retry_id: UUID) -> Invocation | None:
-    """Return the invocation that a retry has begun, even if it has failed again since; None without such a retry.
-
-    The retry has queued the failed invocation again under its id, or has begun a new one with the same message.
-    """
+    """Return the invocation begun by a retry, even if it has failed again since; None without such a retry."""
+    # A retry queues the failed invocation again under its id, or begins a new invocation with the same message.
     same = Q(invocation_id=invocation_id, past_attempts__contains=[{"retry_id": str(retry_id)}])
     new = Q(client_id=client_ids.of_retry(invocation_id))
     return await in_thread(session.invocations.filter(same | new).order_by("pk").first)
@@ -45,7 +43,7 @@ async def invocation_of_retry(session: Session, invocation_id: str, retry_id: UU
 async def queue_again(
     session: Session, invocation_id: str, by: Actor, retry_id: UUID | None = None
 ) -> Invocation:
-    """Queue the failed invocation again, once for concurrent requests. Raises as `failed_invocation` does.
+    """Queue the failed invocation again, once for concurrent requests. Raise as `failed_invocation`.
 
     Args:
         retry_id: id of the retry, by which `invocation_of_retry` finds the invocation.
@@ -54,7 +52,8 @@ async def queue_again(
 
 
 async def must_restart(session: Session, row: Invocation) -> bool:
-    """True when the agents cannot resume: the user's message must be sent again."""
+    """Return True when the agents cannot resume: the user's message must be sent again."""
+    # An answer to a call is never sent again as a new message: it continues the invocation of its call.
     if answers_calls(row.message):
         return False
     events = await effective_events(session)
@@ -73,6 +72,7 @@ def _queue_again(session: Session, invocation_id: str, by: Actor, retry_id: UUID
             last["retry_id"] = str(retry_id)
         row.past_attempts = [*row.past_attempts, last][-MAX_ATTEMPTS:]
         row.status = InvocationStatus.QUEUED
+        # A retry has all attempts again; earlier ones are in `past_attempts`.
         row.attempts = 0
         row.owner = ""
         row.started_at = row.finished_at = row.cancel_requested_at = None
@@ -115,10 +115,9 @@ def _failed_row(session: Session, invocation_id: str) -> Invocation:
 
 
 def _has_gone_on(session: Session, row: Invocation) -> bool:
-    """True when the invocation was undone, or a newer one is in effect.
-
-    Newer invocations of an alternative that the person has left do not count: all their events are out of effect.
-    """
+    """Return True when the invocation was undone, or a newer invocation is in effect."""
+    # Newer invocations of an alternative that the person has left do not count: all their events are out of effect. An
+    # invocation without events counts, because it is queued or has just begun.
     in_effect = find_rewinds(session.pk).in_effect
     own = session.events.filter(invocation_id=row.invocation_id).order_by("-seq")
     last = own.values_list("seq", flat=True).first()

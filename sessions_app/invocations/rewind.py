@@ -1,4 +1,9 @@
-"""Rewind of an idle session to before an invocation, and switch to an alternative (contract R3)."""
+"""Rewind of an idle session to before an invocation, and switch to an alternative (contract R3).
+
+Both append one event under a session lease, then reconcile jobs, answers and scheduled tasks with the events now in
+effect, then show the event. A process may die between these steps; the same request, or a sweep
+(`finish_interrupted_rewind`), reconciles again.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +35,10 @@ from sessions_app.store.session_service import CommittedEvent, DjangoSessionServ
 async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None:
     """Rewind the session to before the invocation. Idempotent until the next message.
 
-    Jobs, answers and scheduled tasks of the undone invocations are cancelled; calls that they answered wait again.
+    Jobs, answers and scheduled tasks of the undone invocations are cancelled; calls answered by them wait again.
 
     Raises:
-        NotFoundError: there is no such invocation, or it was rewound and the conversation has gone on.
+        NotFoundError: there is no such invocation, or it was rewound before the last message.
         ConflictError: an invocation runs or is queued.
     """
     async with hold_lease(session.pk) as lease_token:
@@ -46,11 +51,11 @@ async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None
 
 
 async def switch_to(session: Session, seq: int, by: Actor) -> None:
-    """Bring back the alternative that the event `seq` is part of, as it was left. Idempotent.
+    """Bring back the alternative with the event `seq`, as it was left. Idempotent.
 
-    The events that follow the fork now become an alternative. If the first message changes, the title follows it. Jobs,
-    answers and scheduled tasks of the alternative that is left are cancelled, as by a rewind. Questions that waited in
-    the alternative that comes back wait again.
+    The current events after the fork become an alternative; their jobs, answers and scheduled tasks are cancelled, as
+    by a rewind. Waiting questions of the restored alternative wait again. If the first message changes, so does the
+    title.
 
     Raises:
         NotFoundError: no alternative has such an event.
@@ -70,7 +75,7 @@ async def switch_to(session: Session, seq: int, by: Actor) -> None:
 
 
 def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
-    """Return the last rewind that put the event out of effect; None when the event is in effect.
+    """Return the rewind by which the event is out of effect, the last of several; None when it is in effect.
 
     Raises:
         NotFoundError: the session has no such event.
@@ -83,9 +88,9 @@ def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
 
 
 async def finish_interrupted_rewind(session_id: UUID) -> None:
-    """Reconcile a session that ends with a rewind: the process that appended it may have died first. Idempotent.
+    """Reconcile a session whose log ends with a rewind, since the rewinding process may have died. Idempotent.
 
-    Does nothing while an invocation runs or is queued.
+    Do nothing while an invocation runs or is queued.
     """
     session = await in_thread(Session.objects.select_related("user").filter(pk=session_id).first)
     if session is None or await in_thread(_rewind_at_end, session) is None:
@@ -96,7 +101,7 @@ async def finish_interrupted_rewind(session_id: UUID) -> None:
 
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:
-    """True when a rewind to this place is the last event of the session, apart from changes of state."""
+    """Return True when a rewind to this place is the last event of the session, apart from changes of state."""
     last = await in_thread(_rewind_at_end, session)
     return last is not None and last.undoes is None and last.invocation_id == invocation_id
 
@@ -112,7 +117,7 @@ def _rewind_at_end(session: Session) -> Rewind | None:
 async def _append_rewind(
     session: Session, lease_token: int, append: Callable[..., Awaitable[RuntimeEvent]], act: Act
 ) -> None:
-    """Call a method of the `Runner` that appends a rewind event, reconcile, and show the event in open tabs."""
+    """Append a rewind event with a method of the `Runner`, reconcile, and show the event in open tabs."""
     committed: list[CommittedEvent] = []
     runner = Runner(
         app=get_app(session.app_name),
@@ -130,6 +135,6 @@ async def _append_rewind(
     except StaleLeaseError as error:
         raise ConflictError(BUSY) from error
     await reconcile_after_rewind(session, act.by)
-    for commit in committed:  # Last, because a tab that gets the event reads the reconciled statuses.
+    for commit in committed:  # Last: at this event a tab reads the statuses, which must be reconciled.
         first_rewound = await rewound_from(session.pk, commit.seq)
         publish_committed(live().hub, commit, rewound_from=first_rewound)

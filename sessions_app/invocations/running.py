@@ -1,4 +1,4 @@
-"""Running invocations of this process, and the heartbeat that renews their leases."""
+"""Running invocations of this process, and the heartbeat, which renews their leases."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class RunningInvocation:
 
     Attributes:
         stop_as: outcome of the first request to stop; None without one.
-        has_begun: True once the task has started. A task that is cancelled before it has started would write no end.
-        is_ending: True while the end is written. The lease may be released at any moment then.
+        has_begun: True once the task has started.
+        is_ending: True while the end is written, when the lease may be released at any moment.
     """
 
     claim: Claim
@@ -37,18 +37,20 @@ class RunningInvocation:
         if self.is_ending or self.stop_as is not None:
             return
         self.stop_as = stop_as
+        # A task cancelled before its first step runs no code, so it would write no end: it finds `stop_as` instead.
         if self.has_begun:
             self.task.cancel()
 
 
 async def renew_leases(running: Mapping[str, RunningInvocation], owner: str) -> None:
-    """Renew the leases while anything runs; stop invocations whose lease is lost or whose cancel was requested.
+    """Renew the leases while any invocation runs; stop invocations with a lost lease or a cancel request.
 
     Args:
-        running: the worker's running invocations by id. The worker changes the mapping during this call.
+        running: the worker's running invocations by id; changed by the worker during this call.
     """
     while running:
         await asyncio.sleep(conf().heartbeat_seconds)
+        # An ending invocation may have released its lease, which must not look like a loss.
         held = {entry.claim.session_id: entry for entry in running.values() if not entry.is_ending}
         try:
             renewed = await leases.renew(list(held), owner=owner, lease_seconds=conf().lease_seconds)

@@ -1,4 +1,4 @@
-"""State deltas of clients, sent alone or with a message or an answer."""
+"""State deltas from clients, sent alone or with a message or an answer."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DELTA = "state_delta"
 STATE = "state"
 """Field of requests with the state of a new session."""
 MAX_STATE_CHARACTERS = 1_000_000
-"""Limit on the state of a session and of its person together, as JSON. A client may not exceed it."""
+"""Limit for clients on the state of a session and of its person together, in characters of JSON."""
 
 
 async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the changes of the session's and the person's state to store with a message or an answer.
 
-    Raises as `check_change` does, and a TooLargeError when the changes are too long.
+    Raise as `check_change`, and a TooLargeError when the changes are too long.
     """
     if not delta:
         return {}
@@ -48,11 +48,12 @@ async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> 
 
 
 async def append_change(service: DjangoSessionService, session: Session, delta: Mapping[str, Any]) -> None:
-    """Append an event without content that changes the state of the session.
+    """Append an event without content to change the state of the session.
 
     Raises:
-        NotFoundError: the session was erased meanwhile.
+        NotFoundError: the session was erased in the meantime.
     """
+    # Without its events: the append needs only the session's names and state.
     loaded = await service.get_session(
         **session.runtime_args,
         config=GetSessionConfig(num_recent_events=0),
@@ -68,14 +69,14 @@ async def append_change(service: DjangoSessionService, session: Session, delta: 
 async def check_change(
     app_name: str, user_id: Any, session_id: UUID | None, delta: Mapping[str, Any]
 ) -> None:
-    """Raise an error for a state delta that clients may not send.
+    """Raise an error for a state delta not allowed to clients.
 
     Args:
-        session_id: None for a session that is to be created.
+        session_id: None for a future session.
 
     Raises:
         PermissionDeniedError: the delta has keys of the app, whose state belongs to everybody.
-        InvalidInputError: a value is nested too deeply, or is not JSON that can be stored.
+        InvalidInputError: a value is nested too deeply, or is not storable JSON.
         TooLargeError: the changed state would exceed `MAX_STATE_CHARACTERS`.
     """
     of_app = next((key for key in delta if key.startswith(State.APP_PREFIX)), None)

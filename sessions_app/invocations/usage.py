@@ -15,7 +15,7 @@ from sessions_app.store.sql.usage import Used
 
 
 class InvocationUsage:
-    """Sum of the tokens and the cost of one invocation's events.
+    """Sum of the tokens and the cost of an invocation's events.
 
     Args:
         before: events of an earlier attempt, counted without a check.
@@ -30,12 +30,13 @@ class InvocationUsage:
             self._add(event)
 
     def add(self, event: Event) -> None:
-        """Add an event. A final response may exceed a limit, because the invocation ends with it.
+        """Add an event.
 
         Raises:
             LimitExceededError: the invocation exceeds a limit and is not complete.
         """
         self._unfinished.pop(event.id, None)
+        # A final response may exceed a limit: the invocation ends with it, and stopping would only lose the answer.
         exceeded = self._exceeded_limit()
         self._add(event)
         if not event.is_final_response():
@@ -46,13 +47,13 @@ class InvocationUsage:
             raise exceeded
 
     def note_partial(self, event: Event) -> None:
-        """Keep the newest usage of a streamed answer, which counts if the answer is stopped before its end."""
+        """Keep the newest usage of a streamed answer, to count it if the answer is stopped before its end."""
         if event.usage_metadata:
             self._unfinished[event.id] = event
 
     @property
     def used(self) -> Used:
-        """The sum so far, including the newest usage of streamed answers that have not ended."""
+        """The sum so far, including the newest usage of unfinished answers."""
         unfinished = self._unfinished.values()
         tokens = sum(map(tokens_of, unfinished))
         return Used(
@@ -60,7 +61,7 @@ class InvocationUsage:
         )
 
     def _exceeded_limit(self) -> LimitExceededError | None:
-        """Return the error of the exceeded limit, None when there is none."""
+        """Return the error of the exceeded limit, if any."""
         conf = self._conf
         if conf.invocation_tokens and self._tokens > conf.invocation_tokens:
             return LimitExceededError(
@@ -78,14 +79,14 @@ class InvocationUsage:
 
 
 def model_calls(root: BaseAgent, events: Iterable[Event]) -> int:
-    """Return the number of model calls behind the events. An interrupted call is not counted: it left no event."""
+    """Return the number of model calls behind the events, without interrupted calls, which left no event."""
     return sum(
         _is_model_response(event) and isinstance(root.find_agent(event.author), LlmAgent) for event in events
     )
 
 
 def _is_model_response(event: Event) -> bool:
-    """True for an answer or error of a model; function responses and the framework's own calls are neither."""
+    """Return True for an answer or error of a model, not for function responses and calls of the framework."""
     if event.content is None:
         return event.error_code is not None
     called = {call.name for call in event.get_function_calls()}

@@ -1,4 +1,13 @@
-"""Worker: runs the invocations of an event loop, each in its own asyncio task rather than in a consumer."""
+"""Worker: runs the invocations of an event loop, each in its own asyncio task rather than in a consumer.
+
+Web processes and Celery workers have the same worker. A message to an idle session runs where it arrived, without a
+broker; a message to a busy session stays queued, and the process that ends the running invocation begins the next.
+Whatever starts an invocation elsewhere (a job's result, a sweep, a hand-over) sends a Celery task, which calls
+`run_queue`.
+
+A shutdown hands the running invocations over: each task is cancelled, queues its invocation again, and ends. After a
+crash a sweep finds the expired leases.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +72,10 @@ class InvocationWorker:
         Raises:
             NotFoundError: the user has no such session.
             ConflictError: another invocation is active, and the queue policy is `reject`.
-            LimitExceededError: too many messages of the user wait for their turn, or the actor is an API key that has
-                used up its tokens of the day.
+            LimitExceededError: too many messages of the user wait for their turn, or the acting API key has used up its
+                tokens of the day.
         """
+        # Without a lease the statement only queues: a closing worker must claim nothing.
         lease = None
         if not self._is_closing:
             lease = invocation_queue.Lease(self.owner, conf().lease_seconds)
@@ -85,12 +95,13 @@ class InvocationWorker:
         self._live.hub.publish_notice(new.session_id, notice)
         if queued.interrupts:
             await self._interrupt_older(new)
+        # The session may have no lease but older invocations in its queue, or have become idle since the statement.
         if queued.status == InvocationStatus.QUEUED:
             await self.start_next(new.session_id)
         return queued
 
     async def _interrupt_older(self, new: NewInvocation) -> None:
-        """Cancel the invocations that a newer message interrupts."""
+        """Cancel the invocations interrupted by a newer message."""
         interrupted = await invocation_queue.interrupt_older(
             new.session_id, invocation_id=new.invocation_id, by=new.by
         )
@@ -102,7 +113,7 @@ class InvocationWorker:
                 self._live.hub.publish_notice(new.session_id, notice)
 
     async def start_next(self, session_id: UUID) -> asyncio.Task[Any] | None:
-        """Claim and run the session's oldest queued invocation. Returns its task, None when nothing was claimed."""
+        """Claim and run the session's oldest queued invocation. Return its task; None when nothing was claimed."""
         if self._is_closing:
             return None
         claim = await leases.claim_next(
@@ -111,14 +122,14 @@ class InvocationWorker:
         return self._create_task(claim) if claim else None
 
     async def run_queue(self, session_id: UUID) -> bool:
-        """Run the session's queued invocations one after the other, to the end. Returns False when none ran."""
+        """Run the session's queued invocations in turn, to the end. Return False when none ran."""
         first = task = await self.start_next(session_id)
         while task is not None:
             task = await task
         return first is not None
 
     def cancel_here(self, invocation_id: str) -> bool:
-        """Cancel the invocation if this worker runs it. Returns False otherwise."""
+        """Cancel the invocation if this worker runs it. Return False otherwise."""
         running = self._running.get(invocation_id)
         if running is None:
             return False
@@ -126,7 +137,7 @@ class InvocationWorker:
         return True
 
     async def cancel(self, invocation_id: str) -> None:
-        """Cancel the invocation in whichever process runs it."""
+        """Cancel the invocation, whichever process runs it."""
         if not self.cancel_here(invocation_id):
             self._live.relay.send_cancel(invocation_id)
 
@@ -161,7 +172,7 @@ class InvocationWorker:
         return task
 
     async def _run_claim(self, claim: Claim) -> asyncio.Task[Any] | None:
-        """Run the invocation and write its end. Returns the task of the session's next invocation, if one runs here."""
+        """Run the invocation and write its end. Return the task of the session's next invocation, if it runs here."""
         ending = None
         finished = None
         running = self._running[claim.invocation_id]
@@ -172,20 +183,24 @@ class InvocationWorker:
                 ending = await run_to_ending(execution, running)
                 running.is_ending = True
                 if ending is not None:
+                    # Shielded: a cancellation now, as at the end of the loop, must not leave a half-written end.
                     finished = await asyncio.shield(write_ending(execution, ending, self._live))
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.drop_text(claim.session_id, claim.invocation_id)
         if finished is not None and finished.status != InvocationStatus.FAILED:
             self._start_follow_up_work(execution)
+        # Without an ending the lease is lost or the session gone. What is queued is not known: try a claim.
         more_is_queued = ending is None or (finished is not None and finished.more_is_queued)
         return await self.start_next(claim.session_id) if more_is_queued else None
 
     def _start_follow_up_work(self, execution: Execution) -> None:
-        """Start to compact the session, ask for a title and export spans. A shutdown cancels this work."""
+        """Begin to compact the session, ask for a title and export spans. A shutdown cancels this work."""
         try:
             app = execution.app
-        except NotFoundError:  # It was stopped before it began, and the site no longer has its app.
+        except (
+            NotFoundError
+        ):  # The invocation was stopped before it began, and the site no longer has its app.
             return
         if app.events_compaction_config is not None:
             self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")
@@ -202,7 +217,7 @@ class InvocationWorker:
         task.add_done_callback(self._background_tasks.discard)
 
     async def _compact(self, execution: Execution) -> None:
-        """Compact the session, unless a compaction of it runs: the next invocation compacts the rest."""
+        """Compact the session, unless a compaction runs: the next invocation compacts the rest."""
         session_id = execution.claim.session_id
         if session_id in self._compacting:
             return

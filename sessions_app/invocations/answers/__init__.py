@@ -1,1 +1,1 @@
-"""Answers to calls that wait for somebody: who may give one, and how the invocation continues with it."""
+"""Answers to waiting calls: who may answer, and how the invocation continues with the answer."""

@@ -1,4 +1,4 @@
-"""Withdrawal of an allowance that a person has given for the rest of a session (contract T7)."""
+"""Withdrawal of a person's allowance for the rest of a session (contract T7)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sessions_app.store.session_service import CommittedEvent, DjangoSessionServ
 
 
 async def withdraw(session: Session, agent: str, tool: str, by: Actor) -> None:
-    """Append the event that withdraws the allowance. A running invocation reads this event with its next append.
+    """Append the event of the withdrawal. A running invocation reads this event with its next append.
 
     Raises:
         NotFoundError: the session has no such allowance, or was deleted.
@@ -26,6 +26,7 @@ async def withdraw(session: Session, agent: str, tool: str, by: Actor) -> None:
 
     subject = ToolOfAgent(agent=agent, tool=tool)
     act = Act(by, ActionKind.WITHDRAW, ("tool", tool))
+    # Without a lease: the event has no content, and the withdrawal must not wait for a running invocation.
     service = DjangoSessionService(Writer(act=act, on_commit=publish))
     loaded = await service.get_session(
         **session.runtime_args,

@@ -1,4 +1,8 @@
-"""Answers to long-running calls: permission to give one, and the invocation that continues with it."""
+"""Answers to long-running calls: the permission to answer, and the invocation that continues with the answer.
+
+An answer is an invocation whose message is a function response. Its client id is made from the call id, so the first
+answer counts, whoever gives it: the person, staff, a program or an escalation.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +35,18 @@ from sessions_app.sessions.ownership import User
 from sessions_app.store.sql.invocation_queue import NewInvocation
 
 RESPONSE = "response"
-"""Field of the answer in requests, which errors name."""
+"""Field of the answer in requests, for errors."""
 STAFF_DECIDE = gettext_noop("Staff decide this. You can only withdraw it; their answer appears here.")
 
 
 @dataclass(frozen=True)
 class WaitingCall:
-    """A call that waits for an answer.
+    """A call waiting for an answer.
 
     Attributes:
         args: arguments of the call.
-        invocation_id: the invocation that made the call.
-        answered_by: the party that may answer the call: see `AnswerRequest`.
+        invocation_id: the invocation of the call.
+        answered_by: the party that may answer: see `AnswerRequest`.
         events: the effective events of the session.
     """
 
@@ -60,8 +64,8 @@ async def find_waiting_call(
     """Return the call with this id, if it waits for an answer.
 
     Args:
-        name: name that the called function must have; None for any.
-        invocation_id: the invocation that must have made the call; None for any.
+        name: expected name of the called function; None for any.
+        invocation_id: expected invocation of the call; None for any.
 
     Raises:
         NotFoundError: the session has no such call, or the call is of another function or invocation.
@@ -97,11 +101,11 @@ async def check_may_answer(
 ) -> None:
     """Check that the tool of the call lets this user give this answer.
 
-    When the tool asks staff, the session's own person cannot approve, even with the permission (four eyes). The person
-    may withdraw the question by a no. Only the person gives a credential.
+    When the tool asks staff, the session's own person cannot approve, even with the permission (four eyes), but may
+    withdraw the question by a no. Only the person gives a credential.
 
     Args:
-        for_site: True for an answer from a system that the site trusts, which may answer the site's calls, too.
+        for_site: True for an answer from a system trusted by the site, which may answer the site's calls, too.
 
     Raises:
         PermissionDeniedError: the user may not give this answer.
@@ -138,7 +142,7 @@ async def queue_answer(
         ConflictError: the call was answered already.
         InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, the answer
             allows more than the question offers, or it is nested too deeply.
-        NotFoundError: the session was deleted meanwhile.
+        NotFoundError: the session was deleted in the meantime.
     """
     part = types.FunctionResponse(id=call.id, name=call.name, response=response)
     content = types.Content(role="user", parts=[types.Part(function_response=part)])
@@ -161,12 +165,13 @@ async def queue_answer(
     queued = await worker().start(new)
     if queued.is_repeated:
         raise await in_thread(answered_already, session, call.id)
+    # Now rather than with the events of the answer: the inbox should not offer the call any longer.
     await in_thread(session.answer_requests.filter(call_id=call.id).delete)
     return queued.invocation_id, queued.status
 
 
 def answered_already(session: Session, call_id: str) -> ConflictError:
-    """Return the error for a call that was answered: it says who answered, and whether by a yes or a no if known."""
+    """Return the error for an answered call. The message names who answered, and the yes or no if known."""
     job = session.jobs.filter(call_id=call_id).first()
     if job and job.answers:
         return ConflictError(f"This was answered already by {job.answers[-1]['by']}.")

@@ -1,8 +1,8 @@
-"""Escalation of requests that wait too long for an answer: a mail to staff, or a no by the site (`answer_limits`).
+"""Escalation of requests without an answer in time: a mail to staff, or a no by the site (`answer_limits`).
 
 A sweep applies the limits. The mail goes out within the transaction that marks its requests as escalated: if the
-process dies between the two, the mail is sent twice rather than never. The no is an answer like any other: it counts
-only if it is the first.
+process dies in between, the mail is sent twice rather than never. The no is an answer like any other: it counts only if
+it is the first.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ MAY_BE_REJECTED = Q(kind__in=(RequestKind.CONFIRMATION, RequestKind.CALL)) | Q(j
 
 
 def escalations() -> list[Repair]:
-    """Return the repairs that escalate requests; none when the site has no limits."""
+    """Return the repairs for overdue requests; none when the site has no limits."""
     if not conf().answer_limits:
         return []
     return [_mail_overdue, OverdueRows(_too_late, _reject)]
 
 
 def _of_tools(name: str) -> Q:
-    """Return a filter for the requests of a key of `answer_limits`; "" is for all tools that are no key."""
+    """Return a filter for the requests of a key of `answer_limits`; "" is for all tools without a key."""
     return Q(tool_name=name) if name else ~Q(tool_name__in=[key for key in conf().answer_limits if key])
 
 
@@ -64,6 +64,7 @@ def _mail_once(of_tools: Q, limit: AnswerLimit) -> None:
         of_tools, _older_than(limit.mail_seconds), escalated_at=None
     )
     with transaction.atomic():
+        # SKIP LOCKED: another sweep is sending the mail about these rows.
         locked = overdue.select_related("session").select_for_update(of=("self",), skip_locked=True)
         rows = list(locked.order_by("asked_at")[:BATCH_SIZE])
         if not rows:
@@ -79,7 +80,7 @@ def _mail_once(of_tools: Q, limit: AnswerLimit) -> None:
 
 
 def _lines(rows: Iterable[AnswerRequest]) -> list[str]:
-    """Return a line for each request, without words of the conversation."""
+    # Without words of the conversation: a member of the group may lack the permission to read texts.
     lines = []
     for row in rows:
         link = ""
@@ -92,7 +93,7 @@ def _lines(rows: Iterable[AnswerRequest]) -> list[str]:
 
 
 def _too_late() -> QuerySet[AnswerRequest]:
-    """Return the requests that nobody has answered in time, and that a no can answer."""
+    """Return the overdue requests that can be answered by a no."""
     limits = conf().answer_limits.items()
     overdue = [
         _of_tools(name) & _older_than(limit.reject_seconds) for name, limit in limits if limit.reject_seconds

@@ -1,7 +1,7 @@
 """Answers given in a form of the page, completed from the stored question.
 
-The browser sends only the values that the person has entered. It could not send every stored value back unchanged:
-JavaScript rounds integers from 2**53 on, and HTML inputs change line breaks.
+The browser sends only values entered by the person. It could not send every stored value back unchanged: JavaScript
+rounds integers from 2**53 on, and HTML inputs change line breaks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ApprovalForm:
     """A yes to a confirmation.
 
     Attributes:
-        changes: changed values of the question's payload, by name. A payload that is no object has the name "".
+        changes: changed values of the question's payload, by name. A payload other than an object has the name "".
         for_session: True to allow the later calls of the session, too.
     """
 
@@ -53,7 +53,7 @@ class ApprovalForm:
 
 @dataclass(frozen=True)
 class OptionForm:
-    """The option of a choice that the person has pressed; `number` counts from 0."""
+    """The option pressed by the person; `number` counts from 0."""
 
     number: int
 

@@ -30,15 +30,15 @@ async def answer_request(
     """Answer the call or the question of a request; the first answer counts.
 
     Args:
-        answer: True or False to approve or reject; an option or a text for a question that asks for one. The option
-            of a choice is its number, from 0, as text.
-        user: the member of staff, whom the tool of the call must let answer; None for an answer of the site.
+        answer: True or False to approve or reject; an option or a text for the question of a job. The option of a
+            choice is its number, from 0, as text.
+        user: the member of staff, checked against the rule of the call's tool; None for an answer of the site.
 
     Raises:
         ConflictError: somebody else has answered; the message says who and how.
         PermissionDeniedError: the tool names somebody else.
         InvalidInputError: the question has no such answer.
-        NotFoundError: the call waits no longer.
+        NotFoundError: the session has no such call.
     """
     if request.job is not None:
         await _answer_job(request.job, answer, by, reason)
@@ -57,7 +57,7 @@ async def _answer_job(job: ToolJob, answer: JobAnswer, by: Actor, reason: str) -
 
 
 def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: str) -> dict[str, Any]:
-    """Return the function response. A long-running call of a project's own tool gets a status for its agent."""
+    # The last case is a long-running call of a project's own tool: its agent reads the status.
     if kind == RequestKind.CHOICE:
         number = int(answer) if isinstance(answer, str) and answer.isdecimal() else -1
         return OptionForm(number).response_to(call.args)
