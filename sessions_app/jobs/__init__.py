@@ -1,4 +1,4 @@
-"""Long-running tools that Celery workers execute: a decorated function becomes a tool.
+"""Long-running tools, executed by Celery workers: a decorated function becomes a tool.
 
 @job_tool
 def write_report(topic: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ from sessions_app.jobs.questions import JobAnswer, JobQuestion
 
 
 class RunningJob(Protocol):
-    """Services of the job that runs in this context."""
+    """Services of the running job in this context."""
 
     def progress(self, done: float, total: float, message: str) -> None:
         """Record the progress, or raise `JobCancelled`."""
@@ -22,10 +22,10 @@ class RunningJob(Protocol):
         """Save a file in the session and return its version."""
 
     def record_artifact(self, filename: str, version: int) -> None:
-        """Record a file that the job's code has saved."""
+        """Record a file saved by the job's code."""
 
     def ask(self, question: JobQuestion) -> JobAnswer:
-        """Return the person's answer. Raise `AnswerRequired` when there is none yet, `JobCancelled` after a cancel."""
+        """Return the person's answer. Raise `AnswerRequired` without an answer, `JobCancelled` after a cancel."""
 
 
 current_job: ContextVar[RunningJob | None] = ContextVar("current_job", default=None)
@@ -46,7 +46,7 @@ class JobCancelled(Exception):
 class AnswerRequired(BaseException):
     """Ends this run of the function until the person answers.
 
-    Derives from BaseException: nothing has failed, so `except Exception` in the function must not catch it.
+    Derives from BaseException: nothing has failed, and `except Exception` in the function must not catch it.
     """
 
     def __init__(self, question: JobQuestion) -> None:
@@ -57,7 +57,7 @@ class AnswerRequired(BaseException):
 def progress(done: float, total: float, message: str = "") -> None:
     """Report progress in units of your choice. The call is cheap enough for every iteration of a loop.
 
-    With a total of 0, or a number that is not finite, the progress bar is indeterminate. Outside a job the call does
+    With a total of 0, or an infinite number or NaN, the progress bar is indeterminate. Outside a job the call does
     nothing: the function can be called directly.
 
     Raises:
@@ -81,8 +81,8 @@ def confirm(question: str) -> bool:
     """Ask the person for a yes or no; the answer may take days.
 
     No process waits. Without an answer this run of the function ends here; after the answer the function runs again
-    from its start and this call returns the answer. Therefore ask before any work that must not be repeated, and ask
-    the same questions in every run: an answer belongs to the exact text of its question.
+    from its start and this call returns the answer. Therefore ask before any work with effects, and ask the same
+    questions in every run: an answer belongs to the exact text of its question.
 
     Raises:
         ConfigurationError: called outside a job, or the question or an option is empty.

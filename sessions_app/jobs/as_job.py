@@ -1,4 +1,8 @@
-"""`as_job`: let the calls of any tool, or of a toolset's tools, run as jobs."""
+"""`as_job`: let the calls of any tool, or of a toolset's tools, run as jobs.
+
+A tool object cannot be sent to a worker. The job row has the names of agent and tool, and the worker finds the tool in
+its own copy of the app (`run_tool`).
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,8 @@ from sessions_app.process.celery_dispatch import RUN_TOOL_JOB
 class ToolAsJob(BaseTool):
     """A long-running tool whose calls are executed by another tool in a Celery worker.
 
-    The worker finds this object again by the names of the app, the agent and the tool.
-
     Attributes:
-        tool: the tool that executes the calls.
+        tool: the executing tool.
         policy: retries after its exceptions.
 
     Raises:
@@ -48,20 +50,20 @@ class ToolAsJob(BaseTool):
         return declaration and with_pending_note(declaration)
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """Ask the tool, before the job is staged."""
+        """Return the answer of the tool. The person confirms before the job is staged."""
         return await self.tool.needs_confirmation(args=args, tool_context=tool_context)
 
     async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Let the tool show the files of its results. Jobs have saved these files."""
+        """Let the tool show the files of its results, saved by jobs."""
         await self.tool.show_files(tool_context=tool_context, llm_request=llm_request)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Stage the job for the event that records this response."""
+        """Stage the job for the event with this response."""
         return stage_call(self.name, RUN_TOOL_JOB, args, tool_context)
 
 
 class ToolsetAsJobs(BaseToolset):
-    """A toolset whose tools are jobs. A tool that cannot be a job is offered as it is.
+    """A toolset whose tools are jobs. Tools that cannot be jobs are offered unchanged.
 
     Attributes:
         toolset: the toolset with filter and prefix.
@@ -79,7 +81,8 @@ class ToolsetAsJobs(BaseToolset):
         return [ToolAsJob(tool, self.policy) if can_run_in_job(tool) else tool for tool in tools]
 
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools as `get_tools` does: the toolset itself remembers them for the invocation."""
+        """Return the tools as `get_tools`."""
+        # Filter, prefix and cache are the inner toolset's: `get_tools` has applied them.
         return await self.get_tools(readonly_context)
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
@@ -96,7 +99,7 @@ class ToolsetAsJobs(BaseToolset):
 
 
 def can_run_in_job(tool: BaseTool) -> bool:
-    """True for a tool that the model calls and that answers by itself, without the running invocation."""
+    """Return True for a tool called by the model which answers by itself, without the running invocation."""
     return tool.can_run_in_job and not tool.is_long_running and tool._get_declaration() is not None
 
 

@@ -1,4 +1,12 @@
-"""Cancellation of jobs: immediate for queued and waiting jobs, cooperative for running ones."""
+"""Cancellation of jobs: immediate for queued and waiting jobs, cooperative for running jobs.
+
+    queued, waiting --> cancelled immediately; the response is queued
+    running         --> `progress`, `confirm` and `ask` raise JobCancelled (the reporter thread reads the request)
+                        SIGUSR1 raises SoftTimeLimitExceeded in a function without progress
+                        after `cancel_grace_seconds` the process is killed (`forced_end`)
+
+The request is stored in the row first, so it survives a lost signal and the death of the worker.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +36,7 @@ STOPPED_BY_STAFF = gettext_noop("The job was stopped by staff.")
 def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
     """Cancel the job, unless it has ended. The row keeps the user, time and reason of the first request.
 
-    `progress` interrupts a running function. The signal of the soft time limit interrupts a function that reports no
-    progress. The model receives one function response with the status `cancelled`.
+    The model receives a function response with the status `cancelled`.
     """
     job = ToolJob.objects.filter(pk=job_id)
     _store_request(job, by, reason)
@@ -37,13 +44,14 @@ def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
         queue_response(job_id)
     elif job.filter(status=JobStatus.RUNNING).exists():
         try:
+            # The signal of Celery's soft limit: it raises in the function, and spares the process.
             current_app.control.revoke(str(job_id), terminate=True, signal="SIGUSR1")
         except Exception:  # The broker may be down. `progress` still interrupts the function.
             logger.warning("The worker of job %s could not be signalled", job_id, exc_info=True)
 
 
 def _store_request(job: ToolJobQuerySet, by: Actor, reason: str) -> None:
-    """Store who cancels the job, unless it has ended or somebody has cancelled it before."""
+    """Store who cancels the job, unless it has ended or was cancelled before."""
     first = job.open().filter(cancel_requested_at__isnull=True)
     with transaction.atomic():
         for pk, session_id in first.values_list("pk", "session_id"):
@@ -57,7 +65,7 @@ def _store_request(job: ToolJobQuerySet, by: Actor, reason: str) -> None:
 
 
 def end_cancelled_job(job_id: UUID) -> bool:
-    """End the job if its cancellation was requested and it is not running. Return True when it was ended."""
+    """End a cancelled job unless it is running. Return True when the job was ended."""
     error = cancellation_error(job_id)
     if error is None:
         return False
@@ -78,21 +86,19 @@ def end_cancelled_job(job_id: UUID) -> bool:
 
 
 def cancellation_error(job_id: UUID) -> str | None:
-    """Return the error text of a job whose cancellation was requested; None without a request."""
+    """Return the error text of a cancelled job; None without a cancel request."""
     requested = ToolJob.objects.filter(pk=job_id, cancel_requested_at__isnull=False)
     session_id = requested.values_list("session_id", flat=True).first()
     if session_id is None:
         return None
     stops = SessionAct.objects.filter(session=session_id, action=ActionKind.STOP)
-    # Staff may stop a job of their own chat, and their account may be gone by now.
+    # Read from the record of the act: staff may stop a job of their own chat, and their account may be gone by now.
     first = stops.filter(subject_kind="tooljob", subject_id=str(job_id)).order_by("pk").first()
     return STOPPED_BY_STAFF if first and first.actor_kind == ActorKind.STAFF else CANCELLED
 
 
 async def end_jobs_of_calls(claim: Claim, call_ids: Collection[str]) -> None:
-    """Cancel the open jobs of calls that are about to be answered, because staff stop their invocation.
-
-    The jobs are marked as delivered, so they queue no function response of their own.
+    """Cancel the open jobs of calls about to be answered, because staff stop their invocation.
 
     Args:
         claim: the claim of the stopped invocation.
@@ -103,6 +109,7 @@ async def end_jobs_of_calls(claim: Claim, call_ids: Collection[str]) -> None:
         return
     stopped = await in_thread(Invocation.objects.get, invocation_id=claim.invocation_id)
     by = Actor(ActorKind.STAFF, stopped.cancelled_by_name, stopped.cancelled_by_id)
+    # Marked as delivered first: the stop answers the calls, and `cancel_job` must not queue second responses.
     await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=Now())
     for job_id in job_ids:
         await in_thread(cancel_job, job_id, by=by, reason=stopped.cancel_reason)

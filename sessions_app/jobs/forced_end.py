@@ -1,8 +1,8 @@
 """Forced end of jobs: a job whose function ignores its cancellation is ended, and its process is killed.
 
-A function may swallow the exceptions of a cancellation, or block. The sweep asks all Celery workers. The worker whose
-child process runs the job ends the job and kills this process. Jobs without a heartbeat are left to the repair of lost
-jobs.
+A function may swallow the exceptions of a cancellation, or block. The sweep asks all Celery workers, and the parent of
+the process that runs the job ends the job and kills the process. Jobs without a heartbeat are left to the repair of
+lost jobs.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ DETAIL = "The function went on for more than {0:g} seconds after its cancellatio
 
 
 def forced_end_repair() -> Repair:
-    """Return the repair that ends jobs by force. Each sweep asks again until the job has ended."""
+    """Return the repair to end jobs by force. Each sweep asks again until the job has ended."""
     return OverdueRows(_still_running_after_cancel, _ask_workers)
 
 
 def _still_running_after_cancel() -> QuerySet[ToolJob]:
-    """Return the jobs that run on, with heartbeats, although their grace after the cancellation is over."""
+    """Return the jobs still running, with heartbeats, after the grace of their cancellation."""
     grace = timedelta(seconds=conf().cancel_grace_seconds)
     silence = timedelta(seconds=conf().job_lost_seconds)
     return ToolJob.objects.filter(
@@ -52,7 +52,7 @@ def _ask_workers(job: ToolJob) -> None:
 def kill_process_of_job(state: Any, job_id: str, process: str) -> None:
     """End the job and kill the process, if it is a child of this worker and runs the job.
 
-    Celery calls this in the parent of the worker's processes.
+    Called by Celery in the parent of the worker's processes.
 
     Args:
         process: name of the process, as in `ToolJob.worker`.
@@ -63,6 +63,7 @@ def kill_process_of_job(state: Any, job_id: str, process: str) -> None:
     pid = int(process.removeprefix(own))
     if not _runs(state.consumer.pool, job_id, pid):
         return
+    # The row first: if the function has just ended by itself, nothing is written and the process must live.
     try:
         has_ended = end_killed_job(UUID(job_id), process, DETAIL.format(conf().cancel_grace_seconds))
     finally:
@@ -72,9 +73,8 @@ def kill_process_of_job(state: Any, job_id: str, process: str) -> None:
 
 
 def _runs(pool: Any, job_id: str, pid: int) -> bool:
-    """True when a process with this pid runs the job for this parent. An earlier parent may have had the same pid.
-
-    The pool is asked, because Celery forgets its own request as soon as the cancellation revokes the task.
-    """
+    """Return True when a process with this pid runs the job for this parent."""
+    # Asked of the pool: a child of an earlier parent may have had the same pid, and Celery forgets its own request as
+    # soon as the cancellation revokes the task.
     results = pool._pool._cache.values()
     return any(result.correlation_id == job_id and pid in result.worker_pids() for result in results)

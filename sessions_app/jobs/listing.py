@@ -1,4 +1,4 @@
-"""Query for the jobs that a browser gets when it connects to a session."""
+"""Query for the jobs sent to a browser when it connects to a session."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ MAX_LISTED_JOBS = 50
 
 
 async def open_and_recent_jobs(session_id: UUID) -> list[ToolJob]:
-    """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then the last ended ones.
-
-    The cards of all other jobs are in the HTML of the page.
-    """
+    """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then the last ended jobs."""
+    # The cards of all other jobs are in the HTML of the page.
     newest = F("finished_at").desc(nulls_first=True)
     jobs = (
         ToolJob.objects.filter(session_id=session_id).defer("result", "args").order_by(newest, "-created_at")

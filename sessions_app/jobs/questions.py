@@ -1,4 +1,8 @@
-"""Questions of jobs to the person. Only the first answer is accepted; it queues the job again."""
+"""Questions of jobs to the person. Only the first answer is accepted; it queues the job again.
+
+No process waits for an answer: the question ends the run, and after the answer the function runs again from its start
+with all answers so far (`JobReporter.ask`).
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,10 @@ JobAnswer = bool | str
 
 @dataclass(frozen=True)
 class JobQuestion:
-    """A question that a job asks the person.
+    """A question of a job to the person.
 
     Attributes:
-        kind: expected answer: yes or no, one of the `options`, or a text.
+        kind: expected answer: yes or no, an item of `options`, or a text.
 
     Raises:
         ConfigurationError: the text or an option is empty.
@@ -49,7 +53,7 @@ class JobQuestion:
         return {**asdict(self), "options": list(self.options), "asked_at": timezone.now().isoformat()}
 
     def equals(self, stored: Mapping[str, Any]) -> bool:
-        """True when `stored`, a question of a job row, has the same text, kind and options."""
+        """Return True when `stored`, a question of a job row, has the same text, kind and options."""
         return (self.text, self.kind, list(self.options)) == (
             stored["text"],
             stored["kind"],
@@ -58,7 +62,7 @@ class JobQuestion:
 
 
 def record_question(job: ToolJob) -> None:
-    """Store the request for the current question of the job, in place of the one for an earlier question."""
+    """Store the request for the current question of the job; it replaces the request for an earlier question."""
     question = job.question or {}
     asked = {
         "invocation_id": job.invocation_id,
@@ -79,7 +83,7 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
 
     Args:
         number: index of the question among the job's questions, from 0.
-        by: the person who answers.
+        by: the answering person.
         reason: recorded with the act; neither the person nor the job reads it.
 
     Raises:
@@ -89,7 +93,7 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
     """
     with transaction.atomic():
         session_id = ToolJob.objects.filter(pk=job_id).values_list("session_id", flat=True).first()
-        if session_id is not None:  # When the answer is refused, its act is rolled back.
+        if session_id is not None:  # If the answer is refused below, its act is rolled back.
             act = Act(by, ActionKind.ANSWER, ("tooljob", str(job_id)), reason)
             SessionAct.objects.record(session_id, act)
         job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
@@ -105,7 +109,7 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
         job.answers = [*job.answers, {**job.question, **entry}]
         job.question = None
         job.status = JobStatus.QUEUED
-        job.sent_at = None
+        job.sent_at = None  # If the caller dies now, the sweep sends the job.
         job.save(update_fields=["answers", "question", "status", "sent_at"])
         job.answer_requests.all().delete()
     return job

@@ -1,4 +1,4 @@
-"""Repairs of jobs: send due jobs, and take up jobs that a crash has left unsent, lost or unanswered."""
+"""Repairs of jobs: send due jobs, and repair jobs left unsent, lost or unanswered by a crash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from sessions_app.models.tool_job import ToolJobQuerySet
 from sessions_app.process.celery_dispatch import send_job
 from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
 
+# The process that created a job sends it; the sweep waits before it does.
 SEND_GRACE = timedelta(seconds=5)
+# A job that kills its worker each time must not do so for ever.
 MAX_ATTEMPTS = 5
 
 
@@ -38,7 +40,7 @@ def _undelivered() -> ToolJobQuerySet:
 
 
 def _unanswered() -> ToolJobQuerySet:
-    """Return the ended jobs whose function response is not queued. The jobs of a deleted session wait."""
+    """Return the ended jobs without a queued function response. Jobs of a deleted session wait for its restoration."""
     return _undelivered().ended().filter(session__deleted_at=None)
 
 
@@ -50,14 +52,16 @@ def _lost() -> ToolJobQuerySet:
 
 def _recover(job: ToolJob) -> None:
     """Queue a lost job again; fail it after `MAX_ATTEMPTS`."""
+    # The condition again, with the attempt: the worker may have written a heartbeat, or another sweep the recovery.
     if _lost().filter(pk=job.pk, attempts=job.attempts).update(**_recovery_values(job)):
         job.refresh_from_db()
         publish_job(job)
 
 
 def _recovery_values(job: ToolJob) -> dict[str, Any]:
-    """Return the new column values. A delivered job is cancelled: its call was rewound, or answered by a stop."""
+    """Return the new column values."""
     lost = {"lost_attempts": F("lost_attempts") + 1}
+    # A delivered job must not run again: its call was rewound, or answered by a stop.
     if job.delivered_at is not None:
         return {**lost, "status": JobStatus.CANCELLED, "finished_at": Now(), "error": CANCELLED}
     if job.attempts < MAX_ATTEMPTS:
@@ -68,12 +72,13 @@ def _recovery_values(job: ToolJob) -> dict[str, Any]:
 
 
 def _cancelled() -> ToolJobQuerySet:
-    """Return the cancelled jobs that are not running. No worker ends them, because workers drop revoked tasks."""
+    """Return the cancelled jobs that are not running."""
+    # Workers drop revoked tasks, so no worker ends these jobs.
     return _undelivered().idle().filter(cancel_requested_at__isnull=False)
 
 
 def _to_send() -> ToolJobQuerySet:
-    """Return due jobs that were never sent, or so long ago that the broker may have lost them."""
+    """Return due jobs never sent, or sent long ago and perhaps lost by the broker."""
     immediate = Q(run_at__isnull=True, created_at__lt=Now() - SEND_GRACE)
     unsent = Q(sent_at__isnull=True) & (immediate | Q(run_at__lte=Now()))
     overdue = Q(sent_at__lt=Now() - resend_pause())

@@ -1,4 +1,9 @@
-"""Reporter thread of a running job: writes progress and heartbeats, and reads cancel requests."""
+"""Reporter thread of a running job: writes progress and heartbeats, and reads cancel requests.
+
+The function of a job may block for minutes, so a thread writes for it. `progress` only stores values in memory; every
+`TICK_SECONDS` the thread writes changed values, with the heartbeat, and reads whether the job was cancelled or claimed
+by a later attempt.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ HEARTBEAT_SECONDS = 5.0
 
 
 class JobReporter:
-    """Context manager around the function of a job. The functions of `jobs.api` reach it by a context variable.
+    """Context manager around the function of a job. The functions of `jobs.api` find it in a context variable.
 
     Progress is written at most once in `TICK_SECONDS`; the last value is always written.
     """
@@ -57,7 +62,7 @@ class JobReporter:
         self._thread.join()
 
     def progress(self, done: float, total: float, message: str) -> None:
-        """Record the progress for the next write. Numbers that are not finite make the progress indeterminate.
+        """Record the progress for the next write. Infinite numbers and NaN make the progress indeterminate.
 
         Raises:
             JobCancelled: the job was cancelled, or a later attempt has claimed it.
@@ -84,13 +89,13 @@ class JobReporter:
         return version
 
     def record_artifact(self, filename: str, version: int) -> None:
-        """Record a file that the job's code has saved."""
+        """Record a file saved by the job's code."""
         with self._lock:
             self._job.artifacts = {**self._job.artifacts, filename: version}
             self._has_changed = True
 
     def ask(self, question: JobQuestion) -> JobAnswer:
-        """Return the first unused answer to this question.
+        """Return the first unused answer to this question. A question may be asked twice, with two answers.
 
         Raises:
             AnswerRequired: the question has no unused answer.
@@ -119,7 +124,7 @@ class JobReporter:
             self._write()
         except Exception:  # PostgreSQL may be away for a moment. The next tick tries again.
             logger.warning("The progress of job %s could not be written", self._job.pk, exc_info=True)
-            connection.close()
+            connection.close()  # Django opens a new connection at the next write.
             self._has_changed = True
             return False
         return True
@@ -134,6 +139,7 @@ class JobReporter:
                 "progress_message": job.progress_message,
                 "artifacts": job.artifacts,
             }
+        # Only as this attempt: after a pause of this process a later attempt may have claimed the job.
         attempt = ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
         is_current = attempt.update(heartbeat_at=Now(), **values)
         row = ToolJob.objects.filter(pk=job.pk).values_list("cancel_requested_at", "attempts").first()

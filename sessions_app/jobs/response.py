@@ -17,10 +17,9 @@ from sessions_app.store.sql.invocation_queue import NewInvocation, enqueue
 
 
 def queue_response(job_id: UUID) -> None:
-    """Queue the function response of an ended job.
+    """Queue the function response of an ended job. Idempotent: the invocation's client id is made from the job id.
 
-    Idempotent: the client id of the invocation is made from the job id. In a deleted session nothing is queued; a sweep
-    queues the response when the session is restored.
+    In a deleted session nothing is queued; a sweep queues the response when the session is restored.
     """
     job = ToolJob.objects.select_related("session").filter(pk=job_id, delivered_at__isnull=True).first()
     if job is None or not job.is_ended:
@@ -32,6 +31,7 @@ def queue_response(job_id: UUID) -> None:
         message=content_to_json(_function_response(job)),
         by=actors.job(job.pk, job.tool_name),
     )
+    # Without a lease: this process only queues, and `offer_session` asks a worker to run the session.
     queued = threads.run(enqueue(new))
     if queued is None:
         return

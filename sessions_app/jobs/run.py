@@ -1,6 +1,14 @@
 """Execution of a job in a worker: claim it, run its function, write the outcome, queue the function response.
 
-Each step is idempotent: a claim increments the attempt number, and only the latest attempt may write.
+    queued --claim--> running --function returns, fails or is cancelled--> succeeded, failed, cancelled --> response
+      ^                  |
+      +---- retry -------+   (`sent_at` in the future until it is due)
+      +---- lost --------+   (no heartbeat: the sweep)
+      +---- answer -- waiting <-- question
+
+The broker may deliver a task twice, and a worker may die at any moment. A claim increments the attempt number, and each
+later write has the attempt as a condition, so only the latest attempt writes. The response is queued once, because its
+client id is made from the job's id.
 """
 
 from __future__ import annotations
@@ -44,13 +52,13 @@ TIMED_OUT = gettext_noop("The job exceeded its time limit.")
 
 @dataclass(frozen=True)
 class JobRetries:
-    """Retries of a job: the exceptions that cause a retry, and the limit."""
+    """Retries of a job: the exceptions to retry after, and the limit."""
 
     on: tuple[type[Exception], ...] = ()
     limit: int = 3
 
     def allows(self, error: Exception, attempts: int) -> bool:
-        """True when the job is tried again after this exception."""
+        """Return True when the job is tried again after this exception."""
         return isinstance(error, self.on) and attempts <= self.limit
 
     def seconds_before(self, attempt: int) -> float:
@@ -77,9 +85,9 @@ def run_job(
     """Run the job, unless it has ended or another worker has claimed it, and queue its function response.
 
     Args:
-        run: function that takes the arguments of the call and returns the result.
-        policy: function that returns the retries; called after an exception of `run`.
-        task: the Celery task that executes the job.
+        run: function from the arguments of the call to the result.
+        policy: returns the retries; called after an exception of `run`.
+        task: the executing Celery task.
         job_id: the job.
     """
     with SoftLimit() as soft_limit:
@@ -96,6 +104,7 @@ def _run_job(
     end_cancelled_job(job_id)
     job = _claim(job_id, worker=process_name(task.request.hostname, os.getpid()))
     if job is None:
+        # Delivered again after the end: the worker may have died before it queued the response.
         queue_response(job_id)
         return
     _log(job, f"begins, attempt {job.attempts}")
@@ -104,11 +113,13 @@ def _run_job(
         with JobReporter(job):
             outcome = call(job)
     except Exception as error:
+        # A cancellation may make the function fail in its own way, which is neither an error nor a case for a retry.
         if cancelled := cancellation_error(job_id):
             outcome = JobOutcome(JobStatus.CANCELLED, error=cancelled)
         elif (retries := policy()).allows(error, job.attempts):
             seconds = retries.seconds_before(job.attempts)
             _queue_retry(job, error, seconds)
+            # `max_retries=None`: the job counts its attempts itself.
             raise task.retry(countdown=seconds, max_retries=None) from error
         else:
             logger.exception("Job %s failed", job.id, extra=log_fields(job))
@@ -122,7 +133,7 @@ def _run_job(
 
 
 def log_fields(job: ToolJob) -> dict[str, str]:
-    """Return the fields of lines in the log that are about a job."""
+    """Return the `extra` fields for log lines about a job."""
     return {"job_id": str(job.pk), "invocation_id": job.invocation_id, "session_id": str(job.session_id)}
 
 
@@ -132,12 +143,12 @@ def _log(job: ToolJob, what: str) -> None:
 
 
 def process_name(hostname: str | None, pid: int | str | None) -> str:
-    """Return the name of a worker process for `ToolJob.worker`, by which its parent process finds the attempt."""
+    """Return the name of a worker process for `ToolJob.worker`; the parent process finds the attempt by this name."""
     return f"{(hostname or '')[:180]} process {pid}"
 
 
 def _claim(job_id: UUID, worker: str) -> ToolJob | None:
-    """Claim the job; None when it is not queued any more."""
+    """Claim the job; None when it is no longer queued."""
     queued = ToolJob.objects.filter(pk=job_id, status=JobStatus.QUEUED)
     is_claimed = queued.update(
         status=JobStatus.RUNNING,
@@ -156,7 +167,7 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
 def _call_function(
     run: Callable[[dict[str, Any]], Any], soft_limit: SoftLimit, job: ToolJob
 ) -> JobOutcome | JobQuestion:
-    """Call the function and return its outcome, or the question that it asks. Other exceptions propagate."""
+    """Call the function and return its outcome, or its question. Other exceptions propagate."""
     try:
         with soft_limit.interrupts():
             result = run(job.args)
@@ -175,7 +186,7 @@ def _call_function(
 
 
 def _shorten_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
-    """Return the result. A result above `job_result_limit` becomes an artifact, and a reference is returned."""
+    """Return the result, or, above `job_result_limit`, a reference to an artifact with the result."""
     text = json.dumps(response, ensure_ascii=False)
     if len(text) <= conf().job_result_limit:
         return response
@@ -189,10 +200,8 @@ def _shorten_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
 
 
 def _pause(job: ToolJob, question: JobQuestion) -> bool:
-    """Store the question and pause the job. False when the job was cancelled or a later attempt has claimed it.
-
-    A paused run does not count as an attempt: the next run has the same attempt number.
-    """
+    """Store the question and pause the job. Return False when it was cancelled or claimed by a later attempt."""
+    # A paused run does not count as an attempt: the next run gets the same number, and all retries are left.
     with transaction.atomic():
         is_written = (
             _this_attempt(job)
@@ -217,7 +226,8 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
 
 
 def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
-    """Queue the job for a retry after `seconds`. Until then `sent_at` is in the future and the sweep skips it."""
+    """Queue the job for a retry after `seconds`."""
+    # Until the retry is due `sent_at` is in the future, and the sweep skips the job.
     due = Now() + timedelta(seconds=seconds)
     sentence = gettext_noop("{0} It will be retried.").format(_sentence(error))
     texts = {"error": storable(sentence), "error_detail": describe(error)}
@@ -247,7 +257,8 @@ def _finish(job: ToolJob, outcome: JobOutcome) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the sentence for the person and the model. Only a JobError is quoted; others may name hosts or secrets."""
+    """Return the sentence for the person and the model."""
+    # Only a JobError is quoted: the text of another exception may name hosts or secrets.
     if isinstance(error, JobError):
         return gettext_noop("The job failed: {0}").format(error)
     return gettext_noop("The job failed.")

@@ -1,4 +1,8 @@
-"""Execution of a tool's call in a worker: find the tool, run it on the process's event loop, stop it when cancelled."""
+"""Execution of a tool's call in a worker: find the tool, run it on the process's event loop, stop it when cancelled.
+
+The tool runs on the background loop of the process, and the worker's main thread waits for it: signals reach the main
+thread only, so a soft limit or a cancellation can interrupt the wait and cancel the call.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +36,11 @@ Source = ToolAsJob | ToolsetAsJobs
 
 @dataclass(frozen=True)
 class Candidates:
-    """The agent of a job, and the agent's tools and toolsets that may execute the call.
+    """The agent of a job, and the agent's tools and toolsets, of which one has the called tool.
 
     Attributes:
         app: the app of the agent.
-        sources: these tools and toolsets, in the order in which they are asked for the tool.
+        sources: the tools and toolsets, in the order of the search.
     """
 
     app: App
@@ -44,12 +48,12 @@ class Candidates:
     sources: tuple[Source, ...]
 
     async def find_tool(self, name: str, context: JobContext, ask: Callable[[Source], None]) -> BaseTool:
-        """Return the tool that executes the calls of this name.
+        """Return the executing tool for calls of this name.
 
         Args:
             name: name of the tool.
             context: context of the call.
-            ask: called with each source before the source is asked; the last call names the source of the tool.
+            ask: called with each source before its tools are read; at last with the source of the tool.
 
         Raises:
             JobError: no source has the tool.
@@ -64,13 +68,14 @@ class Candidates:
 
 
 def run_tool_job(task: Task[Any, None], job_id: UUID) -> None:
-    """Run the job's call; see `sessions_app.jobs.run.run_job`. The source that was asked last has the retries."""
+    """Run the job's call; see `sessions_app.jobs.run.run_job`."""
     job = ToolJob.objects.select_related("session").filter(pk=job_id).first()
     if job is None:
         return
     asked: list[Source] = []
     run_job(
         partial(_run_call, job, _find_candidates(job), asked.append),
+        # The last source has the retries, also when it failed to list its tools.
         lambda: asked[-1].policy if asked else JobRetries(),
         task,
         job_id,
@@ -78,12 +83,13 @@ def run_tool_job(task: Task[Any, None], job_id: UUID) -> None:
 
 
 def missing_tool_error(name: str) -> JobError:
-    """Return the error for a tool that was removed after the call."""
+    """Return the error for a tool removed after the call."""
     return JobError(f"The tool {name!r} is not offered any more.")
 
 
 def _find_candidates(job: ToolJob) -> Candidates | None:
-    """Return the first agent with the job's agent name that has the called tool or any toolset; None without one."""
+    """Return the first agent of the job's agent name with the called tool or any toolset; None if there is none."""
+    # A toolset is only asked for its tools later, on the event loop: that may need a connection to a server.
     app = registry.apps().get(job.session.app_name)
     if app is None:
         return None
@@ -115,7 +121,7 @@ async def _find_and_call(
 
 
 async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) -> Any:
-    """Call the tool and pass its progress on. When the job is cancelled, cancel the call and raise JobCancelled."""
+    """Call the tool and report its progress. When the job is cancelled, cancel the call and raise JobCancelled."""
     call = asyncio.current_task()
     running = current_job.get()
     was_cancelled = False
@@ -125,7 +131,7 @@ async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) 
         try:
             if running:
                 running.progress(done, total, message)
-        except JobCancelled:  # The client that reports the progress would swallow the exception.
+        except JobCancelled:  # The client behind the progress would swallow the exception.
             if call and not was_cancelled:
                 call.cancel()
             was_cancelled = True
@@ -140,7 +146,7 @@ async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) 
 
 
 def _wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the process's event loop. It is cancelled when a signal handler raises in this thread."""
+    """Run a coroutine on the process's event loop; cancel it when a signal handler raises in this thread."""
     future = asyncio.run_coroutine_threadsafe(coroutine, background_loop())
     try:
         return future.result()

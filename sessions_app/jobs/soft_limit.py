@@ -14,8 +14,8 @@ from billiard.exceptions import SoftTimeLimitExceeded
 class SoftLimit:
     """Context manager around a job: the soft limit signal raises SoftTimeLimitExceeded only inside `interrupts`.
 
-    Celery's own handler raises at any place. If the cancelled function has just ended by itself, that place is the code
-    that writes the outcome. The job would then stay `running` until the sweep finds it lost.
+    Celery's own handler raises anywhere. If the cancelled function has just ended by itself, it would interrupt the
+    write of the outcome, and the job would stay `running` until the sweep finds it lost.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class SoftLimit:
         self._may_raise = False
 
     def __enter__(self) -> SoftLimit:
-        # Python runs signal handlers in the main thread only, and refuses to set one in another thread.
+        # Python runs signal handlers in the main thread only, and refuses to set a handler in another thread.
         self._is_installed = threading.current_thread() is threading.main_thread()
         if self._is_installed:
             self._handler_before = signal.signal(signal.SIGUSR1, self._on_signal)
@@ -37,7 +37,7 @@ class SoftLimit:
 
     @contextmanager
     def interrupts(self) -> Iterator[None]:
-        """Let the signal raise in this block. A signal that came before the block raises at its beginning.
+        """Let the signal raise in this block. An earlier signal raises at the beginning of the block.
 
         Raises:
             SoftTimeLimitExceeded: the job was cancelled or exceeded its soft time limit.

@@ -1,8 +1,8 @@
-"""Jobs on their way into the database: created in the transaction of the event that records their call.
+"""Jobs on their way into the database: created in the transaction of the event with their call's response.
 
-A tool runs before its response event is committed. It leaves its job here under the id of its call. The session
-service takes the job into the statement that appends the event. At the end of the run, jobs whose calls no event has
-answered are dropped.
+A tool runs before its response event is committed. It leaves its job here under the id of its call, and the session
+service takes the job into the statement that appends the event. A job inserted by the tool itself could run although
+its event is never committed. At the end of the run, jobs without an event are dropped.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sessions_app.models import JobStatus, ToolJob
 from sessions_app.store.sql.staged_job import StagedJob
 
 _staged: ContextVar[dict[tuple[str, str], StagedJob] | None] = ContextVar("staged jobs", default=None)
-"""Jobs of the run by the ids of their invocation and call."""
+"""Jobs of the run, by the ids of their invocation and call."""
 
 
 @contextmanager
 def staging() -> Iterator[None]:
-    """Let tools stage jobs within the block. Jobs that no event has taken by the end of the block are dropped."""
+    """Let tools stage jobs within the block. Jobs without an event at the end of the block are dropped."""
     token = _staged.set({})
     try:
         yield
@@ -38,7 +38,7 @@ def staging() -> Iterator[None]:
 
 
 def stage_job(job: StagedJob) -> None:
-    """Keep a job for the event that answers its call with "pending". Outside of `staging` the job is dropped."""
+    """Keep a job for the event with the pending response to its call. Outside of `staging` the job is dropped."""
     staged = _staged.get()
     if staged is not None:
         staged[job.invocation_id, job.call_id] = job
@@ -77,7 +77,7 @@ def stage_call(
 
 
 def take_staged_jobs(event: Event) -> list[StagedJob]:
-    """Take the jobs whose calls the event answers."""
+    """Return the jobs of the calls answered by the event, and forget them."""
     staged = _staged.get()
     if not staged:
         return []
@@ -86,5 +86,5 @@ def take_staged_jobs(event: Event) -> list[StagedJob]:
 
 
 def created_job(session_id: UUID, job: StagedJob) -> ToolJob:
-    """Return the row of a staged job as the statement of its event has inserted it."""
+    """Return the row of a staged job as inserted with its event, without a query."""
     return ToolJob(session_id=session_id, status=JobStatus.QUEUED, **asdict(job))

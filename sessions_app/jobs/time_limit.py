@@ -1,4 +1,4 @@
-"""Hard time limit of jobs: a job whose process is killed for its `time_limit` fails and is not retried."""
+"""Hard time limit of jobs: at its `time_limit` the process is killed, and the job fails without a retry."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 class JobRequest(Request):
-    """Celery request of a job. The parent of the worker processes calls `on_timeout` when it kills one of them."""
+    """Celery request of a job. The parent of the worker processes calls `on_timeout` when it kills a process."""
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """End the job of the killed process. If that fails, the sweep recovers the job as a lost one."""
+        """End the job of the killed process. If this fails, the sweep finds the job lost."""
         super().on_timeout(soft, timeout)
         if soft:
             return  # the function receives SoftTimeLimitExceeded and ends the job
@@ -34,11 +34,9 @@ class JobRequest(Request):
 
 
 def end_killed_job(job_id: UUID, worker: str, detail: str = "") -> bool:
-    """End the job if `worker` still runs it. Return True when it was ended.
+    """End the job if `worker` still runs it. Return True when the job was ended.
 
-    The job becomes cancelled if its cancellation was requested, and otherwise failed. The sweep queues the function
-    response. Queueing needs an event loop, which the parent must not start: its forked children would inherit the loop
-    in an unusable state.
+    The job becomes cancelled if its cancellation was requested, and otherwise failed.
 
     Args:
         worker: name of the killed process, as in `ToolJob.worker`.
@@ -52,5 +50,7 @@ def end_killed_job(job_id: UUID, worker: str, detail: str = "") -> bool:
         finished_at=Now(),
     )
     if is_written:
+        # The sweep queues the function response. Queueing needs an event loop, which the parent must not start: its
+        # forked children would inherit the loop in an unusable state.
         send_sweep()
     return bool(is_written)

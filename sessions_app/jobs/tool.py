@@ -1,4 +1,4 @@
-"""`job_tool`: turn a function that a Celery worker executes into a tool that an agent can call."""
+"""`job_tool`: turn a function, executed by a Celery worker, into a tool of an agent."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class JobTool(LongRunningFunctionTool):
         register(run)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Stage the job for the event that records this response. Invalid arguments are refused immediately."""
+        """Stage the job for the event with this response. Invalid arguments are refused immediately."""
         bound = bind(self._signature, args)
         if isinstance(bound, BadArguments):
             return ToolError(bound.message)

@@ -1,4 +1,8 @@
-"""The context of a tool that runs in a job: it reads the session and saves files, and changes nothing else."""
+"""The context of a tool in a job: it reads the session and saves files, and changes nothing else.
+
+The invocation of the call has continued or ended when the job runs, so a change of state could not be part of its
+events.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from sessions_app.store import (
 
 
 class JobContext(Context):
-    """Context of one call in a worker. Meanwhile the invocation of the call has gone on or ended."""
+    """Context of a call in a worker."""
 
     def __init__(self, invocation: InvocationContext, function_call_id: str) -> None:
         super().__init__(invocation, function_call_id=function_call_id)
@@ -35,7 +39,7 @@ class JobContext(Context):
         return version
 
     def request_confirmation(self, *, hint: str | None = None, payload: Any | None = None) -> NoReturn:
-        """Refuse: the person is asked before the job."""
+        """Refuse: the person confirms before the job."""
         raise ConfigurationError("A job cannot ask for a confirmation. Give the tool require_confirmation.")
 
     def request_credential(self, auth_config: object) -> NoReturn:
@@ -55,7 +59,7 @@ async def open_context(job: ToolJob, agent: BaseAgent) -> JobContext:
     """Return the context for a job.
 
     Raises:
-        SessionNotFoundError: the session was deleted meanwhile.
+        SessionNotFoundError: the session was deleted in the meantime.
     """
     sessions = DjangoSessionService()
     session = await sessions.get_session(
