@@ -13,7 +13,7 @@ from sessions_app.models import ScheduledTask, SessionAct
 
 
 def cancel_task(session_id: UUID, task_id: int, by: Actor, reason: str = "") -> ScheduledTask:
-    """Cancel the task, unless it is over; a failed one is no longer shown. Its invocations are not cancelled.
+    """Cancel the task, unless it is over; a failed task is no longer shown. Its invocations are not cancelled.
 
     Raises:
         NotFoundError: The session has no task with this id.

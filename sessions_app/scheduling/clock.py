@@ -17,16 +17,14 @@ TIME_ZONE_KEY = "user:time_zone"
 
 
 def current_time_instruction(context: ReadonlyContext) -> str:
-    """Return a sentence with the current minute for an agent's instruction; a model has no clock.
-
-    The time is that of this machine, which is exact enough for a minute.
-    """
+    """Return a sentence with the current minute for an agent's instruction; a model has no clock."""
+    # The clock of this machine is exact enough for a minute, and spares a query for each request of a model.
     now = timezone.now().astimezone(zone_for(context.state))
     return f"It is {now:%A}, {now.isoformat(timespec='minutes')}, in the time zone {now.tzinfo}."
 
 
 def zone_for(state: Mapping[str, Any], time_zone: str | None = None) -> ZoneInfo:
-    """Return the zone `time_zone`, or that of `user:time_zone` in the state, or the browser's, or the site's.
+    """Return the zone `time_zone`, or else of `user:time_zone` in the state, or the browser's, or the site's zone.
 
     Raises:
         InvalidInputError: There is no such time zone.

@@ -10,7 +10,7 @@ from sessions_app.models import ScheduledTask, Session
 
 
 def create_task(task: ScheduledTask) -> ScheduledTask:
-    """Store the task. Idempotent: if the call has a task already, this task is returned.
+    """Store the task. Idempotent: if the call has a task already, return the existing task.
 
     Raises:
         InvalidInputError: The session has reached its limit of active tasks.

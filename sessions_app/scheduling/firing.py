@@ -1,4 +1,9 @@
-"""Firing of due scheduled tasks: each due time becomes one invocation of the session."""
+"""Firing of due scheduled tasks: each due time becomes one invocation of the session.
+
+A run is queued under the client id of task and run number, then the task's row advances to the next time, on the
+condition that the row is unchanged. A crash in between repeats the first step without effect; of two sweeps only one
+advances the row.
+"""
 
 from __future__ import annotations
 
@@ -27,31 +32,28 @@ logger = logging.getLogger(__name__)
 
 
 def due_task_repair() -> Repair:
-    """Return the repair that fires due tasks. Safe to run in parallel and after a crash at any point."""
+    """Return the repair to fire due tasks. Safe to run in parallel and after a crash at any point."""
     return OverdueRows(_due_tasks, _fire_or_fail)
 
 
 def _fire_or_fail(task: ScheduledTask) -> None:
-    """Fire the task. If that fails for another reason than an outage, the task fails and is not tried again."""
+    """Fire the task. Unless the failure is an outage, the task fails and is not tried again."""
     try:
         _fire(task)
     except (*UNAVAILABLE, OSError):
-        raise
+        raise  # An outage of PostgreSQL or the network; the next sweep finds the task again.
     except Exception as error:
         logger.exception("Scheduled task %s could not be fired", task.pk)
         _fail(task, error)
 
 
 def _fire(task: ScheduledTask) -> None:
-    """Enqueue an invocation, then advance the task to its next time.
-
-    A retry after a crash in between enqueues the same client id, which adds nothing. Of several processes, only one
-    finds the row unchanged and advances it. A task whose call was rewound is cancelled instead: the process that
-    rewound the session may have died before it cancelled the task. A task whose session was just deleted stays due.
-    """
+    """Enqueue an invocation, then advance the task to its next time."""
+    # The process that rewound the session may have died before it cancelled the task.
     if _is_rewound(task):
         _publish(cancel_task(task.session_id, task.pk, actors.person(task.session.user)))
         return
+    # After the time of the query, not after the due time: runs missed during an outage are not made up.
     following = task.time_after(_found_at(task))
     run_number = task.runs + 1
     new = NewInvocation(
@@ -62,7 +64,7 @@ def _fire(task: ScheduledTask) -> None:
         by=actors.schedule(task.pk, task.agent_name),
     )
     queued = threads.run(enqueue(new))
-    if queued is None:
+    if queued is None:  # The session was just deleted: the task stays due, in case the session is restored.
         return
     fields = {
         "task_id": task.pk,
@@ -86,7 +88,8 @@ def _fail(task: ScheduledTask, error: Exception) -> None:
 
 
 def _publish(task: ScheduledTask) -> None:
-    """Show the task in open tabs. A failure is only logged: the row is stored, and a new connection reads it."""
+    """Show the task in open tabs. Never raises."""
+    # The row is stored, and a new connection reads it.
     try:
         publish_notice_from_thread(task.session_id, schedule_notice(task))
     except Exception:
@@ -104,7 +107,7 @@ def _found_at(task: ScheduledTask) -> datetime:
 
 
 def _is_rewound(task: ScheduledTask) -> bool:
-    """True when the call that created the task was rewound."""
+    """Return True when the task's call was rewound."""
     path = find_rewinds(task.session_id).path
     if not path.steps:
         return False
@@ -114,7 +117,8 @@ def _is_rewound(task: ScheduledTask) -> bool:
 
 
 def _due_tasks() -> QuerySet[ScheduledTask]:
-    """Return due tasks, without tasks whose last run is still queued: runs must not pile up."""
+    """Return due tasks, without tasks whose last run is still queued."""
+    # Runs must not pile up behind a long invocation.
     task_id, runs = (Cast(OuterRef(name), TextField()) for name in ("pk", "runs"))
     last_client_id = Concat(Value(client_ids.SCHEDULE), task_id, Value(":"), runs, output_field=TextField())
     queued = Invocation.objects.filter(

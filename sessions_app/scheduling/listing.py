@@ -9,7 +9,7 @@ from sessions_app.process.threads import in_thread
 
 
 async def tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
-    """Return the active and failed tasks of the session, the next one first."""
+    """Return the active and failed tasks of the session, the next task first."""
     return await in_thread(_tasks_of_session, session_id)
 
 

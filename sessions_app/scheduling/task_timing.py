@@ -1,4 +1,7 @@
-"""Validation of the arguments with which a model schedules a task."""
+"""Validation of a model's arguments for a scheduled task.
+
+Errors are sentences with a remedy, because the model reads them and tries again.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class TaskTiming:
 
 
 def longest_delay() -> timedelta:
-    """Return the longest time until a run of a task, which is the longest interval, too."""
+    """Return the longest time until a run of a task, and between two runs."""
     return timedelta(seconds=conf().schedule_longest_seconds)
 
 
