@@ -55,7 +55,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the toolset of the optional package `mcp` when it is first asked for."""
+    """Import the MCP toolset at its first use."""
+    # `mcp` is an optional package; importing it here would make it required.
     if name not in ("MCPToolset", "McpToolset"):
         raise AttributeError(f"Module {__name__!r} has no attribute {name!r}.")
     from runtime.tools import mcp_tool

@@ -1,4 +1,8 @@
-"""AgentTool: an agent as a tool (contract T6, Q12)."""
+"""AgentTool: an agent as a tool (contract T6, Q12).
+
+The agent runs in a new in-memory session that starts with the caller's state. Its events are not stored, so nobody can
+answer its questions later: a call that waits for an answer is an error response to the calling model.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +32,21 @@ _REQUEST_ADAPTER = TypeAdapter(str)
 
 @runtime_checkable
 class _HasSchemas(Protocol):
-    """Agents with input and output schemas; workflow agents such as `SequentialAgent` have none."""
+    """Agent with input and output schemas. Workflow agents such as `SequentialAgent` have none."""
 
     input_schema: type[BaseModel] | None
     output_schema: Any | None
 
 
 class AgentTool(BaseTool):
-    """Runs an agent in its own session and returns its answer.
+    """Runs an agent in a new session and returns its answer.
 
-    The agent starts with the caller's state. Its state changes and artifacts reach the caller's session, its events do
-    not; the event with its answer has the usage of its model calls. Its `input_schema` defines the parameters, else
-    there is a `request` text; the result is an object of its `output_schema`, else text.
+    State changes and artifacts reach the caller's session; events do not. The event with the answer has the usage of
+    all model calls of the agent. The agent's `input_schema` defines the parameters; without one, there is a `request`
+    text. The result is an object of the agent's `output_schema`, or else text.
 
     Args:
-        skip_summarization: if True, the agent's answer is the final response, without a further model call.
+        skip_summarization: True to use the agent's answer as the final response, without a further model call.
     """
 
     can_run_in_job = False
@@ -72,7 +76,7 @@ class AgentTool(BaseTool):
         """Return the agent's last answer; `{'error': …}` if the arguments are wrong or the agent did not finish.
 
         Raises:
-            ValidationError: the agent's answer does not fit its `output_schema`.
+            ValidationError: the answer does not follow the agent's `output_schema`.
         """
         try:
             content = types.Content(role="user", parts=[types.Part(text=self._message(args))])
@@ -88,12 +92,13 @@ class AgentTool(BaseTool):
         last = next((event for event in reversed(events) if event.content or event.error_code), None)
         if last is None:
             return ""
+        # A broken answer is still useful as text, but not as an object of a schema.
         if last.error_code and (self._output or not last.text()):
             return {"error": f"{self.name} failed: {last.error_message or last.error_code}"}
         return self._result(last)
 
     def display_text(self, result: Any) -> str | None:
-        """Return the agent's answer, which is meant for the person when the summarization is skipped."""
+        """Return the agent's answer. It is meant for the person if no summarization follows."""
         if result in (None, "") or (isinstance(result, dict) and "error" in result):
             return None
         return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
@@ -133,7 +138,7 @@ class AgentTool(BaseTool):
 
 
 def _describe_awaited(call: types.FunctionCall) -> str:
-    """Return a phrase for the answer that an unanswered call waits for."""
+    """Return a phrase for the answer to an unanswered call."""
     if call.name == REQUEST_CONFIRMATION:
         return f"a person's confirmation of {call_to_confirm(call.args or {}).get('name')!r}"
     if call.name == REQUEST_CREDENTIAL:

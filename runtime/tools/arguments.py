@@ -1,4 +1,7 @@
-"""Convert the arguments of a function call to Python values (contract T1, Q2)."""
+"""Convert the arguments of a function call to Python values (contract T1, Q2).
+
+Wrong arguments are values and not exceptions: the message goes back to the model, which corrects its call.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ _MAX_VALUE_LENGTH = 80
 
 @dataclass(frozen=True)
 class BadArguments:
-    """Arguments that the function cannot be called with; the message tells the model how to correct them."""
+    """Wrong arguments; the message tells the model how to correct them."""
 
     message: str
 
 
 def bind(signature: FunctionSignature, args: Mapping[str, Any]) -> dict[str, Any] | BadArguments:
-    """Return a value for every declared parameter: the argument converted to the parameter's type, or the default.
+    """Return a value for every declared parameter: the converted argument, or the default.
 
-    Unknown arguments are dropped (contract Q2).
+    Drop unknown arguments (contract Q2).
     """
     missing = [p.name for p in signature.parameters if p.is_required and p.name not in args]
     if missing:
@@ -39,7 +42,7 @@ def bind(signature: FunctionSignature, args: Mapping[str, Any]) -> dict[str, Any
 
 
 def missing_arguments(names: list[str]) -> BadArguments:
-    """Return the message to the model for a call without these arguments."""
+    """Return the message to the model about missing arguments."""
     return BadArguments(
         f"Nothing was done: mandatory input parameters are not present: {', '.join(names)}. "
         "Call again with all of them."
@@ -47,7 +50,7 @@ def missing_arguments(names: list[str]) -> BadArguments:
 
 
 def bad_values(problems: list[str]) -> BadArguments:
-    """Return the message to the model for values with these problems."""
+    """Return the message to the model about wrong values, with one sentence per problem."""
     return BadArguments(f"Nothing was done. {' '.join(problems)} Correct that and call again.")
 
 
@@ -64,6 +67,7 @@ def _convert(parameter: Parameter, args: Mapping[str, Any]) -> Any:
     if parameter.name not in args:
         return parameter.default
     given = args[parameter.name]
+    # Models send null for an optional parameter, even if its type does not include None.
     if given is None and parameter.default is None:
         return None
     return parameter.adapter.validate_python(given)

@@ -15,15 +15,14 @@ class BaseTool:
     """A function for a model to call, or a change to every request of an agent.
 
     Attributes:
-        name: the name that the model calls; unique among the tools of an agent.
+        name: the name in the model's calls; unique among the tools of an agent.
         title: a phrase for people, in the imperative and with arguments in braces: "Look up order {order_id}". Not
             part of the declaration.
-        description: the text by which the model decides whether to call the tool.
-        is_long_running: True when a call may be answered later, from outside (contract T5).
+        description: text for the model to decide whether to call the tool.
+        is_long_running: True if a call may be answered later, from outside (contract T5).
         answered_by: the party that may answer a long-running call from outside: see `LongRunningFunctionTool`.
         custom_metadata: data of the tool's author, not used by the runtime.
-        may_allow_for_session: True when the person who is asked to confirm a call may allow the later calls of the
-            session, too.
+        may_allow_for_session: True if the person may allow later calls of the session with the confirmation.
         confirmed_by: the party that may confirm a call: see `FunctionTool`.
         can_run_in_job: False for a tool that works on the request or on the running invocation.
     """
@@ -49,9 +48,11 @@ class BaseTool:
 
     @classmethod
     def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> BaseTool:
-        """Return the tool that the `args` in an agent's YAML file, at the given path, describe.
+        """Return the tool that an agent's YAML file describes; by default, call the class with the arguments.
 
-        By default they are the arguments of the class.
+        Args:
+            config: the `args` in the file.
+            config_abs_path: path of the file.
         """
         return cls(**dict(config))
 
@@ -74,13 +75,13 @@ class BaseTool:
         )
 
     def display_text(self, result: Any) -> str | None:
-        """Return the text that shows the result to the person when no model call follows; None to show nothing."""
+        """Return a text to show the result to the person if no model call follows; None to show nothing."""
         return None
 
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Execute a call as a background job, where an exception may cause a retry; by default like `run_async`.
+        """Execute a call as a background job, where an exception may cause a retry.
 
-        By default a result that holds only an `error` fails the job: see `job_result`.
+        By default, call `run_async`; a result that holds only an `error` fails the job (see `job_result`).
         """
         return job_result(await self.run_async(args=args, tool_context=tool_context))
 
@@ -94,7 +95,7 @@ class BaseTool:
 
 
 def job_result(result: Any) -> Any:
-    """Return the result of a job; a dict with nothing but an `error`, which is not empty, becomes a `ToolError`."""
+    """Return the result of a job. A dict with nothing but an `error` becomes a `ToolError`."""
     if isinstance(result, dict) and result.keys() == {"error"} and result["error"]:
         return ToolError(str(result["error"]))
     return result

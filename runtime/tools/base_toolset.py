@@ -15,7 +15,7 @@ from runtime.tools.tool_configs import ToolArgsConfig
 
 
 class ToolPredicate(Protocol):
-    """A filter that decides which tools are offered."""
+    """Filter that decides which tools to offer."""
 
     def __call__(self, tool: BaseTool, readonly_context: ReadonlyContext | None = None) -> bool:
         """Return True to offer the tool in this invocation."""
@@ -45,13 +45,12 @@ class BaseToolset(abc.ABC):
 
     @abc.abstractmethod
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools available in this invocation. Asked once in an invocation."""
+        """Return the tools available in this invocation. Called once in an invocation."""
 
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tools that pass the filter, under their prefixed names. Agents call this method at each step.
 
-        A predicate is asked at each step, and may follow the state. Prefixed tools are copies; the toolset's own tools
-        are not changed (contract Q14).
+        A predicate is evaluated at each step, so it may follow the state. Prefixed tools are copies (contract Q14).
         """
         tools = await self._tools_of_invocation(readonly_context)
         offered = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
@@ -62,14 +61,14 @@ class BaseToolset(abc.ABC):
     async def process_llm_request(  # noqa: B027  # most toolsets leave the request to their tools
         self, *, tool_context: Context, llm_request: LlmRequest
     ) -> None:
-        """Change the request before each model call, and before the toolset's own tools do; by default, do nothing."""
+        """Change the request before each model call, before the toolset's tools change it; by default, do nothing."""
 
     def setup_problems(self) -> list[SetupProblem]:
         """Return the reasons why the tools cannot be used, such as a server that is not allowed."""
         return []
 
     async def close(self) -> None:  # noqa: B027  # most toolsets hold nothing open
-        """Release connections and processes; called once, when the Runner is closed."""
+        """Release connections and processes. Called once, by `Runner.close`."""
 
     async def _tools_of_invocation(self, readonly_context: ReadonlyContext | None) -> list[BaseTool]:
         if readonly_context is None:
@@ -91,6 +90,7 @@ class BaseToolset(abc.ABC):
 def _renamed(tool: BaseTool, name: str) -> BaseTool:
     """Return a copy of the tool with another name, also in its declaration."""
 
+    # Made from the original at each call, because a tool may build its declaration lazily.
     def declaration() -> types.FunctionDeclaration | None:
         declared = tool._get_declaration()
         return declared and declared.model_copy(update={"name": name})

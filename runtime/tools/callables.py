@@ -33,7 +33,7 @@ def docstring_of(function: Callable[..., Any]) -> str:
 
 
 def underlying_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function beneath partials, callable objects and bound methods; decorators are kept."""
+    """Return the function beneath partials, callable objects and bound methods. Keep decorators."""
     target: Any = without_partials(function)
     if not inspect.isroutine(target) and not isinstance(target, type):
         target = type(target).__call__
@@ -58,16 +58,17 @@ def is_context_parameter(function: Callable[..., Any], parameter: inspect.Parame
 
 
 def annotation_of(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Return the parameter's type, `Any` without one. String annotations are resolved in the function's module.
+    """Return the parameter's type; `Any` without an annotation. Resolve string annotations in the function's module.
 
     Raises:
-        ConfigurationError: a name in the annotation is not defined in that module.
+        ConfigurationError: the module does not define a name in the annotation.
     """
     annotation = parameter.annotation
     if annotation is inspect.Parameter.empty:
         return Any
     defined = inspect.unwrap(underlying_function(function))
     names = defined.__globals__ if inspect.isfunction(defined) else {}
+    # One parameter at a time: `get_type_hints` of the function would fail for all if it fails for one.
     holder = SimpleNamespace(__annotations__={parameter.name: annotation})
     try:
         return get_type_hints(holder, globalns=names, include_extras=True)[parameter.name]
@@ -79,6 +80,7 @@ def annotation_of(function: Callable[..., Any], parameter: inspect.Parameter) ->
 
 
 def _names_context(annotation: str) -> bool:
-    """Return True if a string annotation names a context class; the class may be imported for type checking only."""
+    """Return True if a string annotation names a context class."""
+    # By name, because the class may be imported for type checking only.
     members = annotation.removeprefix("Optional[").removesuffix("]").split("|")
     return any(member.strip().rpartition(".")[2] in _CONTEXT_NAMES for member in members)

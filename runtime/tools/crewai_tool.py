@@ -9,12 +9,12 @@ from runtime.tools.tool_threads import run_in_tool_thread
 
 
 class CrewaiTool(ForeignTool):
-    """Wraps a tool of `crewai.tools`, which runs in a tool thread.
+    """Wraps a tool of `crewai.tools` and runs it in a tool thread.
 
     Args:
         tool: the CrewAI tool.
-        name: name for the model; empty means the tool's own name, with underscores for spaces.
-        description: description for the model; empty means the tool's own description.
+        name: name for the model; empty: the tool's name, with underscores for spaces.
+        description: description for the model; empty: the tool's description.
     """
 
     def __init__(self, tool: Any, *, name: str, description: str = "") -> None:

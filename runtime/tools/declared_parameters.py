@@ -1,4 +1,4 @@
-"""Parameters of a function declaration, which has them as `parameters` or as `parameters_json_schema`."""
+"""Parameters of a function declaration, given as `parameters` or as `parameters_json_schema`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ def parameter_names(declaration: types.FunctionDeclaration) -> tuple[str, ...]:
 def parameter_schemas(
     declaration: types.FunctionDeclaration,
 ) -> Iterator[tuple[str, types.Schema, bool]]:
-    """Yield name and schema of each parameter, and True for a required one.
+    """Yield the name, the schema and the required flag of each parameter.
 
-    The schemas made of a JSON schema have types, choices and descriptions only. A server may send any JSON there: a
-    parameter whose schema cannot be read has an empty schema.
+    Schemas converted from a JSON schema have types, choices and descriptions only. A parameter with an unreadable
+    schema has an empty schema.
     """
     if declaration.parameters is not None:
         required = declaration.parameters.required or []
         schemas = declaration.parameters.properties or {}
     else:
+        # An MCP server may send any JSON here.
         given = as_object(declaration.parameters_json_schema)
         required = as_list(given.get("required"))
         readable = declare_arguments(as_object(given.get("properties")), [], References(given))
@@ -39,7 +40,7 @@ def parameter_schemas(
 
 
 def _schema_of(node: Json) -> types.Schema:
-    """Return the schema of a node that `declare_arguments` has made."""
+    """Return the schema of a node made by `declare_arguments`."""
     given = node.get("type")
     named = given if isinstance(given, list) else [given]
     kinds: list[str] = [kind for kind in named if kind not in (None, "null")]

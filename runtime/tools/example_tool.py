@@ -72,5 +72,5 @@ def _format_part(part: types.Part, speaker: str) -> str:
 
 
 def _as_json(values: dict[str, Any] | None) -> str:
-    """Return the JSON that a model reads: letters stay as they are, and a value that is no JSON is its text."""
+    """Return JSON for a model: with plain letters instead of escapes, and with `str` of values that are not JSON."""
     return json.dumps(values or {}, ensure_ascii=False, default=str)

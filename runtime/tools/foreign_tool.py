@@ -1,4 +1,4 @@
-"""Tools of other frameworks: objects with a schema of their arguments and a function that takes them."""
+"""Tools of other frameworks: objects with a schema of their arguments and a function to call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Schema = type[BaseModel] | dict[str, Any] | None
 
 
 class ForeignTool(BaseTool, abc.ABC):
-    """Tool whose arguments a pydantic model or a JSON schema describes. No framework is imported."""
+    """Tool with arguments described by a pydantic model or a JSON schema. Imports no framework."""
 
     def __init__(self, *, name: str, description: str, args_schema: Schema) -> None:
         super().__init__(name=name, description=description)
@@ -37,6 +37,7 @@ class ForeignTool(BaseTool, abc.ABC):
         """Return the wrapped tool's result; `{'error': …}` for the model if the arguments are wrong."""
         if isinstance(self._args_schema, type):
             try:
+                # Validated only for the error message: the wrapped tool converts its arguments itself.
                 self._args_schema.model_validate(args)
             except ValidationError as error:
                 return {"error": f"Nothing was done. {' '.join(describe_errors(error))} Call again."}

@@ -1,4 +1,8 @@
-"""Signature of a Python function, as a model can call it (contract T1)."""
+"""Signature of a Python function for a model to call (contract T1).
+
+A type that cannot be described to a model does not make the function unusable: the parameter then takes any value, and
+a warning names the remedy. Only what can never work is refused: a generator, and positional-only parameters.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ _CALLABLE_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A declared parameter: its schema for the model, and the adapter that converts its values."""
+    """A declared parameter, with its schema for the model and the adapter to convert values."""
 
     name: str
     adapter: TypeAdapter[Any]
@@ -100,7 +104,7 @@ def read_signature(function: Callable[..., Any]) -> FunctionSignature:
 
 
 def _unfilled_parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
-    """Return the parameters except `*args`, `**kwargs` and keywords that a partial has filled already."""
+    """Return the parameters except `*args`, `**kwargs` and keywords filled by a partial."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as error:
@@ -122,7 +126,7 @@ def _unfilled_parameters(function: Callable[..., Any], name: str) -> list[inspec
 def _declare(
     function: Callable[..., Any], parameter: inspect.Parameter, description: str | None
 ) -> Parameter:
-    """Return the declared parameter; a type that cannot be described to a model takes any value."""
+    """Return the declared parameter. A type that cannot be described to a model becomes `Any`."""
     try:
         return _declare_as(annotation_of(function, parameter), function, parameter, description)
     except ConfigurationError as error:
@@ -144,6 +148,7 @@ def _declare_as(
         about["default"] = default
     schema = schema_of(adapter, owner, **about)
     if parameter.default is None:
+        # Gemini accepts no fields beside `any_of`, so each branch is nullable.
         for member in schema.any_of or [schema]:
             member.nullable = True
     return Parameter(parameter.name, adapter, schema, parameter.default)
@@ -161,7 +166,7 @@ def _annotated_text(annotation: Any) -> str | None:
 
 
 def _json_default(default: Any) -> Any:
-    """Return the default as a JSON value; None without a default or when it has no JSON form."""
+    """Return the default as a JSON value; None without a default or without a JSON form."""
     if default is inspect.Parameter.empty:
         return None
     try:

@@ -22,21 +22,21 @@ from runtime.tools.tool_threads import run_in_tool_thread
 class FunctionTool(BaseTool):
     """A function, method or callable object as a tool.
 
-    The signature is read once, at construction. A sync function runs in a thread with the caller's context variables
-    (contract L11).
+    The signature is read once, at construction. A synchronous function runs in a thread with the caller's context
+    variables (contract L11).
 
     Args:
         func: the function; its name, type hints and docstring are declared to the model.
         title: a phrase for people: see `BaseTool`.
-        require_confirmation: True if a person must confirm each call. A predicate decides per call; it gets the
-            arguments that it has parameters for, and optionally `tool_context` (contract T7).
+        require_confirmation: True if a person must confirm each call. A predicate decides per call; it is called with
+            the arguments in its signature, and optionally `tool_context` (contract T7).
         may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
         confirmed_by: the party that may confirm a call: `person`, the user of the session, or `staff:<permission>`,
             staff with the permission, other than the user (contract T7).
 
     Raises:
-        ConfigurationError: the function cannot be called by a model, `confirmed_by` names nobody, or staff would have
-            to allow the later calls of a session.
+        ConfigurationError: a model cannot call the function, `confirmed_by` names nobody, or it names staff together
+            with `may_allow_for_session`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class FunctionTool(BaseTool):
         )
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """Apply `require_confirmation`. Wrong arguments need no confirmation, because `run_async` refuses them."""
+        """Apply `require_confirmation`. Wrong arguments need no confirmation: `run_async` refuses them."""
         if self._require_confirmation is False:
             return False
         bound = bind(self._signature, args)
@@ -83,7 +83,8 @@ class FunctionTool(BaseTool):
         return await self._invoke(bound)
 
     def _refuse(self, message: str) -> dict[str, Any]:
-        """Return an error for the model. A long-running tool adds the status that prevents a pause (contract T5)."""
+        """Return an error for the model."""
+        # Without the status of a failure, the invocation would pause and wait for an answer (contract T5).
         if self.is_long_running:
             return ToolError(message).as_response()
         return {"error": message}
@@ -92,4 +93,5 @@ class FunctionTool(BaseTool):
         if inspect.iscoroutinefunction(underlying_function(self.func)):
             return await self.func(**arguments)
         result = await run_in_tool_thread(self.func, **arguments)
+        # A lambda or a callable object may return a coroutine, which belongs to the event loop and not to the thread.
         return await result if inspect.isawaitable(result) else result

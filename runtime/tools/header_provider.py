@@ -1,4 +1,4 @@
-"""Headers that an author computes for each call of a tool, such as the token of its user."""
+"""Headers computed by an agent's author for each call of a tool, such as the token of the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HeaderProvider = Callable[[ReadonlyContext], Headers | Awaitable[Headers | None]
 
 
 async def provided_headers(provider: HeaderProvider | None, context: ReadonlyContext | None) -> Headers:
-    """Return the provider's headers; none without an invocation or a provider, or when the provider returns None."""
+    """Return the provider's headers; an empty dict without an invocation, a provider or an answer."""
     if provider is None or context is None:
         return {}
     answer = provider(context)  # The parameter of a provider has no fixed name.

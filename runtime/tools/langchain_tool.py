@@ -15,12 +15,12 @@ from runtime.tools.tool_threads import run_in_tool_thread
 class LangchainTool(ForeignTool):
     """Wraps a tool of `langchain_core.tools`, or an object with a `run` method.
 
-    A tool with a coroutine is awaited; others run in a tool thread. With `return_direct` the result ends the turn.
+    A tool with a coroutine is awaited; other tools run in a tool thread. With `return_direct` the result ends the turn.
 
     Args:
         tool: the LangChain tool.
-        name: name for the model; by default the tool's own.
-        description: description for the model; by default the tool's own.
+        name: name for the model; by default the tool's name.
+        description: description for the model; by default the tool's description.
 
     Raises:
         ConfigurationError: the object cannot be run.
@@ -40,7 +40,7 @@ class LangchainTool(ForeignTool):
         super().__init__(
             name=name or type(tool).__name__,
             description=description or "",
-            # `tool_call_schema` leaves out what LangChain itself fills in.
+            # `tool_call_schema` leaves out arguments that LangChain itself fills in.
             args_schema=getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None),
         )
 
@@ -51,7 +51,7 @@ class LangchainTool(ForeignTool):
         return self._function._get_declaration().model_copy(update=described)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Run the tool; `return_direct` makes a successful result the answer."""
+        """Run the tool. With `return_direct`, a successful result is the final response."""
         if self._function is not None:
             return await self._function.run_async(args=args, tool_context=tool_context)
         result = await super().run_async(args=args, tool_context=tool_context)

@@ -23,9 +23,9 @@ def load_artifacts(artifact_names: list[str]) -> dict[str, Any]:
 
 
 class LoadArtifactsTool(FunctionTool):
-    """Lists the session's files in the instruction, and appends the files that the model asks for to the contents.
+    """Lists the session's files in the instruction, and appends files requested by the model to the contents.
 
-    The file contents are part of one request only and never stored in the session's events.
+    File contents are part of one request only and never stored in the session's events.
     """
 
     can_run_in_job = False

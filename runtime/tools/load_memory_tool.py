@@ -25,7 +25,7 @@ async def load_memory(  # the docstring is sent to the model
 
 
 class LoadMemoryTool(FunctionTool):
-    """Declares `load_memory` and adds an instruction that says when to call it."""
+    """Declares `load_memory` and adds an instruction on when to call it."""
 
     def __init__(self) -> None:
         super().__init__(load_memory)

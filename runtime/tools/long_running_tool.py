@@ -18,8 +18,8 @@ PENDING_NOTE = (
 class LongRunningFunctionTool(FunctionTool):
     """A function that starts work and returns a preliminary result, or None.
 
-    The invocation pauses after the call; a function response with the call's id resumes it. A function that cannot
-    start the work returns `ToolError`, and the invocation does not pause.
+    The invocation pauses after the call; a function response with the call's id resumes it. If the function cannot
+    start the work, it returns a `ToolError`, and the invocation does not pause.
 
     Args:
         title: a phrase for people: see `BaseTool`.
@@ -44,6 +44,6 @@ class LongRunningFunctionTool(FunctionTool):
 
 
 def with_pending_note(declaration: types.FunctionDeclaration) -> types.FunctionDeclaration:
-    """Return the declaration with a sentence on results that come later."""
+    """Return the declaration with a note on late results in its description."""
     texts = (declaration.description, PENDING_NOTE)
     return declaration.model_copy(update={"description": "\n\n".join(text for text in texts if text)})

@@ -1,4 +1,8 @@
-"""Allow-list of the MCP servers that the toolsets of this process may reach."""
+"""Allow-list of the MCP servers that toolsets of this process may reach.
+
+A toolset of the stdio transport starts a program, so an agent's author could run any command in the site's process.
+With a list, the operator decides on commands and addresses.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,14 @@ _allowed: tuple[str, ...] | None = None
 
 
 def set_allowed_mcp_servers(allowed: Sequence[str] | None) -> None:
-    """Set the commands and URLs that toolsets may reach; None allows all. Open connections are not affected."""
+    """Set the commands and URLs that toolsets may use; None allows all. Does not affect open connections."""
     global _allowed
     _allowed = None if allowed is None else tuple(allowed)
 
 
 def is_allowed_command(command: Sequence[str]) -> bool:
     """Return True if an entry of the list is the command or its beginning, word by word."""
+    # Word by word: the entry `python tools` must not allow `python tools_of_others`.
     if _allowed is None:
         return True
     entries = [shlex.split(entry) for entry in _allowed if not _is_url(entry)]
@@ -27,14 +32,14 @@ def is_allowed_command(command: Sequence[str]) -> bool:
 
 
 def is_allowed_url(url: str) -> bool:
-    """Return True if an entry of the list has the URL's origin, and a path that is the URL's or a folder above it."""
+    """Return True if an entry of the list has the origin of the URL, and the path of the URL or of a folder above."""
     if _allowed is None:
         return True
     return any(_contains(entry, url) for entry in _allowed if _is_url(entry))
 
 
 def refused_server_problem(server: str) -> SetupProblem:
-    """Return the problem of a server that is not on the list."""
+    """Return the problem to report for a server that is not on the list."""
     return SetupProblem(
         f"The MCP server {server!r} is not on the list of servers that agents may reach",
         "Add its command or URL to the setting 'mcp_servers', or remove the toolset from the agent.",
@@ -56,7 +61,7 @@ def _contains(entry: str, url: str) -> bool:
     asked = urlsplit(url)
     if allowed.scheme != asked.scheme or allowed.netloc.lower() != asked.netloc.lower():
         return False
-    # A server may read `..` and its encodings as the folder above.
+    # A server may resolve `..` and its encodings to the folder above.
     if ".." in asked.path or "%2e" in asked.path.lower():
         return False
     folder = allowed.path.rstrip("/")

@@ -9,7 +9,7 @@ from runtime.tools.tool_context import ToolContext
 
 
 class ModelSideTool(BaseTool):
-    """Adds its own entry to the request's tools, apart from the function declarations (contract Q13)."""
+    """Adds an entry to the request's tools, apart from the function declarations (contract Q13)."""
 
     def __init__(self, *, name: str, description: str, tool: types.Tool) -> None:
         super().__init__(name=name, description=description)
@@ -18,4 +18,5 @@ class ModelSideTool(BaseTool):
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Enable the tool in the request."""
         tools = llm_request.config.tools or []
+        # A copy: callbacks may edit the request, and the tool object is shared by all sessions.
         llm_request.config.tools = [*tools, self._tool.model_copy()]

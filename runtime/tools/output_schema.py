@@ -1,4 +1,8 @@
-"""OutputSchema: a uniform view of the forms that `output_schema` can have (contract A4)."""
+"""OutputSchema: a uniform view of the forms of an `output_schema` (contract A4).
+
+Types are validated by pydantic. A `types.Schema` or JSON schema is translated to pydantic's core schema, so a response
+is validated in the same way, with the same error messages.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ class OutputSchema:
     Args:
         given: a pydantic model, a dataclass, a type such as `list[Model]`, a `types.Schema`, its dict form, or a JSON
             schema with `$defs`, `$ref` or `$schema`.
-        owner: the owner of the schema, named in error messages.
+        owner: subject of error messages, such as "Agent 'writer'".
 
     Raises:
         ConfigurationError: `given` has none of these forms.
@@ -47,11 +51,11 @@ class OutputSchema:
 
     @property
     def requested(self) -> types.SchemaUnion:
-        """The schema as a request asks for it, without references and apart from the author's own dict."""
+        """The schema to put into a request: without references, and never the author's own dict."""
         return self._declared or self.given
 
     def read(self, value: object) -> Any:
-        """Validate a value and return it as JSON values; a pydantic model becomes a dict without its None fields.
+        """Validate a value and return it as JSON values. A pydantic model becomes a dict without its None fields.
 
         Raises:
             pydantic.ValidationError: the value does not follow the schema.
@@ -59,7 +63,7 @@ class OutputSchema:
         return self._as_json(self._adapter.validate_python(value))
 
     def read_json(self, text: str) -> Any:
-        """Validate JSON text, also in a Markdown code block, and return it as `read` does.
+        """Validate JSON text, which may be in a Markdown code block, and return it like `read`.
 
         Raises:
             pydantic.ValidationError: the text is not JSON, or does not follow the schema.
@@ -71,7 +75,8 @@ class OutputSchema:
 
 
 def _without_code_fence(text: str) -> str:
-    """Return the content of a text that is one Markdown code block, as some models write JSON; else the text."""
+    """Return the content of a text that is one Markdown code block; otherwise the text."""
+    # Some models write JSON in this form.
     block = text.strip()
     if len(block) < 2 * len(_FENCE) or not (block.startswith(_FENCE) and block.endswith(_FENCE)):
         return text

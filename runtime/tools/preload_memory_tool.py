@@ -14,7 +14,7 @@ _HEADING = "From earlier sessions with this person; use it where it helps:"
 
 
 class PreloadMemoryTool(BaseTool):
-    """Searches memory for the person's message and adds the entries found before the message.
+    """Searches memory for the person's message and inserts the entries found before the message.
 
     The model never calls this tool. Without a memory service the tool does nothing.
     """
@@ -33,6 +33,7 @@ class PreloadMemoryTool(BaseTool):
         lines = list(filter(None, map(_format_entry, found.memories)))
         if lines:
             text = types.Part(text="\n".join([_HEADING, *lines]))
+
             recalled = types.Content(role="user", parts=[text])
             llm_request.contents = insert_before_message(llm_request.contents, recalled)
 

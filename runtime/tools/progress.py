@@ -1,4 +1,4 @@
-"""Progress of a tool call, from the tool to the code that shows it."""
+"""Progress of a tool call, from the tool to the code that displays it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _receiver: ContextVar[ProgressReceiver | None] = ContextVar("receiver of progres
 
 @contextmanager
 def receiving_progress(receiver: ProgressReceiver) -> Iterator[None]:
-    """Within the block, give the progress of tool calls to the receiver: amount done, total, message."""
+    """Send the progress of tool calls within the block to `receiver`: amount done, total, message."""
     token = _receiver.set(receiver)
     try:
         yield
@@ -22,5 +22,5 @@ def receiving_progress(receiver: ProgressReceiver) -> Iterator[None]:
 
 
 def progress_receiver() -> ProgressReceiver | None:
-    """Return the receiver of this call's progress; None when the progress is shown nowhere."""
+    """Return the receiver of this call's progress; None if nothing displays it."""
     return _receiver.get()

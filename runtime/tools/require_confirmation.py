@@ -16,19 +16,17 @@ Predicate = Callable[..., bool | Awaitable[bool]]
 async def is_confirmation_required(
     rule: bool | Predicate, args: dict[str, Any], tool_context: Context
 ) -> bool:
-    """Apply the rule to a call. A predicate gets the arguments that it has parameters for, and optionally the context.
-
-    Once the person has answered, the predicate is not called again: the answer stays valid.
-    """
+    """Apply the rule to a call. Call a predicate with the arguments in its signature, and optionally the context."""
     if isinstance(rule, bool):
         return rule
+    # The predicate might decide otherwise in the rerun, but the person's answer stays valid.
     if tool_context.tool_confirmation is not None:
         return True
     return bool(await call(rule, **_accepted_arguments(rule, args, tool_context)))
 
 
 def _accepted_arguments(predicate: Predicate, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
-    """Return the arguments that the predicate has parameters for."""
+    """Return the arguments in the predicate's signature."""
     parameters = inspect.signature(predicate).parameters.values()
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return args

@@ -1,8 +1,10 @@
 """Convert Python types to `types.Schema` (contract T1).
 
-pydantic converts a type to JSON schema. This module then reduces it to the subset that Gemini accepts in
-declarations: no references, a type on every node, only strings in enums, no fields beside a union, few formats. A type
-that contains itself is described to its first level.
+    Python type -> pydantic: JSON schema -> _SchemaConverter: types.Schema
+
+`types.Schema` is the subset of JSON schema that Gemini accepts in declarations: no references, a type on every node,
+only strings in enums, no fields next to a union, few formats. Facts outside of the subset move into descriptions, where
+a model can still read them. A type that contains itself is described to its first level.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class _JsonSchema(GenerateJsonSchema):
 
 
 def adapter_of(annotation: Any, owner: str) -> TypeAdapter[Any]:
-    """Return the pydantic adapter that converts values to the type.
+    """Return the pydantic adapter for converting values to the type.
 
     Raises:
         ConfigurationError: pydantic does not support the type. The message names the `owner` of the type.
@@ -57,15 +59,17 @@ def adapter_of(annotation: Any, owner: str) -> TypeAdapter[Any]:
 
 
 def argument_adapter_of(annotation: Any, owner: str) -> TypeAdapter[Any]:
-    """Return an adapter for the arguments of a model, which often gives a number where a text is declared.
+    """Return the pydantic adapter for a model's arguments: like `adapter_of`, but accepts a number for a text.
 
     Raises:
         ConfigurationError: pydantic does not support the type. The message names the `owner` of the type.
     """
+    # Models often give a number where a text is declared, such as an order number.
     try:
         return TypeAdapter(annotation, config=ConfigDict(coerce_numbers_to_str=True))
     except (PydanticUserError, PydanticUndefinedAnnotation):
-        return adapter_of(annotation, owner)  # The settings of a pydantic model or a dataclass are its own.
+        # pydantic accepts no settings for a pydantic model or a dataclass, which define their own.
+        return adapter_of(annotation, owner)
 
 
 def schema_of(adapter: TypeAdapter[Any], owner: str, **overrides: Any) -> types.Schema:
@@ -103,7 +107,10 @@ def _unsupported_type(
 
 
 class _SchemaConverter:
-    """Converts the JSON schema of one type. `path` is the chain of definitions that contain the node."""
+    """Converts the JSON schema of one type.
+
+    In all methods, `path` is the chain of definitions around the node; a repeated name is a type that contains itself.
+    """
 
     def __init__(self, definitions: dict[str, Node], owner: str) -> None:
         self._definitions = definitions
@@ -149,7 +156,8 @@ class _SchemaConverter:
         return self.convert({**definition, **beside}, (*path, name))
 
     def _combination(self, node: Node, path: tuple[str, ...]) -> types.Schema:
-        """Convert an `allOf` of one schema, which some write for a reference with fields beside it."""
+        """Convert an `allOf` of one schema."""
+        # Some authors and generators write a reference with further fields in this form.
         schemas = node["allOf"]
         if len(schemas) != 1:
             raise ConfigurationError(
@@ -160,7 +168,8 @@ class _SchemaConverter:
         return self.convert({**schemas[0], **beside}, path)
 
     def _union(self, node: Node, branches: list[Node], path: tuple[str, ...]) -> types.Schema:
-        """Convert a union. Gemini refuses fields beside `any_of`, so the description moves to the first branch."""
+        """Convert a union."""
+        # Gemini refuses fields next to `any_of`, so the description moves to the first branch.
         about: Node = {key: node[key] for key in ("description", "default") if key in node}
         non_null = [branch for branch in branches if branch.get("type") != "null"]
         if not non_null:
@@ -173,13 +182,15 @@ class _SchemaConverter:
         about.pop("default", None)
         first = self.convert({**non_null[0], **about}, path)
         schemas = [first, *(self.convert(branch, path) for branch in non_null[1:])]
+        # Nested unions are flattened: their `any_of` would be next to other fields.
         flat = [member for schema in schemas for member in schema.any_of or [schema]]
         for member in flat:
             member.nullable = nullable or member.nullable
         return types.Schema(any_of=flat)
 
     def _choice(self, node: Node, values: list[Any], path: tuple[str, ...]) -> types.Schema:
-        """Convert an enumeration. Gemini accepts only strings in `enum`; other values go to the description."""
+        """Convert an enumeration."""
+        # Gemini accepts only strings in `enum`; other values move to the description.
         non_null = [value for value in values if value is not None]
         if not non_null:
             return self._plain({**node, "type": "null"}, path)
@@ -222,7 +233,7 @@ class _SchemaConverter:
 
 
 def _items(node: Node) -> Node | Literal[True]:
-    """Return the node of an array's items; the positions of a tuple become a union."""
+    """Return the node of an array's items; turn the positions of a tuple into a union."""
     positions = node.get("prefixItems")
     if not positions:
         return node.get("items") or {}
@@ -231,7 +242,7 @@ def _items(node: Node) -> Node | Literal[True]:
 
 
 def _with_hint(node: Node, hint: str) -> Node:
-    """Return the node with a hint in its description, for facts that `types.Schema` has no field for."""
+    """Return the node with a hint in its description, for facts without a field in `types.Schema`."""
     description = node.get("description")
     if not hint:
         return node

@@ -1,6 +1,6 @@
-"""The tool `set_model_response`: structured answers of models that do not support a schema with tools.
+"""The tool `set_model_response`: structured answers of models without support for a schema with tools.
 
-See contract A4 and Q18.
+See contract A4 and Q18, and `engine.output` for the final response.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _NAME = "set_model_response"
 
 
 class SetModelResponseTool(BaseTool):
-    """Accepts the agent's final answer as arguments; an answer that follows the schema ends the agent call.
+    """Accepts the agent's final answer as arguments. A valid answer ends the agent call.
 
     The fields of an object schema are the parameters. An array of objects is passed as `items`, any other value as
     `response`.
 
     Args:
-        output_schema: a schema in each of the forms that the `output_schema` of an agent has.
+        output_schema: a schema in any form of an agent's `output_schema`.
     """
 
     def __init__(self, output_schema: Any) -> None:
@@ -47,7 +47,7 @@ class SetModelResponseTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters=schema)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """Return the answer and note it in the actions; return `{'error': …}` if it does not follow the schema."""
+        """Return the answer and write it to the actions; return `{'error': …}` for an invalid answer."""
         try:
             answer = self._output.read(args.get(self._wrapper) if self._wrapper else args)
         except ValidationError as error:
@@ -57,7 +57,7 @@ class SetModelResponseTool(BaseTool):
         return answer
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool and instruct the model to answer with it."""
+        """Declare the tool and instruct the model to answer by calling it."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions(
             [f"Give your final answer by calling `{self.name}`, never as text. Use the other tools before."]
@@ -65,7 +65,8 @@ class SetModelResponseTool(BaseTool):
 
 
 def _wrapper_of(schema: types.Schema) -> str | None:
-    """Return the name of the parameter that takes the whole answer; None when its fields are the parameters."""
+    """Return the name of the parameter for the whole answer; None if the fields of the answer are the parameters."""
+    # The parameters of a function are an object, so any other schema needs a wrapper.
     if _has_fields(schema):
         return None
     is_list_of_objects = (

@@ -6,19 +6,24 @@ from pydantic import BaseModel, ConfigDict
 
 
 class BaseToolConfig(BaseModel):
-    """Base of the arguments of one kind of tool. Unknown arguments are an error."""
+    """Base class for the arguments of one kind of tool. Unknown arguments are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class ToolArgsConfig(BaseModel):
-    """Arguments of any names."""
+    """Arguments with any names."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class ToolConfig(BaseModel):
-    """A tool by its name in `runtime.tools`, or by its full name; `args` make it from a class or a function."""
+    """Reference to a tool.
+
+    Attributes:
+        name: name in `runtime.tools`, or full name of a Python object.
+        args: arguments for the named class or function; None to use the object itself.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

@@ -13,10 +13,10 @@ from runtime.events import calls
 
 @dataclass(frozen=True)
 class ToolError:
-    """A failure that a tool returns instead of raising.
+    """A failure to return from a tool instead of raising.
 
-    When a long-running tool returns a `ToolError`, or a dict with `status` `'error'`, the invocation does not pause
-    and the model sees the error in the next step (contract T5).
+    If a long-running tool returns a `ToolError`, or a dict with `status` `'error'`, the invocation does not pause and
+    the model sees the error in the next step (contract T5).
     """
 
     message: str
@@ -32,9 +32,9 @@ def is_failure(result: object) -> bool:
 
 
 def as_response(tool_name: str, result: object) -> dict[str, Any]:
-    """Return the function response for a result: JSON values; a result that is not a dict becomes `{'result': …}`.
+    """Return the function response for a result, as JSON values. Wrap a result other than a dict as `{'result': …}`.
 
-    The response is a copy: later changes to the result do not change the event.
+    The response is a copy, so later changes to the result do not change the event.
 
     Raises:
         ConfigurationError: the result cannot be written as JSON.

@@ -1,7 +1,11 @@
-"""Threads of synchronous tools, separate from asyncio's default threads: a slow tool holds up other tools only.
+"""Threads for synchronous tools.
 
-The synchronous tools of one step run one after another, because functions that read, wait and write the state would
-undo each other's changes.
+The threads are separate from asyncio's default threads, so slow tools delay only other tools, and not the name lookups
+of the whole process.
+
+The synchronous tools of one step run one after another. Authors of plain functions expect no other code in between: two
+functions that read, wait and write the state would undo each other's changes. A lock in a context variable does this,
+because the calls of a step run in tasks that inherit the variable, and other steps have other locks.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ _clock: ContextVar[CallClock | None] = ContextVar("clock of the call of this tas
 
 
 class CallClock:
-    """Duration of a call, without its wait for the synchronous calls before it. Made in the task of the call."""
+    """Duration of a call, without the wait for earlier synchronous calls. Construct it in the task of the call."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -38,12 +42,11 @@ class CallClock:
         return time.monotonic() - self._begun
 
     def restart(self) -> None:
-        """Count from now on."""
         self._begun = time.monotonic()
 
 
 def set_tool_threads(number: int) -> None:
-    """Set the number of synchronous tools that this process runs at once; more wait. Running tools are not affected."""
+    """Set how many synchronous tools this process runs concurrently. Does not affect running tools."""
     global _executor
     previous = _executor
     _executor = ThreadPoolExecutor(number, _NAME)
@@ -52,9 +55,9 @@ def set_tool_threads(number: int) -> None:
 
 @contextmanager
 def one_after_another() -> Iterator[None]:
-    """Within the block, let the synchronous tools of all tasks wait for each other, in the order of their calls."""
+    """Run the synchronous tools of all tasks started in the block one after another, in the order of their calls."""
     lock = _sync_lock.set(asyncio.Lock())
-    clock = _clock.set(None)  # A call that runs these calls has a clock of its own.
+    clock = _clock.set(None)  # A call of an agent tool runs further calls; they must not restart its clock.
     try:
         yield
     finally:
@@ -65,7 +68,7 @@ def one_after_another() -> Iterator[None]:
 async def run_in_tool_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
     """Call the function in a tool thread, with the caller's context variables."""
     context = copy_context()
-    context.run(_sync_lock.set, None)  # A tool that runs other tools itself does not wait for its own end.
+    context.run(_sync_lock.set, None)  # A tool that runs other tools would wait for its own end.
     call = partial(context.run, function, **arguments)
     lock = _sync_lock.get()
     clock = _clock.get()

@@ -23,7 +23,7 @@ def transfer_to_agent(
 
 
 class TransferToAgentTool(BaseTool):
-    """`transfer_to_agent` limited to the given agents; any other name is an error response to the model."""
+    """`transfer_to_agent`, limited to the given agents. Any other name is an error response to the model."""
 
     can_run_in_job = False
 

@@ -1,4 +1,4 @@
-"""VertexAiSearchTool: search in documents of one's own, by Gemini on Vertex AI (contract T9)."""
+"""VertexAiSearchTool: search in the customer's documents, by Gemini on Vertex AI (contract T9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""One connection to an MCP server. One task opens, holds and closes it, as the task groups beneath it require."""
+"""One connection to an MCP server, shared by all tasks of an event loop.
+
+    opening -> open -> closed: idle, `close`, or lost
+       |
+       +-> failed: every pending request raises UnreachableError
+
+The `mcp` client is built on task groups, which must be left by the task that entered them. Invocations come and go in
+tasks of their own, so one separate task opens, holds and closes the connection; requests only use the client. A closed
+connection is never opened again: `connections` makes a new object.
+
+The exceptions tell a caller whether it may repeat a request: yes after `SessionEndedError`, because the server has not
+looked at the request; only a request that changes nothing after `ConnectionLostError`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +34,7 @@ Send = Callable[[Client], Awaitable[T]]
 
 logger = logging.getLogger(__name__)
 
-# The words of the client and of servers for the status 404. The protocol defines no code for this error.
+# Messages of the client and of servers for the status 404. The protocol defines no code for this error.
 _SESSION_ENDED = ("Session terminated", "Session not found")
 
 
@@ -35,22 +47,22 @@ class UnreachableError(McpConnectionError):
 
 
 class ConnectionLostError(McpConnectionError):
-    """The connection was lost before an answer came. The request may have taken effect."""
+    """The connection was lost before an answer arrived. The request may have taken effect."""
 
 
 class SessionEndedError(McpConnectionError):
-    """The MCP server does not know the session any more. It has not looked at the request."""
+    """The MCP server no longer knows the session, and has not looked at the request."""
 
 
 class McpConnection:
-    """A connection for all tasks of the event loop, held open by its own task.
+    """Connection for all tasks of the running event loop; starts to open immediately.
 
     Args:
         server: name of the server in messages.
         transport: the transport, not yet entered.
-        timeout: seconds in which the connection must be open.
-        read_timeout: seconds in which a request must be answered.
-        idle_seconds: seconds without a request after which the connection closes itself; None keeps it open.
+        timeout: seconds for opening the connection.
+        read_timeout: seconds for the answer to a request.
+        idle_seconds: seconds without a request before the connection closes itself; None to keep it open.
     """
 
     def __init__(
@@ -71,9 +83,9 @@ class McpConnection:
         self._last_use = loop.time()
         self._stop = asyncio.Event()
         self._opened: asyncio.Future[Client] = loop.create_future()
-        # Reads the exception, as asyncio would log it when all requests were cancelled before they could.
+        # Reads the exception: asyncio logs an unread exception, also if all requests were cancelled before.
         self._opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())
-        # In a context of its own: the connection outlives the invocation that opens it.
+        # In an empty context: the connection outlives the invocation that opens it.
         self._task = loop.create_task(self._hold(), name=f"MCP connection to {server}", context=Context())
 
     @property
@@ -82,16 +94,17 @@ class McpConnection:
         return not self._stop.is_set() and not self._task.done()
 
     async def request(self, send: Send[T]) -> T:
-        """Send a request, when the connection is open.
+        """Send a request once the connection is open.
 
         Raises:
             SessionEndedError: the server refused the request because it has forgotten the session.
             UnreachableError: the connection cannot be opened.
-            ConnectionLostError: the connection was lost before an answer came.
+            ConnectionLostError: the connection was lost before an answer arrived.
             MCPError: the server answered with an error, or did not answer in time.
         """
         self._pending_requests += 1
         try:
+            # Shielded: all requests await one future, and a cancelled request must not cancel it for the others.
             client = await asyncio.shield(self._opened)
             return await send(client)
         except MCPError as error:
@@ -109,8 +122,9 @@ class McpConnection:
             self._last_use = asyncio.get_running_loop().time()
 
     async def close(self) -> None:
-        """Close the connection and wait until its server program has ended."""
+        """Close the connection and wait for the end of its server program."""
         self._stop.set()
+        # An open connection ends by itself once `_stop` is set; only the opening has to be interrupted.
         if not self._opened.done():
             self._task.cancel()
         await asyncio.wait([self._task])
@@ -118,7 +132,7 @@ class McpConnection:
     async def _hold(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                # asyncio's timeout: one of anyio could not end before the scopes that the client opens within it.
+                # asyncio's timeout: a timeout of anyio cannot end before the scopes that the client opens within it.
                 async with asyncio.timeout(self._timeout):
                     client = await stack.enter_async_context(self._client)
                 self._opened.set_result(client)
@@ -153,7 +167,7 @@ class McpConnection:
 
 
 def _reason(error: BaseException, timeout: float) -> str:
-    """Return the first error of a group in words, without what a URL may hold of secrets."""
+    """Describe an error, or the first error of a group, without secrets of URLs."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):

@@ -19,15 +19,16 @@ def create_http_client(
     timeout: httpx2.Timeout | None = None,
     auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
-    """Return a client whose certificates are read once in a process."""
+    """Return a client that shares its certificates with all clients of the process."""
+    # Reading the certificates for each client is slow and blocks the event loop.
     return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, verify=ssl_context())
 
 
 class StdioConnectionParams(BaseModel):
-    """A server that is a program on this computer.
+    """Server that is a program on this computer.
 
     Attributes:
-        timeout: longest time until the program has started and has listed its tools.
+        timeout: longest time for starting the program, and for listing its tools.
         read_timeout: longest duration of a call.
     """
 
@@ -52,21 +53,21 @@ class _HttpConnectionParams(BaseModel):
 
 
 class SseConnectionParams(_HttpConnectionParams):
-    """A server that sends events over HTTP, the transport before streamable HTTP.
+    """Server that sends events over HTTP, the predecessor of streamable HTTP.
 
     Attributes:
-        timeout: longest time until a connection is open, and until the tools are listed.
+        timeout: longest time for opening a connection, and for listing the tools.
         sse_read_timeout: longest duration of a call, and of silence on the connection.
     """
 
 
 class StreamableHTTPConnectionParams(_HttpConnectionParams):
-    """A server that answers over streamable HTTP.
+    """Server that answers over streamable HTTP.
 
     Attributes:
-        timeout: longest time until a connection is open, and until the tools are listed.
+        timeout: longest time for opening a connection, and for listing the tools.
         sse_read_timeout: longest duration of a call, and of silence during a call.
-        terminate_on_close: True to tell the server when its session ends.
+        terminate_on_close: True to report the end of the session to the server.
     """
 
     terminate_on_close: bool = True

@@ -1,4 +1,9 @@
-"""The open connections of this process: one for each server, set of headers and event loop, shared by toolsets."""
+"""The open connections of this process, shared by toolsets.
+
+There is one connection for each server, set of headers and event loop. Opening a connection may start a program or take
+several requests, so invocations do not open their own. Headers are part of the key, because they may identify a person:
+people must not share a session on the server. A connection belongs to the event loop that opened it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from runtime.tools.mcp_tool.connection import McpConnection
 from runtime.tools.mcp_tool.connection_params import ConnectionParams, HttpClientFactory
 from runtime.tools.mcp_tool.transport import is_allowed, open_transport, server_name
 
-# People come and go: a connection with a person's headers is closed when the person is silent.
+# There may be many people: a connection with headers of one person closes after this time without a request.
 PERSONAL_IDLE_SECONDS = 300.0
 
 
@@ -33,12 +38,12 @@ _ending: set[asyncio.Task[None]] = set()
 
 
 def connection_of(holder: object, params: ConnectionParams, headers: Mapping[str, str]) -> McpConnection:
-    """Return the connection of the running event loop to a server, a new connection when the last is closed or lost.
+    """Return the running event loop's connection to a server; open a new connection if the last was closed or lost.
 
     Args:
-        holder: the object that later calls `release`.
+        holder: object that keeps the connection open until it calls `release`.
         params: parameters of the connection.
-        headers: headers of one person, besides those of the parameters.
+        headers: headers of one person, in addition to the headers of the parameters.
 
     Raises:
         ConfigurationError: the server is not on the process's list of MCP servers.
@@ -57,7 +62,7 @@ def connection_of(holder: object, params: ConnectionParams, headers: Mapping[str
 
 
 async def release(holder: object) -> None:
-    """Close the connections of the running event loop that no other toolset holds."""
+    """Give up the holder's connections; close connections of the running event loop without another holder."""
     loop = asyncio.get_running_loop()
     held = [(key, entry) for key, entry in _entries.items() if key.loop is loop and holder in entry.holders]
     for key, entry in held:
@@ -65,6 +70,7 @@ async def release(holder: object) -> None:
         if not entry.holders:
             del _entries[key]
             _close_in_background(entry.connection)
+    # Includes connections that were replaced after a failure: their programs must end before the process does.
     if ending := [task for task in _ending if task.get_loop() is loop]:
         await asyncio.wait(ending)
 
@@ -82,6 +88,7 @@ def _open(params: ConnectionParams, headers: Mapping[str, str]) -> McpConnection
 def _forget_unusable() -> None:
     loop = asyncio.get_running_loop()
     for key, entry in list(_entries.items()):
+        # The task of such a connection is gone with its event loop, so there is nothing to close.
         if key.loop.is_closed():
             del _entries[key]
         elif key.loop is loop and not entry.connection.is_usable:
@@ -91,5 +98,5 @@ def _forget_unusable() -> None:
 
 def _close_in_background(connection: McpConnection) -> None:
     task = asyncio.create_task(connection.close())
-    _ending.add(task)  # The event loop keeps weak references only.
+    _ending.add(task)  # The event loop keeps only weak references to tasks.
     task.add_done_callback(_ending.discard)

@@ -1,4 +1,4 @@
-"""Headers of the requests to an MCP server: a credential of the toolset, and those that its author computes."""
+"""Headers of requests to an MCP server: the toolset's credential, and headers computed by its author."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def credential_headers(scheme: AuthScheme | None, credential: AuthCredential | N
     """Return the headers for a credential that needs no exchange: a key, a token, or a name and password.
 
     Raises:
-        ConfigurationError: the credential does not fit into a header, or is a key without a scheme that names one.
+        ConfigurationError: the credential does not fit into a header, or is a key without a scheme to name the header.
     """
     if credential is None:
         return {}
@@ -33,7 +33,7 @@ def credential_headers(scheme: AuthScheme | None, credential: AuthCredential | N
 
 
 class HeaderSource:
-    """Headers of each request: those of the provider, if there is one, and those of the credential over them."""
+    """Headers of each request: the provider's headers, overridden by the credential's headers."""
 
     def __init__(
         self, provider: HeaderProvider | None, scheme: AuthScheme | None, credential: AuthCredential | None
@@ -42,5 +42,5 @@ class HeaderSource:
         self._credential_headers = credential_headers(scheme, credential)
 
     async def headers(self, context: ReadonlyContext | None) -> Headers:
-        """Return the headers for an invocation. Without one, the provider is not asked."""
+        """Return the headers for an invocation. Without a context, do not call the provider."""
         return {**await provided_headers(self._provider, context), **self._credential_headers}

@@ -1,4 +1,4 @@
-"""The tool `load_mcp_resource`: the model reads the resources of an MCP server by their names."""
+"""The tool `load_mcp_resource`: lets a model read the resources of an MCP server by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMES = "resource_names"
 
 
 class LoadMcpResourceTool(BaseTool):
-    """Lists the resources in every request, and adds those that the latest call asks for.
+    """Lists the resources in every request, and adds the resources named by the latest call.
 
     The contents of a resource are part of one request only and never stored in the session's events.
     """
@@ -41,11 +41,11 @@ class LoadMcpResourceTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters=parameters)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Return the names; the next request has the contents."""
+        """Return the names. The next request has the contents."""
         return {_NAMES: args.get(_NAMES) or [], "status": "The contents are in the next message only."}
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Declare the tool, list the resources, and append those of the latest call."""
+        """Declare the tool, list the resources, and append the resources of the latest call."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         resources = await self._server.list_resources(tool_context)
         if not resources:

@@ -26,27 +26,27 @@ from runtime.tools.tool_result import ToolError
 
 logger = logging.getLogger(__name__)
 
-# All providers accept these names.
+# The largest set of names that all providers accept.
 _MAX_NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 Block = dict[str, Any]
 
 
 class UnreadableAnswerError(AdkError):
-    """The server's answer does not keep to the protocol or to the tool's own schema."""
+    """The server's answer violates the protocol or the tool's output schema."""
 
 
 def callable_name(name: str) -> str:
-    """Return a server's name for a tool as models accept it, with underscores in place of other characters."""
+    """Return a server's tool name in a form that models accept: other characters become underscores."""
     accepted = _NOT_IN_A_NAME.sub("_", name)
     return (accepted if accepted[:1].isalpha() else f"_{accepted.lstrip('_')}")[:_MAX_NAME_LENGTH]
 
 
 class McpTool(BaseTool):
-    """A tool of an MCP server. Its schema is declared to the model as the server gives it.
+    """Tool of an MCP server, declared to the model with the server's schema.
 
     Attributes:
-        mcp_tool: the tool as the server describes it.
+        mcp_tool: the server's description of the tool.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class McpTool(BaseTool):
                     llm_request.contents.append(types.Content(role="user", parts=shown))
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Call the tool. A failure of the server or of the connection is an error response to the model.
+        """Call the tool. Return a failure of the server or the connection as an error response to the model.
 
         Raises:
             ConfigurationError: the server is not on the process's list of MCP servers.
@@ -104,12 +104,12 @@ class McpTool(BaseTool):
         return await response_of(result, self.name, tool_context)
 
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Call the tool. An error that the tool reports is a failure of the job.
+        """Call the tool. An error reported by the tool fails the job.
 
         Raises:
-            McpConnectionError: the server cannot be reached, or the connection was lost before it answered.
-            MCPError: the server refuses the call, or did not answer in time.
-            UnreadableAnswerError: the answer does not keep to the protocol or to the tool's own schema.
+            McpConnectionError: the server cannot be reached, or the connection was lost before the answer.
+            MCPError: the server refused the call, or did not answer in time.
+            UnreadableAnswerError: the answer violates the protocol or the tool's output schema.
         """
         result = await self._call(args, tool_context)
         response = await response_of(result, self.name, tool_context)
@@ -124,6 +124,7 @@ class McpTool(BaseTool):
         async def send(client: Client) -> CallToolResult:
             try:
                 return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback)
+            # The client raises these for answers that do not follow the protocol or the output schema.
             except (RuntimeError, ValueError) as error:
                 raise UnreadableAnswerError(str(error)) from error
 
@@ -137,10 +138,10 @@ MCPTool = McpTool
 
 
 async def response_of(result: CallToolResult, tool_name: str, tool_context: Context) -> dict[str, Any]:
-    """Return the result as the model reads it: `content`, `structuredContent` and `isError`.
+    """Return the result for the model: `content`, `structuredContent` and `isError`.
 
-    A block with binary data has the name of an artifact as `file` in place of the data. Without an artifact service
-    the data stay in the block, in base64.
+    Binary data of a block become an artifact, named by `file` in the block. Without an artifact service the data stay
+    in the block, in base64.
     """
     response: dict[str, Any] = result.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"meta", "result_type"}
@@ -153,14 +154,14 @@ async def response_of(result: CallToolResult, tool_name: str, tool_context: Cont
 
 
 def image_files(response: dict[str, Any]) -> list[str]:
-    """Return the names of the artifacts that are images, of a response that `response_of` made."""
+    """Return the artifact names of images in a response made by `response_of`."""
     content = response.get("content")
     blocks = content if isinstance(content, list) else []
     return [block["file"] for block in blocks if block.get("type") == "image" and "file" in block]
 
 
 async def _save_data(block: Block, name: str, tool_context: Context) -> None:
-    """Replace the binary data of a block by the name of an artifact."""
+    """Save the binary data of a block as an artifact; replace the data by the name."""
     holder, key = (block["resource"], "blob") if block.get("type") == "resource" else (block, "data")
     if key not in holder:
         return

@@ -42,16 +42,16 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-# Names that the model calls to reach the runtime itself.
+# Names of the runtime's own tools and requests: a server must not take their calls over.
 _RESERVED_NAMES = ("transfer_to_agent", "set_model_response")
 _RESERVED_PREFIX = "adk_"
 
 
 class McpToolset(BaseToolset):
-    """The tools of an MCP server, listed once in an invocation and sorted by name.
+    """Tools of an MCP server, listed once in an invocation and sorted by name.
 
-    The connection is shared by all invocations and toolsets of the process and event loop that have the same
-    parameters and headers. It is opened at the first use, and again when the server was restarted. `close` closes it.
+    All invocations and toolsets with the same parameters and headers share one connection per process and event loop.
+    The connection is opened at the first use, and again after a restart of the server. `close` closes it.
 
     Args:
         connection_params: the server, with a transport and timeouts.
@@ -64,8 +64,8 @@ class McpToolset(BaseToolset):
         may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
         confirmed_by: the party that may confirm a call: see `FunctionTool`.
         header_provider: a function that returns headers for an invocation, such as those of its user.
-        progress_callback: a coroutine function that gets the progress of calls, or a function that returns one for a
-            tool name and `callback_context`.
+        progress_callback: a coroutine function that takes the progress of calls, or a function from a tool name and
+            `callback_context` to such a coroutine function.
         use_mcp_resources: True to offer the server's resources through a tool `load_mcp_resource`.
 
     Raises:
@@ -105,7 +105,7 @@ class McpToolset(BaseToolset):
         return self._server.params
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools of the server, without those whose names a model cannot tell from others.
+        """Return the tools of the server, except tools whose name is reserved or equal to the name of another tool.
 
         Raises:
             ConfigurationError: the server is not on the process's list of MCP servers.
@@ -115,6 +115,7 @@ class McpToolset(BaseToolset):
         listed = await self._server.list_tools(readonly_context)
         tools: dict[str, BaseTool] = {}
         skipped: set[str] = set()
+
         for tool in sorted(listed, key=lambda tool: tool.name):
             name = callable_name(tool.name)
             if name in tools or name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIX):
@@ -126,13 +127,13 @@ class McpToolset(BaseToolset):
         return [*tools.values(), *resource_tool]
 
     async def list_resources(self, readonly_context: ReadonlyContext | None = None) -> list[str]:
-        """Return the names of the server's resources; raises as `get_tools` does."""
+        """Return the names of the server's resources. Raise the errors of `get_tools`."""
         return [resource.name for resource in await self._server.list_resources(readonly_context)]
 
     async def get_resource_info(
         self, name: str, readonly_context: ReadonlyContext | None = None
     ) -> dict[str, Any]:
-        """Return what the server says of a resource.
+        """Return the server's description of a resource.
 
         Raises:
             ValueError: the server has no such resource.
@@ -151,7 +152,7 @@ class McpToolset(BaseToolset):
         return await self._server.read_resource(name, readonly_context)
 
     def setup_problems(self) -> list[SetupProblem]:
-        """Return a problem when the server is not on the process's list of MCP servers."""
+        """Return a problem if the server is not on the process's list of MCP servers."""
         return [] if is_allowed(self._server.params) else [refused_server_problem(self._server.name)]
 
     async def close(self) -> None:
@@ -169,6 +170,7 @@ class McpToolset(BaseToolset):
         )
 
     def _warn_of(self, skipped: frozenset[str]) -> None:
+        # Once for each set of names: the tools are listed in every invocation.
         if skipped and skipped != self._skipped:
             names = ", ".join(repr(name) for name in sorted(skipped))
             logger.warning(

@@ -11,14 +11,14 @@ from runtime.tools.progress import progress_receiver
 
 
 class ProgressCallback(Protocol):
-    """A coroutine function that gets the progress of a call."""
+    """Coroutine function that takes the progress of a call."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """Note the progress."""
+        """Handle the progress."""
 
 
 class ProgressCallbackFactory(Protocol):
-    """A function that returns the callback for one call, or None."""
+    """Function that returns the callback for one call, or None."""
 
     def __call__(
         self, tool_name: str, *, callback_context: Context, **kwargs: Any
@@ -29,7 +29,7 @@ class ProgressCallbackFactory(Protocol):
 def on_progress(
     given: ProgressCallback | ProgressCallbackFactory | None, tool_name: str, tool_context: Context
 ) -> ProgressCallback | None:
-    """Return the callback for a call: the given one and the receiver of this call's progress; None without both."""
+    """Return a callback that informs both the given callback and the receiver of this call's progress, or None."""
     callback = _callback_of(given, tool_name, tool_context)
     receiver = progress_receiver()
     if receiver is None:

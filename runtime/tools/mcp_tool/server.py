@@ -1,4 +1,8 @@
-"""An MCP server as a toolset uses it: requests over the shared connection, repeated when the server was restarted."""
+"""An MCP server as a toolset uses it: requests over the shared connection, repeated after a restart of the server.
+
+Any request is sent again if the server refused it unread. A request that changes nothing (lists, resources) is also
+sent again if the connection was lost. A tool call is not: it may have taken effect.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,12 @@ Page = TypeVar("Page", bound=PaginatedResult)
 PageCo = TypeVar("PageCo", bound=PaginatedResult, covariant=True)
 ResourceContents = TextResourceContents | BlobResourceContents
 
-# A server decides how many pages it has.
+# The server decides on the number of pages, and could send pages without end.
 MAX_PAGES = 100
 
 
 class McpServer:
-    """A server, reached with the headers of one toolset."""
+    """Server with the headers of one toolset."""
 
     def __init__(self, params: ConnectionParams, headers: HeaderSource) -> None:
         self.params = params
@@ -34,10 +38,10 @@ class McpServer:
         self._headers = headers
 
     async def request(self, context: ReadonlyContext | None, send: Send[T]) -> T:
-        """Send a request once. A request that the server refused unread is sent again, over a new connection.
+        """Send a request. If the server refused it unread, send it again over a new connection.
 
         Raises:
-            McpConnectionError: the server cannot be reached, or the connection was lost before it answered.
+            McpConnectionError: the server cannot be reached, or the connection was lost before the answer.
             MCPError: the server answered with an error, or did not answer in time.
         """
         headers = await self._headers_of(context)
@@ -55,7 +59,7 @@ class McpServer:
         return await self._list(context, send)
 
     async def list_resources(self, context: ReadonlyContext | None) -> list[Resource]:
-        """Return the resources of the server, none when it has no such thing."""
+        """Return the resources of the server; an empty list if it does not support resources."""
 
         async def send(client: Client) -> list[Resource]:
             if client.server_capabilities.resources is None:
@@ -77,7 +81,7 @@ class McpServer:
         return found
 
     async def read_resource(self, name: str, context: ReadonlyContext | None) -> list[ResourceContents]:
-        """Return the contents of a resource; raises as `find_resource` does."""
+        """Return the contents of a resource. Raise the errors of `find_resource`."""
         resource = await self.find_resource(name, context)
 
         async def send(client: Client) -> list[ResourceContents]:
@@ -90,7 +94,7 @@ class McpServer:
         await release(self)
 
     async def _list(self, context: ReadonlyContext | None, send: Send[T]) -> T:
-        """Send a request that changes nothing, and whose answer must come within the timeout of the connection."""
+        """Send a request that changes nothing, and limit it by the timeout of the connection."""
 
         async def send_in_time(client: Client) -> T:
             async with asyncio.timeout(self.params.timeout):
@@ -105,16 +109,17 @@ class McpServer:
             ) from error
 
     async def _repeat_when_lost(self, context: ReadonlyContext | None, send: Send[T]) -> T:
-        """Send a request that changes nothing; repeat it once when the connection was lost, as by a restart."""
+        """Send a request that changes nothing; repeat it once if the connection was lost."""
         try:
             return await self.request(context, send)
+        # A new connection could not be opened just now: a second attempt would only double the wait.
         except UnreachableError:
             raise
         except McpConnectionError:
             return await self.request(context, send)
 
     async def _headers_of(self, context: ReadonlyContext | None) -> dict[str, str]:
-        # A program gets no headers, so that all people share it.
+        # A program takes no headers, so all people share its connection.
         return {} if isinstance(self.params, StdioConnectionParams) else await self._headers.headers(context)
 
 

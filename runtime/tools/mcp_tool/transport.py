@@ -27,7 +27,7 @@ hide_secrets_of_urls()
 
 
 def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Transport:
-    """Return the transport, which connects when its context is entered."""
+    """Return the transport. It connects when its context is entered."""
     match params:
         case StdioConnectionParams():
             # Celery replaces `sys.stderr` by an object that no program can write to.
@@ -46,7 +46,8 @@ def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Tran
 
 
 def server_name(params: ConnectionParams) -> str:
-    """Return the name of the server in messages: its program, or its URL without a query, which may hold a secret."""
+    """Return the name of the server for messages: its program, or its URL."""
+    # Without the query and the user part of a URL, which may hold secrets.
     if isinstance(params, StdioConnectionParams):
         server = params.server_params
         words = [word for word in server.args if not word.startswith("-")]
@@ -56,7 +57,7 @@ def server_name(params: ConnectionParams) -> str:
 
 
 def is_allowed(params: ConnectionParams) -> bool:
-    """Return True if the process's list of MCP servers has this one."""
+    """Return True if the server is on the process's list of MCP servers."""
     if isinstance(params, StdioConnectionParams):
         return is_allowed_command([params.server_params.command, *params.server_params.args])
     return is_allowed_url(params.url)

@@ -1,7 +1,7 @@
-"""Guard against requests to internal addresses: services of the site's own network must not be reached by a model.
+"""Guard against requests to internal addresses: a model must not reach services of the site's network.
 
-The guard looks at the addresses that a name resolves to, and the connection goes to the address that was checked, so
-that a second answer of the name server cannot lead elsewhere.
+The guard resolves the host's name, checks all addresses, and connects to a checked address. If the HTTP client resolved
+the name again, the name server could answer with an internal address the second time (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class InternalAddressError(httpx2.ConnectError):
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Transport that connects to public addresses only."""
+    """Transport that connects only to public addresses."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to the first address of its host that answers.
+        """Send the request to the first address of the host that accepts the connection.
 
         Raises:
             InternalAddressError: the host has an internal address.
@@ -49,7 +49,7 @@ async def public_addresses(url: httpx2.URL) -> list[str]:
     """Return the addresses of a URL's host.
 
     Raises:
-        InternalAddressError: one of them is internal.
+        InternalAddressError: an address is internal.
         httpx2.ConnectError: the host cannot be resolved.
     """
     loop = asyncio.get_running_loop()
@@ -59,6 +59,7 @@ async def public_addresses(url: httpx2.URL) -> list[str]:
     except (OSError, UnicodeError) as error:
         raise httpx2.ConnectError(f"The host {host!r} cannot be resolved.") from error
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    # One internal address is enough to refuse: the request goes to the first address that accepts a connection.
     if any(is_internal(address) for address in addresses):
         raise InternalAddressError(
             f"The host {host!r} is in an internal network, which this tool must not reach. The tool's author can "
@@ -73,20 +74,23 @@ def is_internal(address: str) -> bool:
     embedded = _embedded(parsed) if isinstance(parsed, IPv6Address) else None
     if embedded is not None:
         return is_internal(str(embedded))
+    # `is_global` of Python counts some unassigned IPv6 ranges as global.
     if isinstance(parsed, IPv6Address) and parsed not in _GLOBAL_UNICAST:
         return True
     return not parsed.is_global or parsed.is_multicast
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 address stands for: mapped, 6to4, Teredo or NAT64."""
+    """Return the IPv4 address within a mapped, 6to4, Teredo or NAT64 address, or None."""
+    # Python's `ipaddress` has no property for NAT64: the last 32 bits are the IPv4 address.
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
 
 
 def _pinned(request: httpx2.Request, address: str) -> httpx2.Request:
-    """Return the request to an address; the certificate is still that of the host."""
+    """Return the request, sent to `address`."""
+    # The `Host` header and the server name of TLS stay: the certificate is checked against the host's name.
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),

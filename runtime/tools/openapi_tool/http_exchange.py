@@ -22,12 +22,12 @@ Verify = bool | str | ssl.SSLContext | None
 
 
 class ExchangeError(AdkError, ConnectionError):
-    """No answer came. The message is for the model and holds no credential."""
+    """No answer arrived. The message is for the model and holds no credential."""
 
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request as it is sent. Its URL and headers may hold a credential."""
+    """Request to send. Its URL and headers may hold a credential, so `repr` leaves them out."""
 
     method: str
     url: str = field(repr=False)
@@ -37,7 +37,12 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """An answer; `is_cut` is True when its body was longer."""
+    """Answer of a server.
+
+    Attributes:
+        body: body, up to `max_response_bytes`.
+        is_cut: True if the body was longer.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -47,15 +52,15 @@ class HttpAnswer:
 
 @dataclass(frozen=True)
 class HttpExchange:
-    """Sends requests, each over a connection of its own.
+    """Sends requests, each over a new connection.
 
     Attributes:
         timeout: seconds for the whole exchange.
-        max_response_bytes: bytes of a body that are read.
-        allow_internal: True when requests may go to loopback, private and link-local addresses.
-        verify: certificates to trust, as httpx takes them; None trusts the usual ones.
-        client_factory: makes the client for a request, for proxies and transports of one's own. Addresses of such a
-            client are checked before each request, and not pinned.
+        max_response_bytes: limit of a body in bytes; the rest is not read.
+        allow_internal: True to allow requests to loopback, private and link-local addresses.
+        verify: certificates to trust, as httpx takes them; None: the default certificates.
+        client_factory: makes the client for a request, for custom proxies and transports. Addresses are then checked
+            before each request, but not pinned.
     """
 
     timeout: float = DEFAULT_TIMEOUT
@@ -68,7 +73,7 @@ class HttpExchange:
         """Return the answer to a request.
 
         Raises:
-            ExchangeError: the server did not answer, or must not be asked.
+            ExchangeError: the server did not answer, or requests to it are not allowed.
         """
         try:
             async with asyncio.timeout(self.timeout), self._new_client() as client:
@@ -79,7 +84,8 @@ class HttpExchange:
             raise ExchangeError(f"The request failed: {error or type(error).__name__}") from error
 
     async def _follow(self, client: httpx2.AsyncClient, request: httpx2.Request) -> HttpAnswer:
-        """Send a request and follow redirects. They stay on one server, because others must not get credentials."""
+        """Send a request and follow redirects on the same server."""
+        # Another server must not get the credentials of this one.
         for _ in range(MAX_REDIRECTS):
             response = await client.send(request, stream=True, follow_redirects=False)
             try:
@@ -121,20 +127,21 @@ async def _check_address(request: httpx2.Request) -> None:
 
 
 def _built(client: httpx2.AsyncClient, request: HttpRequest) -> httpx2.Request:
-    """Return the client's request.
+    """Return the request as an object of the client.
 
     Raises:
-        ExchangeError: a header holds what HTTP cannot send.
+        ExchangeError: HTTP cannot send the name or the value of a header.
     """
     try:
         headers = [(name.encode("ascii"), value.encode("utf-8")) for name, value in request.headers.items()]
     except UnicodeError:
+        # `from None`: the codec's error quotes the value, which may be a secret.
         raise ExchangeError("A header's name or value cannot be sent.") from None
     return client.build_request(request.method, request.url, headers=headers, content=request.content)
 
 
 def _is_same_server(origin: httpx2.URL, target: httpx2.URL) -> bool:
-    """Return True within one origin, and for the step from http to https on one host."""
+    """Return True for the same origin, and for an upgrade from http to https on the same host."""
     if target.host != origin.host:
         return False
     is_upgrade = (origin.scheme, target.scheme) == ("http", "https") and (origin.port, target.port) == (

@@ -10,14 +10,14 @@ from runtime.tools.tool_threads import run_in_tool_thread
 
 
 class LlamaIndexRetrieval(BaseRetrievalTool):
-    """Returns the text of the best node that `retriever.retrieve(query)` finds, in a tool thread."""
+    """Returns the text of the best node from `retriever.retrieve(query)`, which runs in a tool thread."""
 
     def __init__(self, *, name: str, description: str, retriever: Any) -> None:
         super().__init__(name=name, description=description)
         self.retriever = retriever
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Return the best text, or a sentence for the model when nothing was found."""
+        """Return the best text, or a sentence for the model if nothing was found."""
         query = str(args.get("query", ""))
         nodes = await run_in_tool_thread(lambda: self.retriever.retrieve(query))
         return nodes[0].text if nodes else f"No matching result found for the query: {query}"

@@ -10,7 +10,7 @@ from runtime.tools.tool_context import ToolContext
 
 
 class VertexAiRagRetrieval(BaseRetrievalTool):
-    """Lets Gemini read texts of a corpus while it answers. Other models refuse the request."""
+    """Makes Gemini read texts of a corpus while it answers. Other models refuse the request."""
 
     can_run_in_job = False
 
@@ -33,7 +33,7 @@ class VertexAiRagRetrieval(BaseRetrievalTool):
         )
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Enable the corpus in the request; the model does not call this tool by name."""
+        """Enable the corpus in the request. The model does not call this tool by name."""
         tool = types.Tool(retrieval=types.Retrieval(vertex_rag_store=self.vertex_rag_store))
         side = ModelSideTool(name=self.name, description=self.description, tool=tool)
         await side.process_llm_request(tool_context=tool_context, llm_request=llm_request)

@@ -1,4 +1,4 @@
-"""Schemes and credentials from what an author has at hand: a key, a token, a dict."""
+"""Make schemes and credentials from a key, a token or a dict."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def token_to_scheme_credential(
 def openid_dict_to_scheme_credential(
     config_dict: dict[str, Any], scopes: list[str], credential_dict: dict[str, Any]
 ) -> tuple[OpenIdConnectWithConfig, AuthCredential]:
-    """Return scheme and credential for an OpenID provider's configuration and a client's registration.
+    """Return scheme and credential for the configuration of an OpenID provider and the registration of a client.
 
     Raises:
         ConfigurationError: an endpoint, the client's id or its secret is missing.
@@ -73,10 +73,10 @@ def openid_dict_to_scheme_credential(
 
 
 def dict_to_auth_scheme(data: dict[str, Any]) -> AuthScheme:
-    """Return the scheme that an OpenAPI security scheme object describes; its extensions (`x-…`) are dropped.
+    """Return the scheme described by an OpenAPI security scheme object; drop extensions (`x-…`).
 
     Raises:
-        ConfigurationError: the object is no security scheme.
+        ConfigurationError: the object is not a security scheme.
     """
     try:
         return _SCHEME.validate_python(_without_extensions(data))

@@ -1,4 +1,10 @@
-"""The credential of a call: configured by the author, given by the person, or exchanged for a token (contract T8)."""
+"""The credential of a call: configured by the author, given by the person, or exchanged for a token (contract T8).
+
+configured key or token ----------------------------------------> request
+given by the person in this invocation -------------------------> request
+code of the person, or the client's registration -> token ------> request
+none of these -> ask the person; the call is rerun with the answer
+"""
 
 from __future__ import annotations
 
@@ -34,19 +40,19 @@ class Authorizer:
             if scheme
             else None
         )
-        # Read by the config, which also takes the models of other libraries.
+        # From the config, which converts models of other libraries.
         self._scheme = self._config.auth_scheme if self._config else None
 
     async def authorize(self, context: Context | None) -> Placement | None:
-        """Return what the request carries; None when the person was asked for a credential.
+        """Return the credential's place in the request; None if the person was asked for a credential.
 
         Raises:
-            ExchangeError: the token's server refused the credential. The next call asks the person again.
+            ExchangeError: the authorization server refused the credential. The next call asks the person again.
         """
         direct = place(self._scheme, self._credential) if self._credential else None
         if direct or self._config is None or context is None:
             return direct or Placement()
-        # Calls of one step share a code that can be exchanged only once.
+        # Concurrent calls of one step share a code, and most codes can be exchanged only once.
         async with context.invocation.scope.credential_lock:
             given = context.get_auth_response(self._config)
             if given and (placed := place(self._scheme, given)):
@@ -57,14 +63,14 @@ class Authorizer:
         return placed
 
     def forget(self, context: Context | None) -> None:
-        """Forget a credential that the service refused, so that the next call asks for another."""
+        """Forget a refused credential, so the next call asks for another."""
         if context and self._config:
             context.invocation.scope.credentials.pop(self._config.credential_key, None)
 
     async def _exchanged(
         self, context: Context, config: AuthConfig, given: AuthCredential | None
     ) -> Placement | None:
-        """Return the token for the given code or for the configured client; None without either."""
+        """Return the token for the given code or for the configured client; None without code and client."""
         client = self._merged_client(given)
         if client is None:
             return None
@@ -76,14 +82,14 @@ class Authorizer:
             raise
         if token is None:
             return None
-        # Only in the memory of the invocation, as all credentials: a token is as secret as what it was got for.
+        # A token is as secret as the credential that it was exchanged for: see the module's docstring.
         context.invocation.scope.credentials[config.credential_key] = AuthCredential(
             auth_type=AuthCredentialTypes.OAUTH2, oauth2=token
         )
         return Placement(headers={"Authorization": f"Bearer {token.access_token}"})
 
     def _merged_client(self, given: AuthCredential | None) -> OAuth2Auth | None:
-        """Return the author's client data with the person's answer."""
+        """Return the author's client data, updated by the person's answer."""
         own = self._credential.oauth2 if self._credential else None
         answer = given.oauth2 if given else None
         if own is None or answer is None:
@@ -101,7 +107,7 @@ class Authorizer:
 
 
 def _consent_page(client: OAuth2Auth, endpoints: Endpoints) -> str | None:
-    """Return the page on which the person grants access."""
+    """Return the address of the page where the person grants access, or None."""
     if not endpoints.authorization_url or not client.client_id:
         return None
     query = {

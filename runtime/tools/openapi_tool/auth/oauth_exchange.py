@@ -1,4 +1,4 @@
-"""Tokens of OAuth 2 and OpenID Connect: the code that a person was given, or a client's own grant (RFC 6749)."""
+"""Tokens of OAuth 2 and OpenID Connect, for a person's code or for the client itself (RFC 6749)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from runtime.tools.openapi_tool.http_exchange import ExchangeError, HttpExchange
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Pages and grants of an authorization server."""
+    """Addresses and grants of an authorization server.
+
+    Attributes:
+        grants_to_clients: True if the client itself gets tokens, without a person.
+    """
 
     authorization_url: str | None = None
     token_url: str | None = None
@@ -23,7 +27,7 @@ class Endpoints:
 
 
 async def find_endpoints(scheme: AuthScheme, exchange: HttpExchange) -> Endpoints:
-    """Return the endpoints that a scheme names, or that its discovery document names.
+    """Return the endpoints named by a scheme or by its discovery document.
 
     Raises:
         ExchangeError: the discovery document cannot be fetched or read.
@@ -50,7 +54,7 @@ async def request_token(
     """Return the token for the client's code or refresh token, or for the client itself; None without a grant.
 
     Raises:
-        ExchangeError: the server refused, or its answer has no token.
+        ExchangeError: the server refused the request, or the answer has no token.
     """
     grant = _grant(client, endpoints)
     if grant is None or not endpoints.token_url:

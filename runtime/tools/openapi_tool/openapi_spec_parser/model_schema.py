@@ -1,6 +1,7 @@
 """Schemas of an OpenAPI document as JSON schema for a model.
 
-A model gets no references, no `allOf`, and a bounded size: a schema with too many nodes is described less deeply.
+The result has no references, no `allOf`, and a limited size: a schema with too many nodes is described less deeply. A
+declaration is part of every request, and resolved references of a large document may grow without bound.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ logger = logging.getLogger(__name__)
 
 
 class _TooManyNodes(Exception):
-    """The schema at this depth is too large for a declaration."""
+    """The schema is too large at this depth."""
 
 
 def declare_arguments(properties: Mapping[str, Any], required: list[str], references: References) -> Json:
     """Return the JSON schema of a tool's arguments, as deep as the limit of nodes allows."""
+
     for depth in range(MAX_DEPTH, -1, -1):
-        # Without any nested schema, one node for each argument is left, however many there are.
+        # At depth 0 there is one node for each argument, and every argument has to be declared.
         converter = _Converter(references, depth, MAX_NODES if depth else None)
         try:
             converted = {name: converter.convert(node) for name, node in properties.items()}
@@ -49,7 +51,7 @@ def declare_arguments(properties: Mapping[str, Any], required: list[str], refere
 
 
 def flattened(node: Json, references: References, depth: int = 0) -> Json:
-    """Return a resolved schema with the schemas of its `allOf` merged into it.
+    """Return a resolved schema, merged with the schemas of its `allOf`.
 
     Raises:
         UnresolvedReferenceError: a schema of `allOf` is a reference to nothing.
@@ -68,7 +70,7 @@ def flattened(node: Json, references: References, depth: int = 0) -> Json:
 class _Converter:
     """Converts schemas down to a depth, and counts their nodes.
 
-    In all methods, `path` has the references that lead to a node.
+    In all methods, `path` holds the references on the way to the node.
     """
 
     def __init__(self, references: References, depth: int, nodes: int | None) -> None:
@@ -132,6 +134,7 @@ class _Converter:
     def _properties(self, properties: Json, required: list[Any], path: tuple[str, ...], depth: int) -> Json:
         converted: Json = {}
         for name, node in properties.items():
+            # The service alone sets such a property.
             if as_object(node).get("readOnly") is not True:
                 converted[str(name)] = self.convert(node, path, depth)
         needed = [name for name in dict.fromkeys(map(str, required)) if name in converted]
@@ -139,7 +142,7 @@ class _Converter:
 
 
 def _types_of(node: Json) -> list[str]:
-    """Return the types that a schema allows; a schema without `type` has the types of its other fields."""
+    """Return the types that a schema allows; infer the type of a schema without `type` from its other fields."""
     given = node.get("type")
     named = given if isinstance(given, list) else [given]
     kinds = [kind for kind in dict.fromkeys(str(name).lower() for name in named) if kind in _TYPES]

@@ -35,17 +35,17 @@ class OpenAPIToolset(BaseToolset):
 
     Args:
         spec_dict: the document; without one, `spec_str` is read as JSON or YAML.
-        auth_scheme: security scheme of all operations; by default each has the one that the document names.
-        auth_credential: credential for the scheme. Without one that is usable at once, the person is asked.
-        credential_key: key under which a person's credential is kept during the invocation.
+        auth_scheme: security scheme of all operations; by default, the scheme of each operation in the document.
+        auth_credential: credential for the scheme. Without a usable credential, the person is asked.
+        credential_key: key for a person's credential during the invocation.
         ssl_verify: certificates to trust, as httpx takes them.
         header_provider: returns further headers for a call.
-        httpx_client_factory: makes the client for each request, for example with a proxy. By default the proxies of
-            the environment are not used.
+        httpx_client_factory: makes the client for each request, for example with a proxy. By default, proxies of the
+            environment are not used.
         preserve_property_names: True to keep the names of arguments; by default they become snake_case.
         allow_private_network_access: True to allow requests to loopback, private and link-local addresses.
         timeout: seconds for one request.
-        max_response_bytes: bytes of an answer that are read; the model is told when there are more.
+        max_response_bytes: limit of an answer in bytes; a longer answer is an error for the model.
 
     Raises:
         ConfigurationError: the document cannot be read, or has no absolute server URL.
@@ -87,6 +87,7 @@ class OpenAPIToolset(BaseToolset):
             "max_response_bytes": max_response_bytes,
         }
         self._tools = list(_tools_of(document, options))
+        # Names of operations may become equal in snake_case.
         for tool, name in zip(self._tools, unique_tool_names(t.name for t in self._tools), strict=True):
             tool.name = name
 

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class OperationEndpoint:
-    """Address of an operation: `base_url` is absolute, `path` may have placeholders."""
+    """Address of an operation. `base_url` is absolute; `path` may have placeholders."""
 
     base_url: str
     path: str
@@ -37,7 +37,7 @@ class OperationEndpoint:
 
 @dataclass(frozen=True)
 class ParsedOperation:
-    """An operation; `operation` includes the parameters of its path."""
+    """An operation. `operation` includes the parameters of its path item."""
 
     name: str
     description: str
@@ -47,7 +47,7 @@ class ParsedOperation:
 
 
 def read_operations(document: Json) -> Iterator[ParsedOperation]:
-    """Yield the operations; an operation that cannot be read is left out with a warning in the log.
+    """Yield the operations; log a warning for an unreadable operation and leave it out.
 
     Raises:
         ConfigurationError: the document is not OpenAPI 3, or an operation has no absolute server URL.
@@ -122,8 +122,9 @@ def is_web_address(url: str) -> bool:
 
 
 def _auth_scheme(document: Json, operation: Json, references: References) -> AuthScheme | None:
-    """Return the scheme of the first security requirement; None when a request may go without one."""
+    """Return the scheme of the first security requirement; None if requests need no authentication."""
     requirements = [as_object(item) for item in as_list(operation.get("security", document.get("security")))]
+    # An empty requirement among others makes the authentication optional.
     if not requirements or {} in requirements:
         return None
     name = next(iter(requirements[0]))

@@ -1,4 +1,8 @@
-"""Parameters and body of an operation."""
+"""Parameters and body of an operation.
+
+A model gives all arguments in one object. So the properties of a body become arguments next to the parameters, with
+unique names. A body that is no plain object (an array, a choice of schemas, a text) becomes one argument.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +36,11 @@ class ApiParameter:
     """One argument of an operation.
 
     Attributes:
-        name: name under which a model gives the argument.
+        name: name of the argument for a model.
         original_name: name in the service.
         location: `path`, `query`, `header`, `cookie` or `body`.
-        schema: schema as the document has it.
-        is_json: True when the value is sent as JSON text.
+        schema: schema in the document.
+        is_json: True to send the value as JSON text.
     """
 
     name: str
@@ -56,7 +60,7 @@ class ApiBody:
     """Body of an operation.
 
     Attributes:
-        properties: schemas of the properties, each an argument; None when one argument is the body.
+        properties: schemas of the properties, each an argument; None if one argument is the whole body.
         encoding: styles of single properties in a form.
     """
 
@@ -69,7 +73,7 @@ class ApiBody:
 def read_parameters(
     path: str, operation: Json, references: References, *, preserve_names: bool = False
 ) -> tuple[list[ApiParameter], ApiBody | None]:
-    """Return the arguments of an operation, named uniquely, and its body.
+    """Return the arguments of an operation, with unique names, and its body.
 
     Raises:
         UnresolvedReferenceError: a parameter or the body is a reference to nothing.
@@ -125,6 +129,7 @@ def _read_body(node: object, references: References) -> tuple[ApiBody | None, li
     content = as_object(body.get("content"))
     if not content:
         return None, []
+    # Prefer a type that can be made from arguments; of any other type a model would write the text itself.
     media_type = next((name for name in content if is_writable(str(name))), next(iter(content)))
     media = as_object(content[media_type])
     schema = media.get("schema")
@@ -151,13 +156,13 @@ def _properties(properties: Json, required: list[Any]) -> Iterator[ApiParameter]
 
 
 def is_writable(media_type: str) -> bool:
-    """Return True for a body that is made from arguments; a model writes the text of any other body itself."""
+    """Return True for a body made from arguments. A model writes the text of any other body itself."""
     kind = media_type.split(";")[0].strip().lower()
     forms = {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
     return is_json(kind) or kind in forms
 
 
 def is_json(media_type: str) -> bool:
-    """Return True for JSON and its relatives, such as `application/problem+json`."""
+    """Return True for JSON and types based on JSON, such as `application/problem+json`."""
     kind = media_type.split(";")[0].strip().lower()
     return kind.endswith(("/json", "+json")) or kind == "*/*"

@@ -1,6 +1,7 @@
 """References (`$ref`) within an OpenAPI document.
 
-The functions `as_object`, `as_list` and `as_text` read untrusted documents: a value of another type counts as absent.
+`as_object`, `as_list` and `as_text` read untrusted documents: a value of another type counts as absent, so malformed
+parts of a document are left out and do not make the rest unusable.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ class References:
         self._document = document
 
     def resolve(self, node: object) -> Json:
-        """Return the object that a node stands for; fields beside a `$ref` take precedence over the target's.
+        """Return the node, with its `$ref` replaced by the target. Fields next to `$ref` override the target's fields.
 
         Raises:
-            UnresolvedReferenceError: there is no such target.
+            UnresolvedReferenceError: the target does not exist.
         """
         resolved = as_object(node)
         followed: list[str] = []

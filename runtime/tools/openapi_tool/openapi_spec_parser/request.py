@@ -1,4 +1,7 @@
-"""The HTTP request for a call: where each argument goes."""
+"""Construction of the HTTP request of a call from a model's arguments.
+
+The arguments are untrusted: they are percent-encoded, and an argument in the path must not lead to another path.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _Part = tuple[str, tuple[str | None, bytes, str | None]]
 
 
 class BadArgumentsError(ValueError):
-    """The model's arguments make no request; the message tells the model why."""
+    """No request can be made from the model's arguments. The message is for the model."""
 
 
 def build_request(
@@ -42,7 +45,7 @@ def build_request(
     args: Mapping[str, Any],
     auth: Placement,
 ) -> HttpRequest:
-    """Return the request for a model's arguments; unknown arguments are dropped.
+    """Return the request for a model's arguments. Drop unknown arguments.
 
     Raises:
         BadArgumentsError: a mandatory argument is missing, or a value would lead to another path.
@@ -66,6 +69,7 @@ def build_request(
     encoded = _encoded_body(body, _at("body", given))
     if encoded is not None:
         headers["Content-Type"], content = encoded
+    # Last: an argument must not replace the credential.
     headers.update(auth.headers)
     url = _url(endpoint, _at("path", given), query)
     return HttpRequest(method=endpoint.method.upper(), url=url, headers=headers, content=content)
@@ -104,7 +108,7 @@ def _encoded_body(body: ApiBody | None, given: Given) -> tuple[str, bytes] | Non
 
 def _url(endpoint: OperationEndpoint, given: Given, query: Sequence[tuple[str, str]]) -> str:
     texts = {item.original_name: path_text(item, value) for item, value in given}
-    # Some documents tell operations of one path apart by a fragment, which no server sees.
+    # Some documents use fragments to distinguish operations of one path. A fragment is not sent to a server.
     template, _, own_query = endpoint.path.partition("#")[0].partition("?")
     segments = [_segment(segment, texts) for segment in template.split("/")]
     base, _, base_query = endpoint.base_url.partition("#")[0].partition("?")
@@ -117,8 +121,9 @@ def _url(endpoint: OperationEndpoint, given: Given, query: Sequence[tuple[str, s
 
 
 def _segment(template: str, texts: Mapping[str, str]) -> str:
-    """Fill in one segment of the path; an argument must not make the path lead elsewhere."""
+    """Fill in one segment of the path."""
     filled = PLACEHOLDER.sub(lambda found: texts[found[1]], template)
+    # Slashes are encoded before, so only these segments could make the path lead elsewhere.
     if filled != template and filled in ("", ".", ".."):
         raise BadArgumentsError(
             f"Nothing was done: an argument in the path is {filled!r}, which would address something else."
@@ -127,7 +132,7 @@ def _segment(template: str, texts: Mapping[str, str]) -> str:
 
 
 def encode_body(body: ApiBody, value: Any) -> tuple[str, bytes]:
-    """Return the content type and the bytes of a body. The value of a form is an object."""
+    """Return the content type and the bytes of a body. For a form, `value` has to be an object."""
     kind = body.media_type.split(";")[0].strip()
     if is_json(kind):
         content_type = "application/json" if "*" in kind else body.media_type
@@ -145,7 +150,7 @@ def _form(body: ApiBody, fields: dict[str, Any]) -> str:
         encoding = as_object(body.encoding.get(name))
         style = as_text(encoding.get("style")) or "form"
         explode = encoding.get("explode", style == "form") is True
-        # An object in a form has no style of its own; JSON keeps its fields together.
+        # OpenAPI defines no default style for an object in a form; JSON keeps its fields together.
         is_plain = not isinstance(value, dict) or "style" in encoding
         field = ApiParameter("", str(name), "body", style=style, explode=explode)
         pairs += query_pairs(field, value if is_plain else text_of(value))
@@ -160,6 +165,7 @@ def _multipart(body: ApiBody, fields: dict[str, Any]) -> tuple[str, bytes]:
         described = as_object(schema.get("items")) if isinstance(value, list) else schema
         declared = as_text(as_object(body.encoding.get(name)).get("contentType")) or None
         parts += [(str(name), _part(str(name), item, described, declared)) for item in items]
+    # Only to encode the parts; this request is never sent.
     request = httpx2.Request("POST", "http://multipart", files=parts)
     return request.headers["Content-Type"], request.read()
 

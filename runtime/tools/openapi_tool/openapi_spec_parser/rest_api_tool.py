@@ -38,11 +38,11 @@ _TEXTUAL = ("text/", "json", "xml", "javascript", "yaml", "csv", "x-www-form-url
 
 
 class RestApiTool(BaseTool):
-    """Calls one operation. `OpenAPIToolset` makes these tools; its docstring explains the shared arguments.
+    """Calls one operation. The docstring of `OpenAPIToolset` explains the shared arguments.
 
     Args:
-        operation: an OpenAPI operation object, as a dict or as JSON.
-        document: the document that references in the operation lead into.
+        operation: OpenAPI operation object, as a dict or as JSON.
+        document: OpenAPI document for resolving references in the operation.
     """
 
     def __init__(  # noqa: PLR0913  # the parameters of google-adk's class
@@ -81,21 +81,21 @@ class RestApiTool(BaseTool):
         self.configure_auth_credential(auth_credential)
 
     def configure_auth_scheme(self, auth_scheme: AuthScheme | Json | None) -> None:
-        """Set the security scheme, also as a dict."""
+        """Set the security scheme, given as an object or a dict."""
         self.auth_scheme = dict_to_auth_scheme(auth_scheme) if isinstance(auth_scheme, dict) else auth_scheme
 
     def configure_auth_credential(self, auth_credential: AuthCredential | str | None = None) -> None:
-        """Set the credential, also as JSON."""
+        """Set the credential, given as an object or as JSON."""
         if isinstance(auth_credential, str):
             auth_credential = AuthCredential.model_validate_json(auth_credential)
         self.auth_credential = auth_credential
 
     def configure_credential_key(self, credential_key: str | None = None) -> None:
-        """Set the key under which the person's credential is kept during the invocation."""
+        """Set the key for the person's credential during the invocation."""
         self.credential_key = credential_key
 
     def set_default_headers(self, headers: dict[str, str]) -> None:
-        """Set headers that every request has, unless an argument or the authentication sets them."""
+        """Set default headers; arguments and the authentication override them."""
         self._default_headers = headers
 
     def _get_declaration(self) -> types.FunctionDeclaration:
@@ -105,7 +105,8 @@ class RestApiTool(BaseTool):
 
     @cached_property
     def _arguments(self) -> Json:
-        """JSON schema of the arguments, made when it is first needed: a service may have a thousand operations."""
+        """JSON schema of the arguments."""
+        # Made at the first use: a service may have a thousand operations.
         properties = {
             item.name: {"description": item.description, **as_object(item.schema)}
             if item.description
@@ -116,14 +117,14 @@ class RestApiTool(BaseTool):
         return declare_arguments(properties, required, self._references)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context | None) -> Any:
-        """Send the request and return its result; None while the person is asked for a credential."""
+        """Send the request and return the result; None if the person was asked for a credential."""
         try:
             return await self._call(args, tool_context)
         except (BadArgumentsError, ExchangeError) as error:
             return failure(self.name, str(error))
 
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Send the request and return its result. An error status is a failure of the job.
+        """Send the request and return the result. An error status fails the job.
 
         Raises:
             ExchangeError: the service did not answer.
@@ -141,6 +142,7 @@ class RestApiTool(BaseTool):
             return None
         request = build_request(self.endpoint, self._parameters, self._body, args, auth)
         answer = await self._exchange.send(await self._with_headers(request, tool_context))
+        # The next call then asks the person for another credential.
         if answer.status == 401:
             authorizer.forget(tool_context)
         return as_result(self.name, answer)
@@ -155,6 +157,7 @@ def as_result(tool_name: str, answer: HttpAnswer) -> Any:
     """Return the JSON of a successful answer, `{'text': …}` for another text, or `{'error': …}`."""
     if not 200 <= answer.status < 300:
         return failure(tool_name, f"Status Code: {answer.status}, {_cut(_shown(answer))}")
+    # An error and not a part of the data: half of a JSON document could mislead the model.
     if answer.is_cut:
         beginning = _cut(_shown(answer))
         return failure(
@@ -168,7 +171,7 @@ def as_result(tool_name: str, answer: HttpAnswer) -> Any:
 
 
 def failure(tool_name: str, reason: str) -> dict[str, Any]:
-    """Return an error for the model."""
+    """Return an error response for the model."""
     return {
         "error": f"Tool {tool_name} failed: {reason}\nCorrect the arguments if they are the cause; otherwise "
         "tell the user. Do not repeat the same call more than three times."

@@ -16,17 +16,17 @@ _SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
 def text_of(value: object) -> str:
-    """Return a value as text: JSON's words for true, false and null, and JSON for nested values."""
+    """Return a text unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def percent_encoded(text: str, safe: str = "") -> str:
-    # A model may write half of a surrogate pair, which UTF-8 cannot hold.
+    # A model may write half of a surrogate pair, which UTF-8 cannot encode.
     return quote(text, safe=safe, errors="replace")
 
 
 def path_text(parameter: ApiParameter, value: Any) -> str:
-    """Return the text that replaces the placeholder in a path: styles simple, label and matrix."""
+    """Return the text for a placeholder of a path: styles simple, label and matrix."""
     name = percent_encoded(parameter.original_name)
     if parameter.style == "label":
         return "." + _joined(value, parameter.explode, percent_encoded, "." if parameter.explode else ",")

@@ -1,4 +1,4 @@
-"""Names of tools and of their arguments: snake_case, as a model calls them."""
+"""Names of tools and arguments for models, in snake_case and with the suffixes of google-adk."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 
 
 def snake_case(text: str) -> str:
-    """Return ASCII letters and digits in lower case, the words joined by underscores."""
+    """Return the text in lower case, with only ASCII letters and digits and with underscores between words."""
     separated = _SEPARATORS.sub("_", text)
     words = _ACRONYM_END.sub(r"\1_\2", _WORD_START.sub(r"\1_\2", separated))
     return re.sub("_+", "_", words).strip("_").lower()
 
 
 def tool_name(operation_id: str, path: str, method: str) -> str:
-    """Return the name of an operation's tool, from its id or else from its path and method."""
+    """Return the tool name for an operation: from its id, or else from its path and method."""
     name = snake_case(operation_id) or snake_case(f"{path}_{method}")
     is_callable = not name[0].isdigit()  # Models refuse function names that begin with a digit.
     return (name if is_callable else f"_{name}")[:MAX_TOOL_NAME_LENGTH].rstrip("_")
 
 
 def argument_name(original: str, location: str) -> str:
-    """Return the name under which a model gives a parameter."""
+    """Return the argument name for a parameter."""
     name = snake_case(original) or ("body" if location == "body" else f"{location}_param")
     return f"param_{name}" if keyword.iskeyword(name) else name
 
 
 def unique_tool_names(names: Iterable[str]) -> list[str]:
-    """Return the names in order, repeated ones with `_2`, `_3` and so on."""
+    """Return the names in order, with `_2`, `_3` and so on appended to repeated names."""
     given = list(names)
     taken = set(given)
     unique: list[str] = []
@@ -42,6 +42,7 @@ def unique_tool_names(names: Iterable[str]) -> list[str]:
     for base in given:
         name = base
         number = 1
+        # A name with a suffix must not take the name of another operation.
         while name in used or (number > 1 and name in taken):
             number += 1
             suffix = f"_{number}"
@@ -52,7 +53,7 @@ def unique_tool_names(names: Iterable[str]) -> list[str]:
 
 
 def unique_argument_names(names: Iterable[str]) -> list[str]:
-    """Return the names in order, repeated ones with `_0`, `_1` and so on."""
+    """Return the names in order, with `_0`, `_1` and so on appended to repeated names."""
     unique: list[str] = []
     for base in names:
         name = base
