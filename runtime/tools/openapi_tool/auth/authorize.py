@@ -1,9 +1,11 @@
 """The credential of a call: configured by the author, given by the person, or exchanged for a token (contract T8).
 
-configured key or token ----------------------------------------> request
-given by the person in this invocation -------------------------> request
-code of the person, or the client's registration -> token ------> request
-none of these -> ask the person; the call is rerun with the answer
+    configured key or token ----------------------------------------> request
+    given by the person in this invocation -------------------------> request
+    code of the person, or the client's registration -> token ------> request
+    none of these -> ask the person; the call is rerun with the answer
+
+Credentials and tokens stay in the memory of the invocation only.
 """
 
 from __future__ import annotations

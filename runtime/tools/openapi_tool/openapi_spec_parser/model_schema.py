@@ -35,7 +35,6 @@ class _TooManyNodes(Exception):
 
 def declare_arguments(properties: Mapping[str, Any], required: list[str], references: References) -> Json:
     """Return the JSON schema of a tool's arguments, as deep as the limit of nodes allows."""
-
     for depth in range(MAX_DEPTH, -1, -1):
         # At depth 0 there is one node for each argument, and every argument has to be declared.
         converter = _Converter(references, depth, MAX_NODES if depth else None)
