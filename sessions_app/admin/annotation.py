@@ -37,7 +37,8 @@ class LabelFilter(admin.SimpleListFilter):
     parameter_name = "label"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the labels of sessions that the user may see; none without the rights to read annotations."""
+        """Return the labels of sessions within the remits; no labels without the rights to read annotations."""
+        # The list of sessions has this filter, too, for staff without these rights.
         if not (may(request, "sessions_app.view_annotation") and may(request, Right.VIEW_TEXT)):
             return []
         labels = distinct_values(Annotation, "label")
@@ -63,14 +64,14 @@ class AnnotationForm(forms.ModelForm):  # type: ignore[type-arg]
     """Label, note or both."""
 
     class Meta:
-        """Fields that staff write."""
+        """Fields of a new annotation."""
 
         model = Annotation
         fields = ("session", "seq", "label", "note")
         labels: ClassVar = {"seq": _("Number of the event, if it is about one")}
 
     def clean(self) -> dict[str, Any]:
-        """Refuse an empty annotation, and one of an event that does not exist.
+        """Refuse an empty annotation, and an annotation of a missing event.
 
         Raises:
             ValidationError: a field is missing or wrong.
@@ -121,7 +122,7 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
     def response_add(
         self, request: HttpRequest, obj: Annotation, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Redirect to the session, at the event that the annotation is about."""
+        """Redirect to the session, at the annotated event."""
         super().response_add(request, obj, post_url_continue)  # adds the message
         return HttpResponseRedirect(session_url(obj.session_id, seq=obj.seq))
 

@@ -1,4 +1,7 @@
-"""Admin of artifacts: every version of every file, as text or as a download, never rendered by the browser."""
+"""Admin of artifacts: all versions of all files, as text or as a download.
+
+The browser never renders a file: an HTML or SVG file of a user or a model could run scripts with the rights of staff.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         return [download, *super().get_urls()]
 
     def download_view(self, request: HttpRequest, artifact_id: int) -> HttpResponseBase:
-        """Return the file as a download of a type that browsers do not render.
+        """Return the file as a download, with a content type browsers do not render.
 
         Raises:
             Http404: there is no such artifact within the remits of the user, or its file is missing.
@@ -87,7 +90,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Saved by"))
     def saved_by(self, artifact: Artifact) -> str:
-        """Link to the event whose call saved the file, or to the job that did: no event has the files of a job."""
+        """Link to the event of the call that saved the file, or to the job."""
         if artifact.session is None:
             return NOTHING
         saved = {artifact.filename: artifact.version}
@@ -95,6 +98,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         seq = events.values_list("seq", flat=True).first()
         if seq is not None:
             return event_link(artifact.session.pk, seq)
+        # No event has the files of a job in its artifact delta.
         job = artifact.session.jobs.filter(artifacts__contains=saved).first()
         return format_html('<a href="{}">{}</a>', job_url(job), job.tool_name) if job else NOTHING
 
@@ -112,12 +116,12 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
 
 def _header_safe(filename: str) -> str:
-    """Return the last segment of the name, without control characters that could end a header line."""
+    """Return the last segment of the name without control characters, which could end a header line."""
     return re.sub(r"[\x00-\x1f\x7f]", "_", filename.rsplit("/", 1)[-1]) or "artifact"
 
 
 def file_text(artifact: Artifact) -> SafeString | str:
-    """Return the beginning of a text file, masked; for any other file a sentence that says what to do."""
+    """Return the beginning of a text file, masked; for other files a sentence with the way to read them."""
     try:
         text = _text_of(artifact)
     except FileNotFoundError:
@@ -126,7 +130,7 @@ def file_text(artifact: Artifact) -> SafeString | str:
 
 
 def file_changes(artifact: Artifact) -> SafeString | None:
-    """Return the lines that differ from the version before; None unless both versions are texts."""
+    """Return the changed lines since the version before; None unless both versions are texts."""
     of_file = Artifact.objects.filter(
         app_name=artifact.app_name,
         user=artifact.user_id,
@@ -155,5 +159,6 @@ def _text_of(artifact: Artifact) -> str | None:
     if not is_text:
         return None
     text = beginning.decode("utf-8-sig", errors="replace")
+    # `beginning_of` cuts no secret in two: a half of it would not be recognized and masked.
     shown = mask_text(beginning_of(text, TRUNCATE_AT))
     return shown if len(text) <= TRUNCATE_AT else f"{shown}\n…"

@@ -1,4 +1,4 @@
-"""Admin of events across all sessions; each event opens on the page of its session."""
+"""Admin of the events of all sessions. Each event opens on the page of its session."""
 
 from __future__ import annotations
 
@@ -96,6 +96,7 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
     def summary(self, event: Event) -> SafeString | str:
         if event.hit:  # type: ignore[attr-defined]
             return event.hit  # type: ignore[attr-defined, no-any-return]
+        # Without links: their look-up takes queries for each session, and a line of the list shows none.
         row = build_row_or_none(event, read_stored_or_none(event), gap=None, links=EventLinks())
         if row is None:
             return format_html('<span class="audit-bad">{}</span>', _("This event cannot be shown."))

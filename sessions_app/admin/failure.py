@@ -26,7 +26,7 @@ from sessions_app.rendering.plots import stacked_bars
 
 DAYS = 30
 MAX_GROUPED = 20_000
-"""Largest number of failures that are grouped: the newest ones."""
+"""Largest number of failures in the groups, the newest first."""
 MAX_GROUPS = 25
 MAX_SERIES = 5
 Cause = tuple[str, str]
@@ -34,7 +34,7 @@ Cause = tuple[str, str]
 
 
 class CauseFilter(admin.SimpleListFilter):
-    """Filter by a cause. The links of the groups set it: the list offers no causes to choose from."""
+    """Filter by a cause, set by the links of the groups. The list does not offer causes to choose from."""
 
     title = _("cause")
     parameter_name = "cause"
@@ -75,6 +75,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         today = local_day()
         days = [today - timedelta(days=age) for age in reversed(range(DAYS))]
         recent = self.get_queryset(request).filter(day__gte=days[0]).order_by(*self.ordering)
+        # Grouped in Python over a bounded number of rows: a GROUP BY would read all failures of the days.
         rows = list(recent.values_list("tool_name", "cause", "day")[:MAX_GROUPED])
         counts: dict[Cause, Counter[date]] = {}
         for tool, cause, day in rows:
@@ -118,7 +119,7 @@ def _rows_of(groups: list[tuple[Cause, Counter[date]]], today: date) -> Iterator
 
 
 def _count_of(tool: str, cause: str, numbers: Counter[date], days: int, today: date) -> tuple[int, str]:
-    """Return the number of failures of a cause in the last days, and the URL of the list with these failures."""
+    """Return the number of failures of a cause in the last `days`, and the URL of their list."""
     first = today - timedelta(days=days - 1)
     end = today + timedelta(days=1)
     url = list_url("failure", tool=tool, cause=cause, day__gte=first.isoformat(), day__lt=end.isoformat())

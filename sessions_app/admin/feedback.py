@@ -49,7 +49,7 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     fields = ("badge", "comment", "of_session", "answer", "user", "created_at", "updated_at")
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
-        """Give each row the text of the answer that it is about, in one query."""
+        """Add the text of the rated answer to each row, in one query."""
         about = [Q(session=row.session_id, seq=row.seq) for row in rows]
         events = Event.objects.filter(reduce(or_, about)) if about else Event.objects.none()
         texts = events.values_list("session", "seq", Left("text", MAX_ANSWER_LENGTH))

@@ -21,11 +21,11 @@ from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, label
 from sessions_app.models import DayFigure, DayMetric, Failure, Invocation, InvocationStatus, Session
 
 RECENT = timedelta(days=90)
-"""Agents and tools that were used in this time are offered as choices."""
+"""Age of the oldest figures whose agents and tools are offered as choices."""
 
 
 class FigureLabelFilter(admin.SimpleListFilter):
-    """Filter of sessions by a label of one kind."""
+    """Base of the filters of sessions by a kind of label."""
 
     kind: ClassVar[str]
     metric: ClassVar[DayMetric]
@@ -39,10 +39,8 @@ class FigureLabelFilter(admin.SimpleListFilter):
 
 
 def recent_names(request: HttpRequest, metric: DayMetric) -> list[tuple[str, str]]:
-    """Return the names of a metric within `RECENT` as choices, from the apps whose people the remits all cover.
-
-    Figures of days do not say whose sessions a name comes from.
-    """
+    """Return the recent names of a metric as choices, from the apps whose people are all within the remits."""
+    # Figures of days do not say whose sessions a name comes from, so a remit of some people gives no names.
     days = sums_within_remits(request, DayFigure.objects.all())
     recent = days.filter(metric=metric, day__gte=local_day() - RECENT)
     names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
@@ -50,7 +48,7 @@ def recent_names(request: HttpRequest, metric: DayMetric) -> list[tuple[str, str
 
 
 class AgentFilter(FigureLabelFilter):
-    """Filter by an agent that has written in the session."""
+    """Filter by an agent among the authors of the session."""
 
     title = _("agent")
     parameter_name = "agent"
@@ -59,7 +57,7 @@ class AgentFilter(FigureLabelFilter):
 
 
 class SessionToolFilter(FigureLabelFilter):
-    """Filter by a tool that has answered in the session."""
+    """Filter by a tool with an answered call in the session."""
 
     title = _("tool")
     parameter_name = "tool"
@@ -68,10 +66,10 @@ class SessionToolFilter(FigureLabelFilter):
 
 
 class FailedToolFilter(admin.SimpleListFilter):
-    """Filter of failures by tool; other failures are those of models and of the runtime.
+    """Filter of failures by tool. Failures without a tool are errors of models and of the runtime.
 
     Attributes:
-        any_tool: choice that stands for all tools; no tool has this name.
+        any_tool: value of the choice for all tools; no tool has this name.
     """
 
     any_tool = "*"
@@ -91,10 +89,7 @@ class FailedToolFilter(admin.SimpleListFilter):
 
 
 class OutcomeFilter(admin.SimpleListFilter):
-    """Filter of sessions by the status of their invocations.
-
-    Rows tell of open invocations, and the figures of a session tell of ended ones.
-    """
+    """Filter of sessions by the status of their invocations."""
 
     title = _("invocations")
     parameter_name = "status"
@@ -106,6 +101,8 @@ class OutcomeFilter(admin.SimpleListFilter):
         value = self.value()
         if value is None:
             return queryset
+        # Figures have the outcomes of ended invocations, some seconds late. Open invocations are few and have an
+        # index.
         if value in InvocationStatus.open():
             return queryset.filter(pk__in=Invocation.objects.filter(status=value).values("session"))
         return _labelled(queryset, OUTCOME, value)
@@ -126,7 +123,7 @@ class SessionForm(forms.Form):
     with_errors = forms.BooleanField(required=False, label=_("With errors"))
 
     def apply(self, sessions: QuerySet[Session]) -> QuerySet[Session]:
-        """Return the sessions that match all fields; none when a field is invalid."""
+        """Return the sessions within all fields; no session if a field is invalid."""
         if not self.is_valid():
             return sessions.none()
         values = self.cleaned_data
@@ -148,7 +145,7 @@ def _at(day: date, hour: time) -> datetime:
 
 
 class SessionFormFilter(admin.ListFilter):
-    """Filter of sessions by the form beside the list. The query string has the values of the form."""
+    """Filter of sessions by a form next to the list. The query string has the values of the form."""
 
     title = _("person, dates, tokens, cost and errors")
     template = "admin/sessions_app/form_filter.html"
@@ -173,7 +170,7 @@ class SessionFormFilter(admin.ListFilter):
         return self.form.apply(queryset)
 
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
-        """Yield the form, and the parameters of other filters, which the form sends along."""
+        """Yield the form, and the parameters of other filters as hidden fields of the form."""
         own = self.expected_parameters()
         kept = [(key, value) for key, value in changelist.params.items() if key not in own]
         yield {"form": self.form, "kept": kept}

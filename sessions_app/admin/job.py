@@ -1,4 +1,4 @@
-"""Admin of jobs: long-running function calls that Celery workers execute."""
+"""Admin of jobs: long-running function calls, executed by Celery workers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from sessions_app.rendering.audit_values import (
 
 
 class WorkerLostFilter(admin.SimpleListFilter):
-    """Filter of jobs with an attempt that ended with its worker."""
+    """Filter of jobs with a lost attempt: its worker died."""
 
     title = _("worker lost")
     parameter_name = "worker_lost"
@@ -79,6 +79,7 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
     live_fields = (("badge", "attempts", "lost_attempts"), "progress", "worker", "heartbeat", "took")
 
     def version(self, row: ToolJob) -> str:
+        # A job may ask, be answered and ask again between two refreshes: the time tells the questions apart.
         question = row.question and row.question["asked_at"]
         return f"{row.status} {row.attempts} {row.cancel_requested_at} {question}"
 
@@ -151,6 +152,7 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
     def files(self, job: ToolJob) -> str:
         of_person = Artifact.objects.filter(app_name=job.session.app_name, user=job.session.user_id)
         found = of_person.filter(Q(session=job.session_id) | Q(session=None), filename__in=job.artifacts)
+        # Filtered by name in SQL and by version here: one query for all files.
         pages = {(row.filename, row.version): artifact_url(row) for row in found.only("filename", "version")}
         links = ((_file_link(pages.get(file), *file),) for file in job.artifacts.items())
         return format_html_join(", ", "{}", links) or NOTHING

@@ -105,7 +105,7 @@ class KeysetChangeList(ChangeList):
 
     def _value(self, name: str, text: str) -> Any:
         value = self._field(name).to_python(text)
-        # Times without a zone, and times at the ends of the calendar, would fail in the query.
+        # Python reads offsets of 16 hours and more, which PostgreSQL refuses.
         return in_utc(value) if isinstance(value, datetime) else value
 
     def _after(self, position: str) -> Q:

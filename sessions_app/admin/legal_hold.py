@@ -1,4 +1,4 @@
-"""Admin of legal holds: staff set and lift a hold, with a permission for each, and cannot change it otherwise."""
+"""Admin of legal holds: staff set and lift holds, with a permission for each, and cannot change them otherwise."""
 
 from __future__ import annotations
 
@@ -56,6 +56,8 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Accept only sessions and people within the remits of the user."""
+        # The form takes raw keys: without the filter, staff could hold, and so learn of, rows outside of their
+        # remits.
         field = super().formfield_for_foreignkey(db_field, request, **kwargs)
         paths = {"session": OWN, "user": OF_PERSON}.get(db_field.name)
         if field is not None and field.queryset is not None and paths:

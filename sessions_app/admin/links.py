@@ -1,4 +1,4 @@
-"""Links within the admin. None leads to a chat page: staff may not open the chats of other users."""
+"""Links within the admin. No link leads to a chat page: staff may not open the chats of other users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RowLinks = Callable[[Any], SafeString]
 
 
 def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> str:
-    """Return the URL of a session's page; with `seq`, of that event on the page."""
+    """Return the URL of a session's page; with `seq`, of an event on the page."""
     url = reverse("admin:sessions_app_session_change", args=[session_id])
     parameters = query if seq is None else {"event": str(seq), **query}
     anchor = "" if seq is None else f"#event-{seq}"
@@ -28,17 +28,17 @@ def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> st
 
 
 def trace_url(session_id: UUID, invocation_id: str, *, seq: int | None = None) -> str:
-    """Return the URL of an invocation's trace; with `seq`, of the spans of this event."""
+    """Return the URL of an invocation's trace; with `seq`, of the spans of an event."""
     url = reverse("admin:sessions_app_session_trace", args=[session_id])
     anchor = "" if seq is None else f"#span-{seq}"
     return f"{url}?{urlencode({'invocation': invocation_id})}{anchor}"
 
 
 def step_url(session_id: UUID, invocation_id: str, seq: int, child: int | None = None) -> str:
-    """Return the URL of the model call that ended with an event, on the trace of its invocation.
+    """Return the URL of an event's model call on the trace of its invocation.
 
     Args:
-        child: place of a model call of an agent that ran as a tool, whose answer is in the event.
+        child: for a model call of an agent run as a tool, its place in the record of the event.
     """
     query = urlencode(
         {"invocation": invocation_id, "step": seq} | ({} if child is None else {"child": child})

@@ -1,4 +1,4 @@
-"""Live refresh of a list, and of the page of a row, while the button "Follow changes" is pressed."""
+"""Live refresh of a list and of the page of a row, while the button "Follow changes" is pressed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from sessions_app.admin.stoppable import StoppableAdmin
 
 
 class LivePageAdmin(StoppableAdmin, KeysetAdmin):
-    """Admin with a button "Follow changes" on the list, and on the page of each row that can be stopped.
+    """Admin with a button "Follow changes" on the list, and on the page of each open row.
 
-    A followed page loads the live fields again and again, and itself when `version` has changed. Loads of the live
-    fields are not recorded as accesses, because these fields have no words of a conversation. Loads of the page are
-    recorded.
+    A followed page loads the live fields every two seconds, and itself when `version` has changed. Only loads of the
+    whole page are recorded as accesses.
 
     Attributes:
-        live_fields: lines of `fields` that change while the row is open. No line has words of a conversation.
+        live_fields: lines of `fields` with values that change while the row is open, without words of a conversation.
     """
 
     change_list_template = "admin/sessions_app/live/change_list.html"
@@ -33,7 +32,7 @@ class LivePageAdmin(StoppableAdmin, KeysetAdmin):
 
     @abstractmethod
     def version(self, row: Any) -> str:
-        """Return a text that changes when the page must be loaded again, because fields that are not live change."""
+        """Return a text that changes with the other fields of the row: then the whole page is loaded again."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.live_view)
@@ -66,6 +65,7 @@ class LivePageAdmin(StoppableAdmin, KeysetAdmin):
             raise Http404(f"There is no {self.opts.verbose_name} {object_id}.")
         if not self.has_view_permission(request, row):
             raise PermissionDenied
+        # No access is recorded: the live fields have no words, and a page asks every two seconds.
         form = self.get_form(request, row, change=True)(instance=row)
         readonly = flatten(self.live_fields)
         fieldsets: Any = [(None, {"fields": self.live_fields})]

@@ -41,11 +41,12 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     )  # fmt: skip
 
     def describe(self, row: ScheduledTask) -> SafeString:
-        """Name the task by its number: its text is words of the conversation."""
+        """Return the number of the task and its user."""
+        # Staff may stop tasks without the right to read texts, and the text of a task is words of the conversation.
         return format_html("<b>{}</b>, <bdi>{}</bdi>", row.pk, row.session.user)
 
     def act(self, row: ScheduledTask, by: Actor, reason: str) -> None:
-        """Stop the task. An invocation that it has begun goes on. Open tabs show the stop immediately."""
+        """Stop the task, and show the stop in open tabs. A running invocation of the task is not cancelled."""
         task = cancel_task(row.session_id, row.pk, by, reason)
         publish_notice_from_thread(task.session_id, schedule_notice(task))
 

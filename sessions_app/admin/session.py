@@ -1,4 +1,4 @@
-"""Admin of sessions: the searchable list and the audit page of one session."""
+"""Admin of sessions: the searchable list, and the audit page of a session with its trace and downloads."""
 
 from __future__ import annotations
 
@@ -54,10 +54,7 @@ SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "even
 
 @admin.register(Session)
 class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin, KeysetAdmin):
-    """Sessions of all users.
-
-    The page of a session has its events, invocations and jobs. It needs the right to read texts.
-    """
+    """Sessions of all users. The page of a session needs the right to read texts."""
 
     remit_paths = (OWN,)
     text_columns = {"title_or_key": "key"}
@@ -109,6 +106,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         open_invocations = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
         status = Subquery(open_invocations.values("status")[:1])
         sessions: QuerySet[Session] = super().get_queryset(request)
+        # States may be large, and no column of the list shows them.
         return sessions.annotate(open_status=status).defer("state", "initial_state", "log_hash")
 
     def get_search_results(
@@ -117,6 +115,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         term = cleaned(search_term)
         if not term:
             return queryset, False
+        # Kept for `complete_rows`, which needs the hits: the words are searched once for a page.
         request.found_sessions = find_sessions(term)  # type: ignore[attr-defined]
         return queryset.filter(pk__in=request.found_sessions.ids), False  # type: ignore[attr-defined]
 
@@ -127,7 +126,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
             session.hit = hits.get(session.pk)
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
-        """Return the columns; those of a search have the excerpt with the hit."""
+        """Return the columns of the list or, with the excerpt of the hit, of a search."""
         is_search = bool(request.GET.get(SEARCH_VAR))
         first, *others = SEARCH_COLUMNS if is_search else super().get_list_display(request)
         # The links to the tools come early, because the last columns of a wide list are out of sight.
@@ -163,6 +162,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         """Return the stored JSON of an event as a download, unchanged except for masked values."""
         require_read_request(request)
         session = self._open_session(request, session_id)
+        # As text: parsed and written again, numbers would lose digits.
         stored = Event.objects.filter(session=session, seq=seq).annotate(raw=Cast("body", TextField()))
         raw = stored.values_list("raw", flat=True).first()
         if raw is None:
@@ -170,22 +170,23 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         return json_download(f"{session.pk}-event-{seq}.json", mask_json(raw))
 
     def integrity_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
-        """Return the HTML of the log's badge. The page loads it later, because the check takes longer than the page."""
+        """Return the HTML of the badge with the result of the log's check."""
         require_read_request(request)
+        # A request of the finished page: the check reads the whole log and takes longer than the page.
         context = integrity_badge(self.get_session(request, session_id))
         return TemplateResponse(request, "admin/sessions_app/session/_integrity.html", context)
 
     def news_view(self, request: HttpRequest, session_id: UUID) -> JsonResponse:
-        """Return the last `seq` and the status of the open invocation, for a page that follows the session."""
+        """Return the last `seq` and the status of the open invocation, for a page with "Follow changes"."""
         require_read_request(request)
-        # Not recorded as an access: a page that follows the session asks every few seconds, and gets no words.
+        # Not recorded as an access: a page asks every few seconds while it follows the session, and gets no words.
         session = self.get_session(request, session_id)
         return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
 
     def model_request_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
         """Return a whole model request as a download.
 
-        `child` in the query string asks for the request of an agent that ran as a tool, whose answer is in the event.
+        `child` in the query string selects a request of an agent run as a tool by its place in the event's record.
         """
         require_read_request(request)
         session = self._open_session(request, session_id)
@@ -196,7 +197,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         return json_download(f"{session.pk}-event-{seq}-sent.json", request_json(sent))
 
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
-        """Return the trace of the invocation that the query string names."""
+        """Return the trace of the invocation in the query string."""
         require_read_request(request)
         session = self._open_session(request, session_id)
         trace = load_trace_page(session, request.GET)
@@ -263,6 +264,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         request.unmasked_until = unmask_if_granted(request, session.pk)  # type: ignore[attr-defined]
         match = request.resolver_match
         name = ((match and match.url_name) or "").removeprefix("sessions_app_session_")
+        # The record says which page was read, of which event, and whether masked values were visible.
         words = (name, str(match.kwargs.get("seq", "")) if match else "", "unmasked" * is_unmasked())
         self.note_access(request, AccessKind.OPEN, session.pk, " ".join(filter(None, words)))
         return session

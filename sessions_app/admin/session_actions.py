@@ -1,7 +1,4 @@
-"""Actions of staff on a whole session: export, unmasking, erasure. Each asks for a reason.
-
-The list of sessions also offers export and erasure beside each session.
-"""
+"""Actions of staff on a whole session: export, unmasking and erasure, each with a reason."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ class ExportForm(ReasonForm):
 
 @dataclass(frozen=True)
 class SessionAction:
-    """An action on a session, as its page offers it."""
+    """An action on the page of a session."""
 
     name: str
     right: Right
@@ -66,7 +63,7 @@ class SessionAction:
 
     @property
     def wording(self) -> Wording:
-        """The texts of the page on which staff confirm."""
+        """The texts of the page for the confirmation."""
         refrain = gettext_lazy("No, go back")
         return Wording(self.link, self.title, self.confirm, refrain, "")
 
@@ -97,10 +94,10 @@ ACTIONS = (EXPORT, UNMASK, ERASE)
 
 
 class SessionActionsMixin(RecordedActsMixin):
-    """Admin of sessions with the actions. `get_session` returns a session that the user may read, or refuses."""
+    """Admin of sessions with the actions. Subclasses implement `get_session`."""
 
     def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
-        """Return the session.
+        """Return the session, if the user may read it.
 
         Raises:
             Http404: there is no such session within the remits of the user.
@@ -126,7 +123,7 @@ class SessionActionsMixin(RecordedActsMixin):
         return [*found, mask, *super().get_urls()]
 
     def action_links(self, request: HttpRequest, session: Session) -> list[tuple[str, Words]]:
-        """Return URL and text of each action that the user may use."""
+        """Return URL and text of each action within the rights of the user."""
         return [
             (reverse(f"admin:sessions_app_session_{action.name}", args=[session.pk]), action.link)
             for action in ACTIONS
@@ -134,7 +131,7 @@ class SessionActionsMixin(RecordedActsMixin):
         ]
 
     def action_columns(self, request: HttpRequest) -> list[RowLinks]:
-        """Return a column with links to the actions that the user may use; no column when there are none."""
+        """Return a column with links to export and erasure within the rights of the user; no column without links."""
         links = []
         for action in (EXPORT, ERASE):
             if may(request, action.right) and may(request, Right.VIEW_TEXT):
@@ -142,7 +139,7 @@ class SessionActionsMixin(RecordedActsMixin):
         return [row_links(links)] if links else []
 
     def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-        """Ask for a form and a reason, then return the session as a file. The access has the hash of a record."""
+        """Ask for a form and a reason, then return the session as a file."""
         session, form = self._prepare(request, session_id, EXPORT)
         if not form.is_valid():
             return self._ask(request, session, EXPORT, form, _counts(session))
@@ -155,7 +152,10 @@ class SessionActionsMixin(RecordedActsMixin):
                 detail = chosen
             else:
                 target, sha256 = write_record(session, request.user, Path(folder))
+                # With the hash in the access log, anybody can check later that a record is the file that was
+                # exported.
                 detail = f"{chosen}, SHA-256 {sha256}"
+            # After the file is written, because the log has its hash, and before it is sent.
             note_access(request, AccessKind.EXPORT, ("session", session.pk), detail, reason)
             return as_download(target)
 
@@ -174,6 +174,7 @@ class SessionActionsMixin(RecordedActsMixin):
         Raises:
             PermissionDenied: the request is no POST.
         """
+        # A GET could be caused by a link or a picture of another site.
         if request.method != "POST":
             raise PermissionDenied
         end_unmasking(request, self.get_session(request, session_id).pk)
@@ -185,6 +186,7 @@ class SessionActionsMixin(RecordedActsMixin):
         held = LegalHold.objects.of_session(session.pk, session.user_id).first()
         if held is None and form.is_valid():
             reason = form.cleaned_data["reason"]
+            # Before the erasure, while the row exists: the act names its subject.
             self.log_act(request, ActionKind.DELETE, session, reason)
             try:
                 tombstone = erase_session(session.pk, ErasureOrder.of_staff(staff_of(request), reason))

@@ -23,7 +23,7 @@ MAX_SHOWN_ACTS = 20
 
 
 def actor_in_words(row: ActorColumns) -> SafeString:
-    """Return kind, name and address of a row's actor. A row that is older than these columns has no actor."""
+    """Return kind, name and address of a row's actor. A row older than these columns has no actor."""
     if not row.actor_kind:
         return SafeString(NOTHING)
     # The name tells the kind: "ada by the key Laptop".

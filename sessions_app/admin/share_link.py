@@ -22,7 +22,7 @@ from sessions_app.sessions.sharing import revoke_links
 
 @admin.register(ShareLink)
 class ShareLinkAdmin(ConfirmedActionAdmin, KeysetAdmin, SessionRowAdmin):
-    """Share links, newest first. Their tokens are not shown: staff read a session on its page in the admin."""
+    """Share links, newest first, without their tokens: staff read a session on its page in the admin."""
 
     action = ActionKind.REVOKE
     wording = revoke_wording(

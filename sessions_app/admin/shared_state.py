@@ -1,4 +1,4 @@
-"""Admin of the state that sessions share: app state and user state."""
+"""Admin of app state and user state, which sessions share."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def badge_of(row: Any) -> SafeString:
 
 
 class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
-    """Admin with a stop action for open rows. The row records who stopped it, when and why.
+    """Admin with a stop action for open rows. The row keeps author, time and reason of the stop.
 
     A stop needs the permission `cancel_<model>` and a permission to view the row.
     """
@@ -60,11 +60,12 @@ class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
     reason_form: ClassVar[type[forms.Form]] = StopForm
 
     def has_action_permission(self, request: HttpRequest) -> bool:
+        # The page of a session shows its invocations, jobs and tasks, too, with links to stop them.
         may_see = self.has_view_permission(request) or may(request, "sessions_app.view_session")
         return may_see and may(request, f"{self.opts.app_label}.cancel_{self.opts.model_name}")
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
-        """Return the columns with a stop link beside the status, so that staff stop a row without opening it."""
+        """Return the columns with a stop link after the status."""
         first, second, *others = super().get_list_display(request)
         stop = [self._stop_column(request)] if self.has_action_permission(request) else []
         return (first, second, *stop, *others)

@@ -1,6 +1,6 @@
 """Admin of users and groups.
 
-Staff export the data of a person, and erase them with the account, unless a legal hold forbids it.
+Staff export the data of a person, and erase the data with the account unless a legal hold forbids it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from sessions_app.data_protection.export import export_user
 from sessions_app.models import AccessKind, LegalHold
 
 USER_MODEL: type[Model] = get_user_model()
+# A project may have an admin of its own for its users: this admin extends it and takes its place.
 BASE: Any = (
     type(admin.site.get_model_admin(USER_MODEL)) if admin.site.is_registered(USER_MODEL) else admin.ModelAdmin
 )
@@ -50,7 +51,7 @@ EXPORT = Wording(
 
 
 class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
-    """The project's admin of users, with an export, and with a deletion that erases all data of the person.
+    """The project's admin of users, with an export, and with a deletion of the account and all data of the person.
 
     A remit with an app covers no users, because an account belongs to no app.
     """
@@ -65,7 +66,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         return [path("<id>/export/", view, name=self._url_name("export")), *super().get_urls()]
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
-        """Offer the export and the deletion beside each person."""
+        """Return the columns, with links to the export and the deletion of each person."""
         links = [(f"admin:{self._url_name('export')}", EXPORT.link)] if self._may_export(request) else []
         if self.has_delete_permission(request):
             links.append((f"admin:{self._url_name('delete')}", _("Delete…")))
@@ -73,7 +74,8 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         return (first, *([row_links(links)] if links else []), *others)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the actions without Django's deletion of chosen rows, which asks for no reason."""
+        """Return the actions without Django's deletion of chosen rows."""
+        # The deletion of chosen rows asks for no reason, and would erase many people at once.
         actions = super().get_actions(request)
         return {name: action for name, action in actions.items() if name != "delete_selected"}
 
@@ -110,6 +112,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
 
     def _may_export(self, request: HttpRequest) -> bool:
+        # The archive has the texts of all conversations.
         may_read = may(request, Right.EXPORT) and may(request, Right.VIEW_TEXT)
         return may_read and bool(self.has_view_permission(request))
 
@@ -119,11 +122,10 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
     def get_deleted_objects(
         self, objs: Iterable[Any], request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """Return the user, the numbers of rows, the missing permissions, and the holds that forbid the deletion.
-
-        The rows are counted, not listed: a person may have many. The permission to delete users is enough.
-        """
+        """Return the user, the numbers of rows, the missing permissions, and the legal holds against the deletion."""
         (user,) = objs
+        # Django would list each row, of which a person may have very many, and ask for a permission to delete each
+        # kind.
         counts = {"users": 1}
         for kind, number in count_rows_of_user(user.pk).items():
             # The name of a secret before the colon would mask the number.
@@ -139,6 +141,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         """Show the numbers of rows and ask for a reason, then erase the person."""
         form = ReasonForm(request.POST if request.method == "POST" else None)
         if not form.is_valid():
+            # No erasure without a valid reason, even with a forged form.
             request.POST = QueryDict()  # Without data Django shows the page again.
         return super().delete_view(request, object_id, {"reason_form": form, **(extra_context or {})})
 
@@ -154,7 +157,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
 
 
 class RecordedGroupAdmin(RecordedActsMixin, GuardedViewsMixin, GroupAdmin):
-    """Django's admin of groups. Changes are recorded, because a group grants permissions."""
+    """Django's admin of groups, with records of changes: a group grants permissions."""
 
 
 for model, model_admin in ((Group, RecordedGroupAdmin), (USER_MODEL, ErasingUserAdmin)):

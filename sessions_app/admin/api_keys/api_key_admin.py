@@ -1,4 +1,4 @@
-"""Admin of API keys: whose they are, what they may do and when they were last used; staff revoke and make them."""
+"""Admin of API keys: owner, scopes and last use of each key. Staff revoke keys and make keys of services."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sessions_app.use_cases.keys import make_key, revoke_key
 
 
 class InForceFilter(admin.SimpleListFilter):
-    """Filter of keys that are in force, or that are not."""
+    """Filter of keys by whether they are in force."""
 
     title = gettext_lazy("in force")
     parameter_name = "in_force"
@@ -87,6 +87,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
 
     def act(self, row: ApiKey, by: Actor, reason: str) -> None:
         revoke_key(ApiKey.objects.all(), row.pk, by, reason)
+        # Open connections of the key end now, and not at their next check.
         check_person(row.user_id)
 
     def add_view(
@@ -115,7 +116,8 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         return TemplateResponse(request, "admin/sessions_app/apikey/add.html", context)
 
     def _shown_once(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-        """Return the page with the key. It is rendered here, so that the guard of the views does not mask the key."""
+        """Return the page with the new key, the only time the key is shown."""
+        # The guard of the views masks the secrets of a `TemplateResponse`: it must not get one with the key.
         page = TemplateResponse(request, "admin/sessions_app/apikey/made.html", context).render()
         return HttpResponse(page.content, headers={"Cache-Control": "no-store"})
 

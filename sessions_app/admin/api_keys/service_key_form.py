@@ -1,4 +1,4 @@
-"""Form for the key of a service: its account, the group that it acts for as well, its scopes and limits."""
+"""Form for the key of a service: its account, its group of further people, its scopes and limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sessions_app.use_cases.keys import KeyProperties
 
 
 class ServiceKeyForm(forms.Form):
-    """Properties of a service's key, within the remits of the member of staff who makes it."""
+    """Properties of a service's key, within the remits of its maker."""
 
     name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
     user = forms.ModelChoiceField(
@@ -70,6 +70,7 @@ class ServiceKeyForm(forms.Form):
             accounts = accounts.filter(is_staff=False, is_superuser=False)
         self.fields["user"].queryset = within_remits(request, accounts, OF_PERSON)  # type: ignore[attr-defined]
         remits = remits_of(request)
+        # A key works in all apps, so a remit of one app covers no group for it.
         within = Q(pk__in=[remit.people_id for remit in remits if not remit.app_name]) if remits else Q()
         self.fields["people"].queryset = Group.objects.filter(within).order_by("name")  # type: ignore[attr-defined]
 

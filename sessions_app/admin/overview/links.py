@@ -1,4 +1,4 @@
-"""Links from the numbers of the overview to the lists that they count."""
+"""Links from the numbers of the overview to the lists of the counted rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def list_url(model: str, **query: str) -> str:
 
 
 class OverviewLinks:
-    """URLs for the user of a request; empty for a list that the user may not see."""
+    """URLs for the user of a request; empty for a list without permission."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -33,7 +33,7 @@ class OverviewLinks:
         return list_url(model, **query) if self._may_see(model) else ""
 
     def sessions_of(self, first: date, last: date, **query: str) -> str:
-        """Return the URL of the sessions whose last event was on one of these days."""
+        """Return the URL of the sessions with their last event on one of these days."""
         return self.list_url("session", since=first.isoformat(), until=last.isoformat(), **query)
 
     def failures_of(self, first: date, last: date, tool: str = FailedToolFilter.any_tool) -> str:
@@ -42,7 +42,8 @@ class OverviewLinks:
         return self.list_url("failure", tool=tool, day__gte=first.isoformat(), day__lt=end.isoformat())
 
     def invocations_of(self, day: date, **query: str) -> str:
-        """Return the URL of the invocations that were created on a day of the site's time zone."""
+        """Return the URL of the invocations created on a day of the site's time zone."""
+        # The default time zone, not the reader's: figures count days of the site.
         start = timezone.make_aware(datetime.combine(day, time()), timezone.get_default_timezone())
         times = {"created_at__gte": str(start), "created_at__lt": str(start + timedelta(days=1))}
         return self.list_url("invocation", **query, **times)

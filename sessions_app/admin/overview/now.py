@@ -1,4 +1,4 @@
-"""Open work: how much waits and runs now, and for how long. Each number is read from an index and bounded."""
+"""Open work: how much waits and runs now, and for how long."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tile:
 
 
 def load_tiles(request: HttpRequest, links: OverviewLinks) -> list[Tile]:
-    """Return the tiles of the work that waits and runs."""
+    """Return the tiles of waiting and running work."""
     invocations = within_remits(request, Invocation.objects.all(), OF_SESSION)
     jobs = within_remits(request, ToolJob.objects.all(), OF_SESSION)
     requests = within_remits(request, AnswerRequest.objects.open(), OF_SESSION)
@@ -61,7 +61,8 @@ def load_tiles(request: HttpRequest, links: OverviewLinks) -> list[Tile]:
 
 
 def _count_and_age(rows: QuerySet[Any], column: str, url: str) -> tuple[str, str, str]:
-    """Return the number of rows as text, `MAX_COUNTED` at most; their URL; and the age of the oldest as a sentence."""
+    """Return the number of rows as text, at most `MAX_COUNTED`; their URL; and the age of the oldest as a sentence."""
+    # Rows instead of a COUNT: the query ends after the limit, and the same rows tell the age of the oldest.
     times: list[datetime] = list(rows.order_by("id").values_list(column, flat=True)[: MAX_COUNTED + 1])
     number = f"{len(times):,}" if len(times) <= MAX_COUNTED else f"{MAX_COUNTED:,}+"
     if not times:

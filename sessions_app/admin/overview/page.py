@@ -43,10 +43,10 @@ MAX_SERIES = 5
 
 @dataclass(frozen=True)
 class Overview:
-    """Numbers of today, of work that is open, and of the last days.
+    """Numbers of today, of open work, and of the last days.
 
     Attributes:
-        shows_days: False when the user may see no sum over the people of an app, and so no figure of a day.
+        shows_days: False if no app with all its people is within the remits: then the user may see no figure of a day.
     """
 
     tiles: list[Tile]
@@ -63,7 +63,7 @@ class Overview:
 
 
 def load_overview(request: HttpRequest) -> Overview:
-    """Load the figures that the remits of the user cover."""
+    """Load the figures within the remits of the user."""
     figures = sums_within_remits(request, DayFigure.objects.all())
     last = local_day()
     links = OverviewLinks(request)
@@ -114,7 +114,7 @@ def _outcomes_of(today: DayAmounts, day: date, links: OverviewLinks) -> list[Til
 
 
 def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
-    """Return the tools that failed most, today's first."""
+    """Return the tools with most failures: by today's failures, then by all."""
     now = today.by_name(DayMetric.FAILURES)
     before = all_days.by_name(DayMetric.FAILURES)
     calls = today.by_name(DayMetric.CALLS)
@@ -132,7 +132,7 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLi
 
 
 def _models(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
-    """Return tokens and cost by agent and model, those with the most tokens first."""
+    """Return tokens and cost by agent and model, in the order of their tokens."""
     tokens = all_days.of(DayMetric.TOKENS)
     cost = all_days.of(DayMetric.COST)
     return [
@@ -160,7 +160,7 @@ def _cost_or_why_not(cost: float, model: str) -> str:
 
 
 def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
-    """Return the people who have used the largest shares of their budgets today; empty when there is no budget."""
+    """Return the people with the largest used shares of their budgets today; nothing without a budget."""
     budgets = {"tokens": conf().max_tokens_per_user, "cost": conf().max_cost_per_user}
     shares = [F(name) * Value(1 / budget, FloatField()) for name, budget in budgets.items() if budget]
     if not shares:
@@ -198,10 +198,7 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
 
 
 def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]:
-    """Return the largest series of a metric by name, and the sum of the others as one more.
-
-    Amounts without a name, such as errors without a tool, are left out.
-    """
+    """Return the largest series of a metric by name, and the sum of the others, without amounts without a name."""
     by_day = [Counter({name: n for name, n in one.by_name(metric).items() if name}) for one in days]
     largest = [name for name, _amount in DayAmounts.sum(days).by_name(metric).most_common(MAX_SERIES) if name]
     series: dict[str, list[float]] = {name: [one[name] for one in by_day] for name in largest}
@@ -245,7 +242,7 @@ def _number(amount: float) -> str:
 def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
     """Return rows of sessions within the remits of the user, the most expensive first, in one query.
 
-    Staff without the right to read texts get keys in place of titles, which are words of conversations.
+    Staff without the right to read texts get keys instead of titles, which are words of conversations.
     """
     figures = SessionFigures.objects.filter(cost__gt=0, session__deleted_at=None)
     found = within_remits(request, figures, OF_SESSION).select_related("session__user").order_by("-cost")
