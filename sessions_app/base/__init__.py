@@ -1,1 +1,1 @@
-"""Values that every other package may use: actors, statuses, ids of clients, languages, JSON of the store."""
+"""Values for every other package: actors, statuses, ids of clients, languages, JSON of the store."""

@@ -1,4 +1,7 @@
-"""Acts and their actors. An actor has a snapshot of the name, which outlives the account."""
+"""Acts and their actors.
+
+An actor has a snapshot of the name: a record must still say who has acted after the account was deleted or renamed.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ NAME_LENGTH = 254
 class ActorKind(models.TextChoices):
     """Kinds of actors.
 
-    A person acts in conversations of their own, and staff act in the admin. An API key acts in conversations of its
-    owner, or of a person for whom it acts. A job answers its call, a scheduled task wakes an agent, and an agent calls
-    a tool. The site stands for code of the project.
+    A person acts in their own conversations, and staff act in the admin. An API key acts in conversations of its owner,
+    or of another person for whom it may act. A job answers its call, a scheduled task wakes an agent, and an agent
+    calls a tool. The site stands for code of the project.
     """
 
     PERSON = "person"
@@ -34,8 +37,8 @@ class ActorKind(models.TextChoices):
 class ActionKind(models.TextChoices):
     """Kinds of acts.
 
-    In the record of staff, `ANSWER` is an answer other than a yes or a no. Its words are in the session, and are erased
-    with it.
+    In the record of staff, `ANSWER` is an answer other than a yes or a no. The text of the answer is only in the
+    session, and is erased with it.
     """
 
     ADD = "add"
@@ -57,13 +60,13 @@ class ActionKind(models.TextChoices):
 
 @dataclass(frozen=True)
 class Actor:
-    """Actor of one act.
+    """Actor of an act.
 
     Attributes:
         name: the name at the time of the act.
-        user_pk: primary key of the user, or of the user for whom an API key acts; None when the actor is no user.
-        address: the IP address that the act came from; empty when it is not recorded.
-        key: id of an actor that is no user, such as a job or an API key.
+        user_pk: primary key of the user, or of the user for whom an API key acts; None for other actors.
+        address: IP address of the actor; empty when it is not recorded.
+        key: id of an actor other than a user, such as a job or an API key.
     """
 
     kind: ActorKind
@@ -76,6 +79,7 @@ class Actor:
         """Return the columns of `sessions_app.models.actor_columns` for this actor."""
         return {
             "actor_kind": self.kind.value,
+            # The key first: an API key has a user, too, and the record names the key.
             "actor_id": (self.key or str(self.user_pk or ""))[:64],
             "actor_name": self.name[:NAME_LENGTH],
             "address": _without_zone(self.address),
@@ -84,7 +88,7 @@ class Actor:
 
 @dataclass(frozen=True)
 class UserActor(Actor):
-    """A user, or an API key that acts for the user: the actor of a use case."""
+    """A user, or an API key acting for the user: the actor of a use case."""
 
     user: AbstractBaseUser | AnonymousUser = field(kw_only=True, compare=False)
 
@@ -95,10 +99,10 @@ SITE = Actor(ActorKind.SITE, "site")
 
 @dataclass(frozen=True)
 class Act:
-    """An act on a session or on something of it.
+    """An act on a session or a part of it.
 
     Attributes:
-        subject: kind and key of the row that the act is about, such as `("invocation", "e-1")`.
+        subject: kind and key of the row, such as `("invocation", "e-1")`.
     """
 
     by: Actor
@@ -119,7 +123,8 @@ class Act:
 
 
 def _without_zone(address: str) -> str | None:
-    """Return an IP address without the zone of a link-local one, which PostgreSQL refuses; None for another text."""
+    """Return an IP address without its zone; None for any other text."""
+    # A link-local address may have a zone (`fe80::1%eth0`), which PostgreSQL refuses.
     try:
         return str(ip_address(address.partition("%")[0]))
     except ValueError:
@@ -143,15 +148,15 @@ def staff(user: AbstractBaseUser | AnonymousUser, address: str) -> Actor:
 
 
 def agent(name: str) -> Actor:
-    """Return the agent that calls a tool."""
+    """Return the agent, which calls a tool, as the actor."""
     return Actor(ActorKind.AGENT, name)
 
 
 def job(job_id: object, tool_name: str) -> Actor:
-    """Return the job that answers its call."""
+    """Return the job, which answers its call, as the actor."""
     return Actor(ActorKind.JOB, tool_name, key=str(job_id))
 
 
 def schedule(task_id: int, agent_name: str) -> Actor:
-    """Return the scheduled task that wakes its agent."""
+    """Return the scheduled task, which wakes its agent, as the actor."""
     return Actor(ActorKind.SCHEDULE, agent_name, key=str(task_id))

@@ -1,6 +1,7 @@
 """Client ids: idempotency keys of invocations. A repeated request with the same id starts no second invocation.
 
-A browser makes the ids of its messages. The site's own ids have a prefix that browsers may not use.
+A browser makes the ids of its messages. The site's own ids have a reserved prefix: otherwise a browser could send a
+message under the id of a job's result, and the result would count as a repetition.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ UNDONE = "undone:"
 
 SITE_PREFIXES = (ANSWER, JOB, RETRY, SCHEDULE, UNDONE)
 MUST_NOT_BE_LOST = (ANSWER, JOB, SCHEDULE)
-"""Prefixes of invocations that no newer message interrupts. Only the limits of a day apply to them."""
+"""Prefixes of invocations not interrupted by newer messages. Only the limits of a day apply to them."""
 
 
 def refuse_reserved(client_id: str) -> None:
-    """Raise `InvalidInputError` when the id has a prefix of the site, which a browser may not use."""
+    """Raise `InvalidInputError` when the id has a prefix of the site, not allowed for browsers."""
     if client_id.startswith(SITE_PREFIXES):
         raise InvalidInputError(
             f"The message id {client_id!r} begins with a reserved prefix. Use another id.",
@@ -40,7 +41,7 @@ def of_job(job_id: UUID) -> str:
 
 
 def of_retry(invocation_id: str) -> str:
-    """Return the id of a message that is sent again because its failed invocation cannot be resumed."""
+    """Return the id of a message sent again because its failed invocation cannot be resumed."""
     return f"{RETRY}{invocation_id}"
 
 

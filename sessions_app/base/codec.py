@@ -1,4 +1,8 @@
-"""Conversions between stored rows and runtime objects."""
+"""Conversions between stored rows and runtime objects.
+
+PostgreSQL stores neither NUL nor lone surrogates, and models and tools produce both. Both are replaced by U+FFFD: a
+tool that has read a binary file, or a model whose text was cut within a character, must not fail the invocation.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ logger = logging.getLogger(__name__)
 UNREADABLE = "This event was written by another version of the site and cannot be shown. It is kept."
 FIRST_TIMESTAMP = -62_135_510_400
 LAST_TIMESTAMP = 253_402_214_400
-"""Bounds of timestamps: Python's calendar without its first and last day, so each has a date in every zone."""
+"""Bounds of timestamps: Python's calendar without its first and last day, to give each a date in every zone."""
 MAX_INTEGER = 2**31 - 1
 """Largest value of PostgreSQL's columns of the type integer."""
 MAX_ID = 2**63 - 1
@@ -34,7 +38,7 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def event_to_json(event: Event) -> str:
-    """Return the event's JSON as the ADK API has it: camelCase, without unset fields.
+    """Return the event's JSON in the form of the ADK API: camelCase, without unset fields.
 
     Raises:
         InvalidInputError: the event's timestamp is outside of the calendar.
@@ -49,10 +53,10 @@ def event_to_json(event: Event) -> str:
 
 @contextmanager
 def refusing_deep_values(field: str = "") -> Iterator[None]:
-    """Refuse a value that is nested too deeply for JSON: its error in this block becomes an InvalidInputError.
+    """Turn the error of a value nested too deeply for JSON into an InvalidInputError.
 
     Args:
-        field: the field that the error names.
+        field: field of the error.
     """
     try:
         yield
@@ -65,7 +69,7 @@ def check_storable(event: Event, field: str = "") -> None:
     """Check that an event can be written as JSON and read back.
 
     Raises:
-        InvalidInputError: it cannot; the error names `field`.
+        InvalidInputError: the event cannot; the error names `field`.
     """
     with refusing_deep_values(field):
         event_from_json(event_to_json(event))
@@ -77,7 +81,7 @@ def event_from_json(body: str) -> Event:
 
 
 def event_to_show(stored: Any) -> Event:
-    """Return a stored event for display; an unreadable event is replaced by an error event that says so."""
+    """Return a stored event for display; an error event in place of an unreadable event."""
     try:
         return Event.model_validate(stored)
     except pydantic.ValidationError as error:
@@ -95,12 +99,13 @@ def content_to_json(content: types.Content) -> dict[str, Any]:
 
 
 def is_storable(text: str) -> bool:
-    """True when a text column can hold the text: PostgreSQL accepts neither NUL nor lone surrogates."""
+    """Return True when a text column can hold the text: PostgreSQL accepts neither NUL nor lone surrogates."""
     return text == storable(text)
 
 
 def storable(text: str) -> str:
-    """Return the text with U+FFFD for every character that a text column cannot hold."""
+    """Return the text with U+FFFD for every NUL and lone surrogate."""
+    # ASCII, the usual case, has no surrogates: spare the way through UTF-16.
     if text.isascii():
         return text.replace("\0", "\ufffd")
     return _replace_lone_surrogates(text).replace("\0", "\ufffd")
@@ -126,7 +131,7 @@ def parse_uuid(text: str) -> UUID | None:
 
 
 def json_object(value: object) -> dict[str, Any]:
-    """Return a JSON object of a stored event unchanged, and an empty one in place of anything else."""
+    """Return a JSON object of a stored event unchanged; an empty object in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
@@ -145,18 +150,15 @@ def user_pk(user_id: str) -> Any:
 
 
 def _storable_json(model: BaseModel) -> str:
-    """Return JSON that PostgreSQL can hold, with U+FFFD for NUL and lone surrogates.
-
-    A tool that read a binary file, or a model whose text was cut within a character, must not fail the invocation.
-    """
+    """Return storable JSON, with U+FFFD for NUL and lone surrogates."""
     try:
         text = model.model_dump_json(by_alias=True, exclude_none=True)
-    except PydanticSerializationError:
+    except PydanticSerializationError:  # A lone surrogate. The slower way through `json` accepts it.
         values = model.model_dump(mode="json", by_alias=True, exclude_none=True)
         text = _replace_lone_surrogates(json.dumps(values, ensure_ascii=False))
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
 def _replace_lone_surrogates(text: str) -> str:
-    """Return the text with U+FFFD for each lone surrogate."""
+    # UTF-16 also joins two surrogates that form a pair into their character.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,7 +1,7 @@
-"""Languages, time zones and themes: what the site offers, and what the person behind a request has chosen.
+"""Languages, time zones and themes: the site's offer, and the choice of the person behind a request.
 
-Pages have them from Django's `LocaleMiddleware` and from `sessions_app.asgi.time_zone`; websockets and event streams
-pass no middleware of Django and have them from here.
+Pages get language and time zone from Django's `LocaleMiddleware` and from `sessions_app.asgi.time_zone`. Websockets and
+event streams pass no middleware of Django, and get both from here.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ MAX_ZONE_NAME_LENGTH = 64
 
 
 def offered_languages() -> list[str]:
-    """Return the codes of the languages that people can choose; none in a project that does not translate its pages."""
+    """Return the codes of the languages to choose from; empty in a project without translated pages."""
     codes = {code for code, _ in settings.LANGUAGES} if LOCALE_MIDDLEWARE in settings.MIDDLEWARE else set()
     return [code for code in TRANSLATED if code in codes]
 
 
 def shown_language() -> str:
-    """Return the code of the language in which sentences are shown: English where a catalogue has no translation."""
+    """Return the code of the language of the sentences: English for a language without a catalogue."""
     return translation.pgettext("code of the language of this catalogue", "en")
 
 
 def chosen_theme(cookies: Mapping[str, str]) -> str:
-    """Return the theme that the person has chosen, one of `THEMES`."""
+    """Return the person's theme, an item of `THEMES`."""
     theme = cookies.get(THEME_COOKIE, "")
     return theme if theme in THEMES else "system"
 
@@ -51,9 +51,10 @@ def activate_for_connection(scope: Mapping[str, Any]) -> None:
 
 
 def language_of(scope: Mapping[str, Any]) -> str:
-    """Return the language of a connection, which is that of the pages: without the middleware that of the site."""
+    """Return the language of a connection: the language of the pages, or the site's without the middleware."""
     if LOCALE_MIDDLEWARE not in settings.MIDDLEWARE:
         return settings.LANGUAGE_CODE
+    # Django chooses the language of a page by cookie and header of a request: the same call for a connection.
     request = HttpRequest()
     request.COOKIES = scope.get("cookies", {})
     accepted = dict(scope["headers"]).get(b"accept-language", b"")
@@ -62,7 +63,7 @@ def language_of(scope: Mapping[str, Any]) -> str:
 
 
 def browser_time_zone(cookies: Mapping[str, str]) -> str:
-    """Return the name of the time zone in the browser's cookie; empty without a valid one."""
+    """Return the name of the time zone in the browser's cookie; empty without a valid time zone."""
     name = cookies.get(TIME_ZONE_COOKIE, "")
     if not name or len(name) > MAX_ZONE_NAME_LENGTH:
         return ""

@@ -1,10 +1,17 @@
 """Statuses of invocations, jobs, and cases of evaluations.
 
-Three words name sets of them, in Python, SQL and JavaScript alike:
+Three words name sets of statuses, in Python, SQL and JavaScript alike:
 
 - open: not at its end; queued, running, or waiting for an answer.
 - active: queued or running; a process works on it, or will without anyone's answer.
 - ended: at its end; only a retry opens it again.
+
+                 +------------- answer of a job's question -------------+
+                 v                                                      |
+              queued ----> running ----> waiting (an invocation: for calls; a job: for a question)
+                 ^            |             |
+                 |            v             v
+                 +-- retry -- completed or succeeded, failed, cancelled
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ from django.utils.translation import gettext_lazy
 class InvocationStatus(models.TextChoices):
     """Status of an invocation: queued -> running -> completed | failed | cancelled | waiting.
 
-    A waiting invocation is completed by the answer to its calls; a retry queues a failed one again.
+    A waiting invocation is completed by the answer to its calls; a retry queues a failed invocation again.
     See the module for the meaning of `open`, `active` and `ended`.
     """
 
@@ -31,12 +38,12 @@ class InvocationStatus(models.TextChoices):
 
     @classmethod
     def active(cls) -> tuple[InvocationStatus, ...]:
-        """Return the statuses of an invocation that a process runs or will run."""
+        """Return the statuses of a queued or running invocation."""
         return (cls.QUEUED, cls.RUNNING)
 
     @classmethod
     def open(cls) -> tuple[InvocationStatus, ...]:
-        """Return the statuses of an invocation that is not at its end."""
+        """Return the statuses of an invocation before its end."""
         return (*cls.active(), cls.WAITING)
 
     @classmethod
@@ -61,17 +68,17 @@ class JobStatus(models.TextChoices):
 
     @classmethod
     def active(cls) -> tuple[JobStatus, ...]:
-        """Return the statuses of a job that a worker runs or will run."""
+        """Return the statuses of a queued or running job."""
         return (cls.QUEUED, cls.RUNNING)
 
     @classmethod
     def idle(cls) -> tuple[JobStatus, ...]:
-        """Return the statuses of an open job that no worker runs at the moment."""
+        """Return the statuses of an open job without a worker."""
         return (cls.QUEUED, cls.WAITING)
 
     @classmethod
     def open(cls) -> tuple[JobStatus, ...]:
-        """Return the statuses of a job that is not at its end."""
+        """Return the statuses of a job before its end."""
         return (*cls.active(), cls.WAITING)
 
     @classmethod
@@ -83,8 +90,8 @@ class JobStatus(models.TextChoices):
 class CaseStatus(models.TextChoices):
     """Status of a case of an evaluation: queued -> running -> passed | failed | broken | cancelled.
 
-    A broken case has no result: an agent or a judge failed. The case of a worker that died is queued again. Each case
-    that has not ended becomes cancelled with its evaluation.
+    A broken case has no result: an agent or a judge failed. The case of a dead worker is queued again. Active cases are
+    cancelled with their evaluation.
     """
 
     QUEUED = "queued"
@@ -96,12 +103,12 @@ class CaseStatus(models.TextChoices):
 
     @classmethod
     def active(cls) -> tuple[CaseStatus, ...]:
-        """Return the statuses of a case that has not ended."""
+        """Return the statuses of a case before its end."""
         return (cls.QUEUED, cls.RUNNING)
 
     @classmethod
     def ended(cls) -> tuple[CaseStatus, ...]:
-        """Return the other statuses; an evaluation keeps the number of cases with each."""
+        """Return the statuses of a case at its end; an evaluation keeps the number of cases with each."""
         return (cls.PASSED, cls.FAILED, cls.BROKEN, cls.CANCELLED)
 
 

@@ -1,1 +1,1 @@
-"""Keeping secrets: masking in what is shown or logged, encryption of what is stored."""
+"""Keeping secrets: masking on pages, in exports and in logs, and encryption in the database."""

@@ -1,4 +1,7 @@
-"""Encryption of credentials that are stored, with keys derived from `ADK["credential_keys"]`."""
+"""Encryption of stored credentials, with keys derived from `ADK["credential_keys"]`, or from Django's secret keys.
+
+The first key encrypts and all keys decrypt, so a site can change its key without losing credentials.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def encrypt(credentials: Mapping[str, AuthCredential]) -> str:
 
 
 def decrypt(encrypted: str, longest: timedelta) -> dict[str, AuthCredential]:
-    """Return the credentials; none when they are older than `longest`, or encrypted with an unknown key."""
+    """Return the credentials; empty when they are older than `longest`, or encrypted with an unknown key."""
     if not encrypted:
         return {}
     try:
@@ -40,15 +43,15 @@ def decrypt(encrypted: str, longest: timedelta) -> dict[str, AuthCredential]:
 
 
 def encrypt_text(text: str) -> str:
-    """Return a secret of the site, such as that of a webhook, as an encrypted text."""
+    """Return a secret of the site, such as the secret of a webhook, as an encrypted text."""
     return _fernet().encrypt(text.encode()).decode()
 
 
 def decrypt_text(encrypted: str) -> str:
-    """Return a secret that `encrypt_text` has encrypted.
+    """Return a secret from its `encrypt_text`.
 
     Raises:
-        InvalidToken: it was encrypted with an unknown key.
+        InvalidToken: the secret was encrypted with an unknown key.
     """
     return _fernet().decrypt(encrypted).decode()
 

@@ -1,7 +1,11 @@
-"""Masking of secrets: values under keys that name one, and texts that look like one. The only place with these rules.
+"""Masking of secrets: values under the name of a secret, and texts that look like a secret. The only place with rules.
 
-`ADK["masked_keys"]` and `ADK["masked_patterns"]` say what a secret is. Nothing is changed in the database: secrets are
-masked on pages of staff, in exports and in logs.
+`ADK["masked_keys"]` and `ADK["masked_patterns"]` define secrets. Nothing is changed in the database: secrets are masked
+on pages of staff, in exports and in logs.
+
+Three kinds of secrets are found: a value behind a masked name, in JSON, code, a query string or HTML; a match of a
+pattern; and the number of a payment card, by its check digit. Texts may come from anybody, so the regular expressions
+of this module stay linear in the length of a text, by bounds and possessive quantifiers.
 """
 
 from __future__ import annotations
@@ -23,11 +27,11 @@ _is_unmasked: ContextVar[bool] = ContextVar("is_unmasked", default=False)
 
 _QUOTE = r"(?:\\?[\"']|&quot;|&\#x27;)?"
 _NAME = re.compile(rf"(?<![\w-])([\w-]{{1,64}}){_QUOTE}\s{{0,4}}[=:]\s{{0,4}}{_QUOTE}")
-"""A name before its value, in code, JSON, a query string or HTML. Its bound of 64 keeps the search linear."""
+"""A name before its value, in code, JSON, a query string or HTML. The bound of 64 keeps the search linear."""
 _NAMED_VALUE = re.compile(
     r"""(?<=")[^"\\\n]+|(?<=')[^'\\\n]+|(?<=&quot;)(?:(?!&quot;).)+|(?<=&\#x27;)(?:(?!&\#x27;).)+|[^\s"'\\&,;)}<]+"""
 )
-"""A value: up to the closing quote after an opening one, otherwise up to a space or a separator."""
+"""A value: after an opening quote up to the closing quote, otherwise up to a space or a separator."""
 _HYPHENATED = r"(?:-\d++)*+(?![\w-])"
 _DIGITS = re.compile(rf"[2-6](?<![\w.+-].)\d*+{_HYPHENATED}(?: \d++{_HYPHENATED})*+")
 """Groups of digits, separated by a space or a hyphen. No hyphen joins them to a word."""
@@ -39,18 +43,18 @@ _LEXEME = re.compile(
 )
 """A name with its colon, a text, another value, a bracket, or the separators between them."""
 _EMPTY = ("null", "true", "false", '""')
-"""Values that reveal only whether there is a secret."""
+"""Values revealing only whether there is a secret."""
 _PIECES = re.compile(r"(<(?:script|style|textarea)\b[^<]*+</(?:script|style|textarea)>|<[^<>]*+>)")
 """A tag, or an element whose content is no text. No match reaches over another raw `<`: the search stays linear.
 
-Pages escape each `<` in such an element: with a raw one, its content would be masked as text of the page.
+Pages escape each `<` in such an element: with a raw `<`, the content would be masked as text of the page.
 """
 MAX_CACHED_NAME = 100
-"""Characters of the longest name of a member whose masked form is cached."""
+"""Largest length of a member's name for the cache of masked names."""
 LOOK_AHEAD = 1_000
-"""Number of characters on each side of a cut that are searched for a secret across the cut."""
+"""Number of characters on each side of a cut to search for a secret across the cut."""
 _SEAM = "\n\x00\n"
-"""Separator of pieces of text, over which no pattern should reach."""
+"""Separator of pieces of text, to keep patterns from matching across pieces."""
 
 
 @contextmanager
@@ -64,12 +68,12 @@ def masking() -> Iterator[None]:
 
 
 def unmask() -> None:
-    """Show what is stored, until the end of the surrounding `masking`."""
+    """Show stored values, until the end of the surrounding `masking`."""
     _is_unmasked.set(True)
 
 
 def is_unmasked() -> bool:
-    """True when values are shown as they are stored."""
+    """Return True when values are shown as they are stored."""
     return _is_unmasked.get()
 
 
@@ -83,15 +87,14 @@ def mask_text(text: str) -> str:
 
 
 def beginning_of(text: str, length: int) -> str:
-    """Return at most `length` characters of a text; a secret at the end is left out rather than cut.
-
-    A part of a secret does not look like a secret, so nothing would mask it later.
-    """
+    """Return at most `length` characters of a text; a secret at the end is left out rather than cut."""
+    # A part of a secret does not look like a secret, so nothing would mask it later.
     if len(text) <= length:
         return text
     start = max(0, length - LOOK_AHEAD)
     end = length
     with masking():
+        # Shorten until masking gives the same with and without the rest: then no secret reaches over the cut.
         masked = mask_text(text[start : length + LOOK_AHEAD])
         while not masked.startswith(mask_text(text[start:end])):
             end -= 1
@@ -106,23 +109,23 @@ def shortened(text: str, length: int) -> str:
 
 
 def mask(value: Any) -> Any:
-    """Return the JSON value with its texts masked, names of members included."""
+    """Return the JSON value with its texts masked, with names of members."""
     if isinstance(value, str):
         return mask_text(value)
     return value if _is_unmasked.get() else _mask_members(value, mask)
 
 
 def mask_keys(value: Any) -> Any:
-    """Return the JSON value with its keys masked, and texts as they are, for the person who wrote them.
+    """Return the JSON value with only values under masked keys masked, for the person who wrote the texts.
 
-    The response to a credential request is masked whole, except its mark that a credential was given.
+    The response to a credential request is masked whole, except the mark of a given credential.
     """
     return _mask_members(value, mask_keys)
 
 
 def mask_json(text: str) -> str:
-    """Return JSON text, which may end anywhere, masked as `mask` does. Nothing else changes, not even a digit."""
-    # `mask_text` finds names before values in JSON, too: a text that it does not change has no secret.
+    """Return JSON text, which may end anywhere, masked as by `mask`. Nothing else changes, not even a digit."""
+    # `mask_text` finds names before values in JSON, too: an unchanged text has no secret.
     if mask_text(text) == text:
         return text
     return "".join(_masked_lexemes(_LEXEME.findall(text)))
@@ -137,10 +140,8 @@ def mask_member(key: str, text: str) -> str:
 
 
 def mask_html(html: str) -> str:
-    """Return a finished page with its texts masked, outside of tags, scripts and fields of forms.
-
-    Covers the templates that show a stored text without a function of this module.
-    """
+    """Return a finished page with its texts masked, outside of tags, scripts and fields of forms."""
+    # For templates that show a stored text without a function of this module.
     if _is_unmasked.get():
         return html
     pieces = _PIECES.split(html)
@@ -149,7 +150,7 @@ def mask_html(html: str) -> str:
     if masked == joined:
         return html
     texts = masked.split(_SEAM)
-    # A match that spans a seam has replaced the seam, too: then each piece is masked alone.
+    # A match across a seam has replaced the seam, too: then each piece is masked alone.
     if len(texts) == len(pieces[::2]):
         pieces[::2] = texts
     else:
@@ -158,7 +159,7 @@ def mask_html(html: str) -> str:
 
 
 class MaskingFormatter(logging.Formatter):
-    """Formatter of logs that masks the message and the traceback."""
+    """Formatter of logs with masks in the message and the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         with masking():
@@ -178,14 +179,15 @@ def _mask_groups(found: re.Match[str]) -> str:
 
 
 def _may_name_secrets(text: str) -> bool:
-    """True when the text has a word of a masked key. Fast, because most texts have none."""
+    """Return True when the text has a word of a masked key."""
+    # Most texts have no such word, and are spared the slower search for names.
     plain = _normalized(text)
     return any(word.search(plain) for word in _words(conf().masked_keys))
 
 
 @lru_cache(maxsize=8)
 def _words(keys: tuple[str, ...]) -> list[re.Pattern[str]]:
-    """Return a pattern of the longest word of each key. Unless the key ends with `*`, the word must end there, too."""
+    """Return a pattern of the longest word of each key. Unless the key ends with `*`, the word must end."""
     found = []
     for key in keys:
         word = max(_normalized(key).split("*"), key=len)
@@ -205,7 +207,7 @@ def _glob(pattern: str) -> str:
 
 
 def _normalized(key: str) -> str:
-    """Return a key in the form in which keys are compared: `api_key`, `apiKey` and `API-Key` are equal."""
+    """Return a key for comparisons: `api_key`, `apiKey` and `API-Key` are equal."""
     return key.replace("_", "").replace("-", "").lower()
 
 
@@ -225,7 +227,7 @@ def _mask_members(value: Any, mask_value: Any) -> Any:
     masked: dict[str, Any] = {}
     for key, item in value.items():
         name = _masked_name(key) if masks_names else key
-        while name in masked:  # of another member whose name is masked
+        while name in masked:  # Two masked names would be the same key.
             name = f"{name} {len(masked)}"
         masked[name] = MASK if _is_secret(key, item) else mask_value(item)
     return masked
@@ -240,7 +242,7 @@ def _masked_name(name: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _cached_name(name: str, keys: tuple[str, ...], patterns: tuple[re.Pattern[str], ...]) -> str:
-    """Return the name masked. Cached, because names repeat; the rules only distinguish the entries of the cache."""
+    # Cached, because names repeat. Keys and patterns only distinguish the entries of the cache.
     return mask_text(name)
 
 
@@ -270,7 +272,7 @@ def _mask_named(text: str) -> str:
 
 
 def _mask_cards(found: re.Match[str]) -> str:
-    """Return the groups of digits with the numbers of cards masked; numbers that overlap become one mask."""
+    """Return the groups of digits with the numbers of cards masked; overlapping numbers become a single mask."""
     text = found[0]
     pieces = []
     masked_to = 0
@@ -282,7 +284,7 @@ def _mask_cards(found: re.Match[str]) -> str:
 
 
 def _cards(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each run of whole groups that is a card number. Other groups may be beside it."""
+    """Yield start and end of each card number, a run of whole groups next to any other groups."""
     groups = list(_GROUP.finditer(text))
     for first, start in enumerate(groups):
         digits = ""
@@ -293,7 +295,7 @@ def _cards(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_card(digits: str) -> bool:
-    """True for the number of a payment card, by its length and check digit (ISO/IEC 7812-1, the Luhn formula)."""
+    """Return True for the number of a payment card, by length and check digit (ISO/IEC 7812-1, the Luhn formula)."""
     if not _CARD.match(digits):
         return False
     doubled = (int(digit) * 2 for digit in digits[-2::-2])
@@ -301,7 +303,8 @@ def _is_card(digits: str) -> bool:
 
 
 def _masked_lexemes(lexemes: list[str]) -> Iterator[str]:
-    """Yield the lexemes of a JSON text; the value behind the name of a secret becomes one lexeme."""
+    """Yield the lexemes of a JSON text; the value behind the name of a secret becomes a single lexeme."""
+    # Not `json.loads`: the text may be cut off, and numbers must keep their digits.
     hides_next = False
     depth = 0
     for lexeme in lexemes:
@@ -319,7 +322,7 @@ def _masked_lexemes(lexemes: list[str]) -> Iterator[str]:
 
 
 def _mask_lexeme(lexeme: str) -> str:
-    """Return a text or number of a JSON text masked; the last one may be cut off."""
+    """Return a text or number of a JSON text masked; the last lexeme may be cut off."""
     if len(lexeme) < 2 or not lexeme.startswith('"'):
         return lexeme if mask_text(lexeme) == lexeme else f'"{MASK}"'
     try:

@@ -29,7 +29,7 @@ class Length:
 
     @property
     def is_calendar_based(self) -> bool:
-        """True for days and weeks: a calendar day may have 23 or 25 hours."""
+        """Return True for days and weeks: a calendar day may have 23 or 25 hours."""
         return self.unit in _CALENDAR_UNITS
 
     @property
@@ -49,7 +49,7 @@ class Length:
 
 
 def parse_length(text: str) -> Length | None:
-    """Parse a length such as `10 minutes`, `an hour` or `week`; None for other texts and for a length of 0."""
+    """Parse a length such as `10 minutes`, `an hour` or `week`; None for other texts and a length of 0."""
     match = _LENGTH_PATTERN.fullmatch(text.strip().lower())
     if match is None:
         return None
@@ -68,6 +68,7 @@ def parse_moment(text: str, now: datetime, longest: timedelta) -> datetime:
         InvalidInputError: The text cannot be parsed, has no offset, is in the past or too far away; the message names
             the remedy.
     """
+    # The messages state the current time: a model reads them and has no clock.
     too_far = InvalidInputError(
         f"{text!r} is too far away. {_state_time(now)} Give a time in the next {longest.days} days."
     )
@@ -83,12 +84,13 @@ def parse_moment(text: str, now: datetime, longest: timedelta) -> datetime:
 
 
 def in_utc(time: datetime) -> datetime:
-    """Return the time in UTC. Python reads offsets of 16 hours and more, which PostgreSQL refuses.
+    """Return the time in UTC.
 
     Raises:
         ValueError: the time has no offset.
         OverflowError: the time in UTC is not in Python's calendar.
     """
+    # For PostgreSQL, which refuses offsets of 16 hours and more; Python reads them.
     if time.tzinfo is None:
         raise ValueError("The time has no offset.")
     return time.astimezone(UTC)

@@ -1,4 +1,9 @@
-"""Recurrences: a fixed interval or a crontab, on the wall clock of a time zone."""
+"""Recurrences: a fixed interval or a crontab, on the wall clock of a time zone.
+
+Days, weeks and crontabs follow the wall clock: they are computed with wall-clock times labelled as UTC, for arithmetic
+without clock changes, and only the result is placed in the time zone. There a time may be skipped (the result moves
+behind the change) or repeated (the first of the two moments counts).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from sessions_app.errors import InvalidInputError
 
 CRONTAB_FIELDS = 5
 LONGEST_CLOCK_CHANGE = timedelta(hours=2)
-"""Time before a moment in which occurrences are searched: one in a skipped hour is moved behind the clock change."""
+"""How far before a moment the search begins: an occurrence in a skipped hour moves behind the clock change."""
 SAMPLED_OCCURRENCES = 64
 """More than an hour has minutes, so the sample contains the shortest interval of a crontab."""
 
@@ -63,6 +68,7 @@ class Interval:
     def next_after(self, moment: datetime, start: datetime) -> datetime:
         if moment < start:
             return start
+        # Counted from the start, not from the last run: a late run does not shift the later runs.
         if not self.length.is_calendar_based:
             # Compute in UTC: Python's arithmetic within a time zone ignores clock changes.
             utc_start = start.astimezone(UTC)
@@ -78,7 +84,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Crontab:
-    """Crontab of five fields. It occurs once in a repeated hour. An occurrence in a skipped hour comes after it."""
+    """Crontab of five fields. It occurs once in a repeated hour. A skipped occurrence moves behind the clock change."""
 
     text: str
     zone: ZoneInfo
@@ -97,6 +103,7 @@ class Crontab:
         moments = [datetime(2026, 1, 1, tzinfo=UTC)]
         while len(moments) < SAMPLED_OCCURRENCES:
             moments.append(self._schedule.next_after(moments[-1]))
+        # Without the first moment, which is the start of the sample and no occurrence.
         return min(later - earlier for earlier, later in pairwise(moments[1:]))
 
     def next_after(self, moment: datetime, start: datetime) -> datetime:
@@ -125,7 +132,7 @@ def parse_recurrence(text: str, zone: ZoneInfo) -> Recurrence:
         )
     recurrence = Crontab(normalized, zone)
     try:
-        _ = recurrence.shortest
+        _ = recurrence.shortest  # Also finds crontabs that never occur, such as February 30.
     except Exception as error:
         raise InvalidInputError(
             f"{text!r} is not a valid crontab: {str(error).rstrip('.')}. Its fields are minute (0-59), "
@@ -141,5 +148,5 @@ def _to_wall_clock(moment: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _from_wall_clock(wall: datetime, zone: ZoneInfo) -> datetime:
-    """Return the first moment at which the zone's clocks show `wall`. A skipped time is moved by the clock change."""
+    """Return the first moment when the zone's clocks show `wall`. A skipped time moves by the clock change."""
     return wall.replace(tzinfo=zone).astimezone(UTC)

@@ -42,13 +42,14 @@ class WallClockCrontab(crontab):
 
     def next_after(self, wall: datetime) -> datetime:
         """Return the wall-clock time of the next occurrence."""
+        # Not `remaining_estimate`, which counts from the current time.
         last, to_next, _ = self.remaining_delta(wall)
         occurrence: datetime = last + to_next
         return occurrence
 
     @property
     def words(self) -> str:
-        """The schedule in the active language, such as "every weekday at 09:00"; empty when that would be long."""
+        """The schedule in the active language, such as "every weekday at 09:00"; empty for a long description."""
         times = [f"{hour:02}:{minute:02}" for hour in sorted(self.hour) for minute in sorted(self.minute)]
         days = self._describe_days()
         if not days or len(times) > MAX_LISTED_TIMES:
