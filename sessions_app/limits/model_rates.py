@@ -1,7 +1,7 @@
 """Rates of models: requests and tokens in a minute, counted by all processes together.
 
-A model call counts its request and reads both counts in Redis before it asks the model. Above a limit it waits until
-the minute is over. The calls of a process wait in their order. Tokens are counted after an answer, when they are known.
+A model call counts its request and reads both counts in Redis before the request. Above a limit it waits until the
+minute is over. The calls of a process wait in their order. Tokens are counted after the answer, when they are known.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from sessions_app.process.loop_local import LoopLocal
 from sessions_app.process.thread_pools import limit_threads
 
 logger = logging.getLogger(__name__)
+# A window that is just ending has almost no time left; without a pause the calls would ask Redis in a tight loop.
 MIN_WAIT = 0.05
 
 
 class SharedRate:
-    """Rate of the models whose names begin with `name`."""
+    """Rate of the models with names that begin with `name`."""
 
     def __init__(self, name: str, limit: RateLimit) -> None:
         self._name = name
@@ -39,6 +40,7 @@ class SharedRate:
         """
         seconds = conf().model_wait_seconds
         try:
+            # The first call in line holds the lock while it waits: calls keep their order, and only one asks Redis.
             async with asyncio.timeout(seconds), self._turn.get():
                 while exceeded := await limit_threads.run(self._count_request):
                     logger.info("A call of the model %r waits %.1f s", self._name, exceeded.seconds)
@@ -53,7 +55,7 @@ class SharedRate:
         rates().count(self._tokens, tokens)
 
     def _count_request(self) -> ExceededQuota | None:
-        """Count a request; return the exceeded limit, if any. Above the limit of tokens nothing is counted."""
+        """Count a request, unless the limit of tokens is exceeded; return the exceeded limit, if any."""
         return rates().count_now(self._requests, unless=self._tokens)
 
 

@@ -1,8 +1,8 @@
 """Open sockets of each person and address, in all processes.
 
-Redis has a sorted set for each person and address. The members are sockets. The score of a socket is the time at which
-it counts as closed, unless its process renews it: so the sockets of a dead process expire. Without Redis each process
-counts its own sockets.
+Redis has a sorted set of sockets for each person and address. The score of a socket is the time of its expiry, moved on
+by its process every `RENEW_SECONDS`, so the sockets of a dead process expire. A counter could not do this: nobody would
+subtract the sockets of a killed process. Without Redis each process counts its own sockets.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from sessions_app.process.thread_pools import limit_threads
 EXPIRY_SECONDS, RENEW_SECONDS = 60, 20.0
 SUBJECTS_PER_CALL = 500
 
+# A script, because check and addition must be one step: sockets opened at the same time would each find room.
+# Redis's clock decides: the clocks of machines differ.
 _OPEN = """
 local now = tonumber(redis.call('TIME')[1])
 for i, key in ipairs(KEYS) do
@@ -53,8 +55,9 @@ class OpenSockets:
         self._lock = threading.Lock()
 
     async def open(self, quotas: Sequence[Quota]) -> str | Quota:
-        """Count a socket and return an id for it, or return the first quota that the socket would exceed."""
+        """Count a socket and return its new id, or return the first full quota."""
         socket_id = uuid4().hex
+        # This process's own count first: it spares Redis the round trip of refused sockets.
         exceeded = self._add(socket_id, quotas)
         if exceeded is None and quotas:
             place = await limit_threads.run(attempt, partial(self._open, socket_id, quotas))
@@ -73,7 +76,7 @@ class OpenSockets:
             limit_threads.executor.submit(self._tell_closed, socket_id, keys)
 
     async def close_all(self) -> None:
-        """Stop counting all sockets of this process, so that people can connect to another process immediately."""
+        """Stop counting all sockets of this process: people can connect to another process immediately."""
         with self._lock:
             closing, self._keys = _by_key(self._keys), {}
             self._counts.clear()
@@ -81,17 +84,15 @@ class OpenSockets:
             await limit_threads.run(attempt, partial(_close, closing))
 
     def renew(self) -> None:
-        """Renew the sockets in Redis. A Redis that has lost its data gets them back."""
+        """Renew the sockets in Redis, also in a Redis that has lost its data."""
         with self._lock:
             subjects = list(_by_key(self._keys).items())
         for start in range(0, len(subjects), SUBJECTS_PER_CALL):
             attempt(partial(_renew, subjects[start : start + SUBJECTS_PER_CALL]))
 
     def _open(self, socket_id: str, quotas: Sequence[Quota], redis: Redis) -> int:
-        """Add the socket to its sets in Redis and return 0, or return the place of the first full set, from 1.
-
-        Closed sockets leave these sets first: the thread that removes them from Redis may come later.
-        """
+        """Add the socket to its sets in Redis and return 0, or return the place of the first full set, from 1."""
+        # Remove closed sockets first: their thread may come later than the next socket of a reloaded page.
         with self._lock:
             closing = {
                 each.key: list(self._closing[each.key]) for each in quotas if each.key in self._closing
@@ -155,7 +156,7 @@ def _renew(sockets: Sequence[tuple[str, list[str]]], redis: Redis) -> None:
 
 @lru_cache(maxsize=1)
 def open_sockets() -> OpenSockets:
-    """Return the open sockets of this process; the first call starts the thread that renews them."""
+    """Return the open sockets of this process; the first call starts the renewing thread."""
     sockets = OpenSockets()
     tick(RENEW_SECONDS, sockets.renew, "adk limits: renew sockets")
     return sockets

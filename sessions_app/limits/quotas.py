@@ -1,4 +1,4 @@
-"""Quotas: limits on what a person, the people at one address or an API key may do in a time, or have open at once."""
+"""Quotas: limits for a person, an address or an API key on things in a window of time, or open at once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MINUTE, HOUR = 60, 3600
 
 @dataclass(frozen=True)
 class Quota:
-    """Largest number of things of one kind for one person, address or key.
+    """Largest number of things of a kind for a person, address or key.
 
     Attributes:
         key: name of the counter, such as `frames:person:7`.
         most: largest number; never 0.
-        seconds: duration of the window in which things are counted; 0 for what is open at once.
+        seconds: duration of the window for counting; 0 for things open at once.
     """
 
     key: str
@@ -26,7 +26,7 @@ class Quota:
 
 
 def open_sockets(user_pk: Any, network: str) -> list[Quota]:
-    """Return the limits on sockets that are open at once."""
+    """Return the limits on sockets open at once."""
     return _quotas("sockets", user_pk, network, conf().max_sockets_per_user, conf().max_sockets_per_address)
 
 
@@ -53,13 +53,13 @@ def new_sessions(user_pk: Any, network: str) -> list[Quota]:
 
 
 def sign_ins(network: str) -> list[Quota]:
-    """Return the limit on sign-ins that an address may try in an hour."""
+    """Return the limit on an address's attempts to sign in in an hour."""
     return _quotas("sign-ins", "", network, 0, conf().max_sign_ins_per_address, HOUR)
 
 
 def _quotas(
     kind: str, user_pk: Any, network: str, of_person: int, of_address: int, seconds: int = 0
 ) -> list[Quota]:
-    """Return a quota for each limit that is not 0. Without a network only the person is counted."""
+    """Return a quota for each limit other than 0. Without a network only the person is counted."""
     pairs = [(f"{kind}:person:{user_pk}", of_person), (f"{kind}:address:{network}", network and of_address)]
     return [Quota(key, int(most), seconds) for key, most in pairs if most]

@@ -1,8 +1,9 @@
-"""Rates: counts of what people do in a window of time.
+"""Rates: counts of people's actions in a window of time.
 
-A process counts in its memory. Every second a thread adds these counts to those of all processes in Redis: a frame
-does not wait for Redis, and a limit may be exceeded by what other processes count within that second.
-A window begins with its first thing, and Redis decides when it ends. Without Redis each process counts for itself.
+A process counts in its memory, and every second a thread adds its counts to the shared counts in Redis and reads the
+sums. A frame therefore does not wait for Redis; in return a limit may be exceeded by the counts of other processes from
+the last second. A window begins with its first count, and Redis decides when it ends. Without Redis each process counts
+for itself.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FLUSH_SECONDS = 1.0
 
 @dataclass
 class _Window:
-    """Count of one subject until the window ends.
+    """Count of a subject until the window ends.
 
     Attributes:
         seconds: duration of the window.
@@ -41,7 +42,7 @@ class _Window:
 
 @dataclass(frozen=True)
 class ExceededQuota:
-    """A quota that is exceeded, and the seconds until its window ends."""
+    """An exceeded quota, and the seconds until its window ends."""
 
     quota: Quota
     seconds: float
@@ -53,10 +54,11 @@ class Rates:
     def __init__(self) -> None:
         self._windows: dict[str, _Window] = {}
         self._lock = threading.Lock()
+        # Held during a round trip to Redis. `_lock` is not, so `count` never waits for Redis. Order: this lock first.
         self._flushing = threading.Lock()
 
     def count(self, quotas: Sequence[Quota], amount: int = 1) -> ExceededQuota | None:
-        """Add the amount to the counts. Return the first quota that is exceeded now. Does not wait for Redis."""
+        """Add the amount to the counts; return the first exceeded quota. Does not wait for Redis."""
         with self._lock:
             for quota in quotas:
                 self._window(quota).unsent += amount
@@ -65,14 +67,14 @@ class Rates:
     def count_now(
         self, quotas: Sequence[Quota], amount: int = 1, *, unless: Sequence[Quota] = ()
     ) -> ExceededQuota | None:
-        """Count as `count` does, but with the current counts of all processes: blocks for a round trip to Redis.
+        """Count as `count`, but with the current counts of all processes: blocks for a round trip to Redis.
 
         Args:
             quotas: the quotas to count for.
             amount: the amount to count.
-            unless: other quotas. When one of them is exceeded, it is returned and nothing is counted.
+            unless: other quotas. If any of these is exceeded, return it and count nothing.
         """
-        self.count(unless, 0)
+        self.count(unless, 0)  # Makes the windows, for `flush` to read their shared counts.
         self.count(quotas, amount)
         self.flush([quota.key for quota in (*unless, *quotas)])
         if exceeded := self._exceeded(unless):
@@ -81,7 +83,7 @@ class Rates:
         return self._exceeded(quotas)
 
     def flush(self, keys: Sequence[str] | None = None) -> None:
-        """Add the unsent counts to the shared ones in Redis, and read the sums. Without Redis nothing changes.
+        """Add the unsent counts to the shared counts in Redis, and read the sums. Without Redis nothing changes.
 
         Args:
             keys: names of the counters; None for all counters with unsent counts.
@@ -101,7 +103,7 @@ class Rates:
             with self._lock:
                 for (key, window), (shared, milliseconds) in zip(sending.items(), answers, strict=True):
                     window.shared = shared
-                    window.unsent -= amounts[key]
+                    window.unsent -= amounts[key]  # Not 0: others may have counted during the round trip.
                     window.ends_at = time.monotonic() + milliseconds / 1000
 
     def _window(self, quota: Quota) -> _Window:
@@ -125,6 +127,7 @@ def _add(windows: dict[str, _Window], amounts: dict[str, int], redis: Redis) -> 
     with redis.pipeline(transaction=False) as pipeline:
         for key, amount in amounts.items():
             pipeline.incrby(PREFIX + key, amount)
+            # `nx`: only the first count of a window sets its end.
             pipeline.expire(PREFIX + key, windows[key].seconds, nx=True)
             pipeline.pttl(PREFIX + key)
         answers: list[Any] = pipeline.execute()
@@ -133,7 +136,7 @@ def _add(windows: dict[str, _Window], amounts: dict[str, int], redis: Redis) -> 
 
 @lru_cache(maxsize=1)
 def rates() -> Rates:
-    """Return the counts of this process; the first call starts the thread that shares them."""
+    """Return the counts of this process; the first call starts the sharing thread."""
     process_rates = Rates()
     tick(FLUSH_SECONDS, process_rates.flush, "adk limits: share rates")
     return process_rates

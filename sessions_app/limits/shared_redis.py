@@ -1,4 +1,7 @@
-"""Redis for the counters that processes share. Calls are short; after a failed call no other is made for a while."""
+"""Redis for shared counters. Calls are short; after a failed call there is a pause of `PAUSE_SECONDS`.
+
+Without the pause each frame and socket would wait for the timeout of a Redis that does not answer.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 CALL_SECONDS = 1.0
 PAUSE_SECONDS = 5.0
-"""Time after a failed call in which Redis is not asked again."""
+"""Pause after a failed call, in seconds."""
 PREFIX = "adk:limits:"
 
 _away_until = 0.0
 
 
 def attempt(call: Callable[[Redis], T]) -> T | None:
-    """Return the result of a call of Redis. None while Redis does not answer, and on a site without `REDIS_URL`.
+    """Return the result of a call of Redis; None while Redis does not answer, and on a site without `REDIS_URL`.
 
     Blocks the thread for at most `CALL_SECONDS` for each round trip.
     """
@@ -42,7 +45,7 @@ def attempt(call: Callable[[Redis], T]) -> T | None:
 
 
 def tick(seconds: float, call: Callable[[], None], name: str) -> None:
-    """Call a function every so many seconds, in a thread of its own, until the process ends."""
+    """Call a function every `seconds`, in a new thread, until the process ends."""
 
     def run() -> None:
         while True:
@@ -65,5 +68,5 @@ def _client(url: str) -> Redis | None:
         socket_connect_timeout=CALL_SECONDS,
         retry=Retry(
             NoBackoff(), 1
-        ),  # a restart of Redis breaks the idle connections: the second try connects anew
+        ),  # a restart of Redis breaks the idle connections: the second try opens a new connection
     )
