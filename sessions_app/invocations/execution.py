@@ -175,7 +175,7 @@ class Execution:
         if problem:
             raise NotResumableError(problem)
         self._events = list(events)
-        # A retry gets the limits anew; an attempt after a crash continues the counts of the attempts before.
+        # A retry has the full limits again; an attempt after a crash continues the counts of the attempts before.
         if not claim.is_retried:
             since = events[next(index for index, event in enumerate(events) if event is message_event) :]
             self._usage, self._model_calls = InvocationUsage(self._conf, since), model_calls(root, since)

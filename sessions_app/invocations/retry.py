@@ -72,7 +72,7 @@ def _queue_again(session: Session, invocation_id: str, by: Actor, retry_id: UUID
             last["retry_id"] = str(retry_id)
         row.past_attempts = [*row.past_attempts, last][-MAX_ATTEMPTS:]
         row.status = InvocationStatus.QUEUED
-        # A retry has all attempts again; earlier ones are in `past_attempts`.
+        # A retry has all attempts again; `past_attempts` keeps the earlier attempts.
         row.attempts = 0
         row.owner = ""
         row.started_at = row.finished_at = row.cancel_requested_at = None

@@ -21,7 +21,7 @@ class RunningInvocation:
     """A claimed invocation and its asyncio task.
 
     Attributes:
-        stop_as: outcome of the first request to stop; None without one.
+        stop_as: outcome of the first request to stop; None without a request.
         has_begun: True once the task has started.
         is_ending: True while the end is written, when the lease may be released at any moment.
     """

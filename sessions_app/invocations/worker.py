@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class InvocationWorker:
-    """Claims, runs, cancels and hands over the invocations of one event loop."""
+    """Claims, runs, cancels and hands over the invocations of an event loop."""
 
     def __init__(self, live: Live) -> None:
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

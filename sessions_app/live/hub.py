@@ -34,7 +34,7 @@ SECONDS_PER_GROWING_SESSION = 0.001
 
 
 class Watcher(Protocol):
-    """Receiver of one session's news: `SessionFeed`.
+    """Receiver of a session's news: `SessionFeed`.
 
     The hub calls the methods on its event loop: they must not block. All watchers get the same objects.
     """
@@ -81,7 +81,7 @@ class Outbox(Protocol):
 
 
 class Hub:
-    """Watchers and growing text of the sessions of one event loop.
+    """Watchers and growing text of the sessions of an event loop.
 
     Attributes:
         on_notice: called with each notice of this process, whether or not its session has watchers.

@@ -56,7 +56,7 @@ def live() -> Live:
 
 
 async def close_live() -> None:
-    """Send the unsent news, then stop the live view of the running loop. Does nothing without one."""
+    """Send the unsent news, then stop the live view of the running loop, if any."""
     closing = _lives.pop()
     if closing is None:
         return

@@ -172,7 +172,7 @@ class Relay:
         self._is_urgent.set()
 
     def _put(self, destination: str, news: dict[str, Any]) -> None:
-        if self._is_stopped:  # `stop` has ended the sending task; a new one would have no end.
+        if self._is_stopped:  # `stop` has ended the sending task; nobody would end a new task.
             return
         self._unsent[destination].append(news)
         if self._sending is None or self._sending.done():
@@ -300,7 +300,7 @@ class Relay:
                     self._on_echo(news)
                 else:
                     self._dispatch(news, message.get("channel", ""))
-            except Exception:  # During an upgrade a process may send what this one does not know.
+            except Exception:  # During an upgrade another process may send news of an unknown kind.
                 logger.exception("News of the kind %r cannot be used; other news can", news.get("kind"))
 
     def _on_echo(self, news: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 The hub calls the `on_…` methods, which never wait: they append to a bounded buffer, or note that the reader has a gap.
 The reader pulls with `take` or `async for`. Everything that waits for PostgreSQL happens there, in the reader's task:
-an idle or stalled reader has no task here. The phase decides what the next `take` returns, and what is done with news:
+an idle or stalled reader has no task here. The phase decides what the next `take` returns, and how news is handled:
 
     phase     `take` returns                    events and texts of the hub        next phase
     --------  --------------------------------  ---------------------------------  ----------------------------------

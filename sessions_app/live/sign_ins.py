@@ -61,7 +61,7 @@ class SignIn:
 
 
 class SignIns:
-    """Sign-ins of the open sockets of one event loop."""
+    """Sign-ins of the open sockets of an event loop."""
 
     def __init__(self) -> None:
         self._ends: dict[SignIn, tuple[Callable[[], None], ...]] = {}

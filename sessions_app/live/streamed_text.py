@@ -1,4 +1,4 @@
-"""Growing text: the partial events of one future event.
+"""Growing text: the partial events of a future event.
 
 Each piece has its offset from the start of the text. A receiver which has the text up to a smaller offset has lost a
 piece, and a receiver with a larger offset has the piece, or a part of it, already.

@@ -1,4 +1,4 @@
-"""Values that belong to one event loop, such as connection pools and background tasks."""
+"""Values that belong to an event loop, such as connection pools and background tasks."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def short(statement: str) -> str:
 
 
 async def fetch_one(query: str, params: dict[str, Any] | tuple[Any, ...]) -> Row | None:
-    """Run one statement and return its first row."""
+    """Run a statement and return its first row."""
     async with _connection() as connection:
         return await (await connection.execute(query, params)).fetchone()
 
@@ -117,7 +117,7 @@ async def fetch_each(statements: Sequence[tuple[str, dict[str, Any]]]) -> list[R
 
 
 async def fetch_all(query: str, params: dict[str, Any]) -> list[Row]:
-    """Run one statement and return its rows."""
+    """Run a statement and return its rows."""
     async with _connection() as connection:
         return await (await connection.execute(query, params)).fetchall()
 
@@ -188,7 +188,7 @@ async def _open() -> Pool:
             "prepare_threshold": prepare_after,
             "row_factory": dict_row,
         },
-        min_size=0,  # With a first connection on its way, the first statement would open a second one.
+        min_size=0,  # With a first connection on its way, the first statement would open a second connection.
         max_size=conf().pool_size,
         check=None,  # A check is a round trip for each statement; `_connection` checks after an error.
         timeout=WAIT_SECONDS,

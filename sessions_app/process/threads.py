@@ -1,7 +1,7 @@
 """Bridges between asyncio and threads: ORM code called from asyncio, coroutines run from threads and Celery workers.
 
-The only module with internals of asgiref. `_caller_has_thread` prevents a deadlock of two connections of one request,
-`calling_loop` a second loop for the channel layer of Redis, which refuses it.
+The only module with internals of asgiref. `_caller_has_thread` prevents a deadlock between two connections of a
+request; `calling_loop` prevents a second loop for the channel layer of Redis, which refuses it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ ATTEMPTS = 10
 
 
 class DjangoArtifactService(BaseArtifactService):
-    """Stores every version of an artifact as one row and one file."""
+    """Stores every version of an artifact as a row and a file."""
 
     async def save_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, artifact: types.Part

@@ -90,7 +90,7 @@ def finish(row: IdempotentRequest, session_pk: UUID | None, status: int, body: s
 
 
 def release(row: IdempotentRequest) -> None:
-    """Delete the row of a request without effect, so that the client can send a corrected one under the same key."""
+    """Delete the row of a request without effect: the client can correct it and use the same key."""
     IdempotentRequest.objects.filter(pk=row.pk, attempt=row.attempt).delete()
 
 

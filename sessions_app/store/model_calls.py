@@ -29,7 +29,7 @@ _known_texts: OrderedDict[tuple[UUID, str], None] = OrderedDict()
 
 
 class ModelCallLog:
-    """Model calls of one execution until they are stored.
+    """Model calls of an execution until they are stored.
 
     Args:
         hides_failures: True when the contents leave out the failures of earlier attempts at the invocation.
@@ -55,7 +55,7 @@ class ModelCallLog:
         The record includes the calls of agents that ran as tools, when their answers are in the event.
         """
         call = self._calls.pop(event.id, None)
-        # An error or an interruption ends a call without an answer; its event has an id of its own.
+        # An error or an interruption ends a call without an answer; its event has another id.
         if call is None and self._calls and (event.error_code or event.interrupted):
             call = self._calls.pop(next(iter(self._calls)))
         try:

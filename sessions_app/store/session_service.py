@@ -3,7 +3,7 @@
 A load takes the first source that suffices:
 
     1  preloaded   the row and state that the claiming statement returned, with the cached events
-    2  cache       one statement for the row, the state and the events after the cached ones
+    2  cache       one statement for the row, the state and the events that are not cached
     3  stored      one statement and further pages, from the last summary on; this fills the cache
 
 An append goes to `sql/appends`. If other writers have appended since the load (a summary, a change of state), the new

@@ -1,7 +1,7 @@
 """Limits on invocations at once, on the queue, and on the use of a day.
 
-The statements that queue or claim an invocation check the limits, and return the name of an exceeded limit. Checking in
-a statement of its own would let two messages pass a limit together.
+The statements that queue or claim an invocation check the limits, and return the name of an exceeded limit. With a
+separate statement for the check, two messages could pass a limit together.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ async def load(
     Args:
         after: load only events with a larger `seq`.
         recent: load at most this many events, the newest.
-        since: load only events with this timestamp or a later one.
+        since: load only events with this timestamp or a later timestamp.
         without_summed_up: skip the events covered by the latest summary of the whole session, except the last covered
             event (contract R4). A rewound summary counts, too. `after` is ignored.
     """
@@ -175,7 +175,7 @@ class SessionStatus:
 
     Attributes:
         lease_token: fencing token of the session's newest lease.
-        invocation: id and status of the running invocation, else of the oldest queued one; None without either.
+        invocation: id and status of the running invocation, else of the oldest queued invocation; None without both.
         active: ids of the queued and running invocations and jobs.
         waiting: ids of the jobs waiting for an answer.
     """
@@ -237,7 +237,8 @@ def _session_status(row: Row) -> SessionStatus:
     )
 
 
-# Two subqueries: running and queued invocations each have a partial index; a session may have thousands of ended ones.
+# Two subqueries, because running and queued invocations each have a partial index, and a session may have thousands of
+# ended invocations.
 _SESSION_STATUS = f"""
 SELECT s.id, s.app_name, s.last_seq, s.lease_token,
     ARRAY(

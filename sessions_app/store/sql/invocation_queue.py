@@ -65,7 +65,7 @@ class NewInvocation:
     Attributes:
         message: the message as JSON, without credentials.
         credentials: the credentials of the message, encrypted.
-        title: becomes the title of a session without one.
+        title: title for a session without a title.
         state_delta: changes of the state, committed with the message.
     """
 

@@ -138,7 +138,7 @@ class Renewed:
 
     Attributes:
         held: the sessions whose lease this owner still holds.
-        cancelled: the invocations running in those sessions that have a cancel request.
+        cancelled: running invocations of these sessions with a cancel request.
     """
 
     held: frozenset[UUID]

@@ -21,7 +21,7 @@ class StagedJob:
     """Columns of `ToolJob` known before the commit of the event.
 
     Attributes:
-        run_at: the earliest start; None for an immediate one.
+        run_at: the earliest start; None for an immediate start.
     """
 
     id: UUID
