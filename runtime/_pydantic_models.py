@@ -5,9 +5,9 @@ pydantic's own methods return equal objects, but take several times the CPU:
 - `construct` takes 2.5 µs for an event's actions, `model_construct` 50 µs. A turn with a function call makes 27 such
   objects: 0.7 ms of 10 ms. Calling the class takes 4 to 9 µs, but validates every content of a history again.
 - `deep_copy` takes 14 µs for an event, `copy.deepcopy` 67 µs. The in-memory service copies an event when it stores it,
-  and all events for each reader. Contents are copied for each request that a callback may edit.
+  and all events for each reader. Contents are copied for each request with hooks.
 - `runtime/events/reading.py` reads a stored event in 14 to 20 µs by `construct`; pydantic's validation takes 24 to
-  42 µs. A process pays this for each event of a session that it has not read before.
+  42 µs. A process pays this for each event that it reads for the first time.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def exceptions_only(subject: str) -> Generator[None, None, None]:
 
     Raises:
         StrayCancellationError: the block ended in a `CancelledError`, but nobody cancelled the current task. Usually
-            the block awaited a task that other code cancelled.
+            the block awaited a task cancelled by other code.
         BaseExceptionError: the block raised a `SystemExit`, the panic of a native extension, or the like.
     """
     count_before = count_cancellations()

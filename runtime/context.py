@@ -98,7 +98,7 @@ class InvocationContext:
         branch: dotted path of parallel agents above this call; None outside parallel agents.
         end_invocation: set to True to stop this agent call after the current step.
         resuming: True if this agent call continues from the invocation's events; False if it starts from the beginning.
-        run_child: function of the Runner that runs an agent as a tool, in a new session.
+        run_child: function of the Runner to run an agent as a tool, in a new session.
         context_cache_config: settings of the model provider's context cache.
     """
 
@@ -172,7 +172,7 @@ class InvocationContext:
         return events_of_invocation(self.session.events[self.scope.begins_at :], self.invocation_id)
 
     def without_resuming(self) -> InvocationContext:
-        """Return a copy for an agent that starts from the beginning within a resumed invocation."""
+        """Return a copy for an agent to start from the beginning within a resumed invocation."""
         return replace(self, resuming=False)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> InvocationContext:
@@ -193,7 +193,7 @@ class ReadonlyContext:
 
     @property
     def _invocation_context(self) -> InvocationContext:
-        """The invocation, under the name that tools written for google-adk use."""
+        """Alias of `invocation`, for tools written for google-adk."""
         return self.invocation
 
     @property
@@ -208,7 +208,7 @@ class ReadonlyContext:
 
     @property
     def user_content(self) -> types.Content | None:
-        """User message that started the invocation."""
+        """User message at the beginning of the invocation."""
         return self.invocation.user_content
 
     @property
@@ -246,10 +246,10 @@ class Context(ReadonlyContext):
 
     Attributes:
         actions: actions of the step's next event.
-        function_call_id: id of the call that the tool answers; None in callbacks.
+        function_call_id: id of the tool's call; None in callbacks.
         tool_confirmation: the person's answer to a confirmation request (contract T7), or None.
         allowed_at: time of the earlier allowance that confirms the call (seconds since the epoch), or None.
-        child_responses: events, with usage, of agents that have run as tools in this call.
+        child_responses: events, with usage, of agents run as tools in this call.
     """
 
     def __init__(
@@ -401,5 +401,5 @@ def new_invocation_id() -> str:
 
 
 def session_args(session: Session) -> SessionArgs:
-    """Return the arguments that identify a session to services."""
+    """Return the arguments to identify a session to services."""
     return {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}

@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class BaseAgentState(BaseModel):
-    """Subclass this with the fields that your agent needs to find its place again."""
+    """Subclass this with the fields for your agent to find its place again."""
 
     model_config = ConfigDict(extra="forbid")

@@ -157,7 +157,7 @@ class BaseAgent(BaseModel):
         return state_type.model_validate(ctx.scope.agent_states[self.name])
 
     def _create_agent_state_event(self, ctx: InvocationContext) -> Event:
-        """Return an event that records the state set by `ctx.set_agent_state` (contract R1). Yield it immediately."""
+        """Return an event to record the state set by `ctx.set_agent_state` (contract R1). Yield it immediately."""
         if self.name in ctx.scope.ended:
             return agent_event(ctx, actions=EventActions(end_of_agent=True))
         return agent_event(ctx, actions=EventActions(agent_state=ctx.scope.agent_states.get(self.name)))
@@ -227,7 +227,7 @@ class BaseAgent(BaseModel):
 
 
 def _ending_event(ctx: InvocationContext, reply: types.Content | None, context: Context) -> Event:
-    """Return the event of a callback that ends the agent call."""
+    """Return the event of a callback, as the end of the agent call."""
     # Recorded as the end of the agent, so a resume skips it (contract R1).
     context.actions.end_of_agent = ctx.is_resumable or None
     return agent_event(ctx, reply, context.actions)

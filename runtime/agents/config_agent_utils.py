@@ -31,7 +31,7 @@ _SET_BY_PARENT = "parent_agent"
 
 
 def from_config(config_path: str | Path) -> BaseAgent:
-    """Return the agent that a YAML file describes, with its sub-agents.
+    """Return the agent described by a YAML file, with its sub-agents.
 
     Raises:
         FileNotFoundError: there is no such file.

@@ -48,7 +48,7 @@ class LlmAgent(BaseAgent):
             else `default_model`.
         instruction: template (contract A3), or a function from a `ReadonlyContext` to the text.
         global_instruction: like `instruction`, for every agent of the tree; only the root's is used.
-        static_instruction: content that never changes, sent first and unrendered so that the provider can cache it;
+        static_instruction: constant content, sent first and unrendered so the provider can cache it;
             `instruction` is then sent right before the latest user message.
         tools: functions, tools and toolsets.
         disallow_transfer_to_parent: True to keep the model from transferring to the parent.
@@ -165,7 +165,7 @@ class LlmAgent(BaseAgent):
 
     @classmethod
     def set_default_model(cls, model: str | BaseLlm) -> None:
-        """Set the model of agents that neither have a model nor an ancestor with a model.
+        """Set the model of agents without a model on themselves or an ancestor.
 
         Raises:
             ConfigurationError: the name is empty.

@@ -1,4 +1,4 @@
-"""LoopAgent: runs its sub-agents repeatedly until one escalates (contract A5, Q9, R1)."""
+"""LoopAgent: runs its sub-agents repeatedly until an escalation (contract A5, Q9, R1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Routing: choose the agent that handles a message or resumes an invocation (contract L8, R1).
 
-The current agent is not stored anywhere; it follows from the events. An answer to a call goes to the agent that made
-the call. Any other message goes to the latest agent, if its model could transfer back to the root.
+The current agent is not stored anywhere; it follows from the events. An answer to a call goes to the agent of the call.
+Any other message goes to the latest agent, if its model could transfer back to the root.
 """
 
 from __future__ import annotations

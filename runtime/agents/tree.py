@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def trees_of(root: BaseAgent) -> list[BaseAgent]:
-    """Return the root agent, then the agents used as tools, each the root of its own tree."""
+    """Return the root agent, then the agents used as tools, each the root of a tree."""
     roots = [root]
     seen = {id(agent) for agent in walk(root)}
     for tree in roots:  # Grows during the loop: an agent used as a tool may itself have agents as tools.

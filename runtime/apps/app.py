@@ -26,14 +26,14 @@ class EventsCompactionConfig(BaseModel):
     """Settings of compaction: the model gets a summary in place of old events (contract R4).
 
     Attributes:
-        compaction_interval: number of unsummarized invocations that makes a summary due.
+        compaction_interval: number of unsummarized invocations to make a summary due.
         overlap_size: number of already summarized invocations to show to the summarizer again.
-        token_threshold: prompt length of the latest request, in tokens, that also makes a summary due.
+        token_threshold: prompt length of the latest request, in tokens, to make a summary due as well.
         event_retention_size: number of latest events to leave out of a summary due to the threshold.
         summarizer: summarizer of events; None: the model of the app's first LLM agent.
 
     Raises:
-        ValueError: a number is out of range, or only one of `token_threshold` and `event_retention_size` is set.
+        ValueError: a number is out of range, or `token_threshold` and `event_retention_size` are not set together.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")

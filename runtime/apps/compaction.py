@@ -39,7 +39,7 @@ from runtime.sessions.session import Session
 async def compact(
     app: App, service: BaseSessionService, session: Session, ended: str | None = None
 ) -> Event | None:
-    """Summarize the events that are due and commit the summary event; return it, or None when nothing is due.
+    """Summarize the due events and commit the summary event. Return the event, or None if nothing is due.
 
     Args:
         session: session as loaded; later events are not summarized.
@@ -79,7 +79,7 @@ async def compact(
 async def _load_overlap(
     config: EventsCompactionConfig, service: BaseSessionService, session: Session, previous: Event | None
 ) -> Sequence[Event]:
-    """Return the events of the last invocations that the previous summary replaces."""
+    """Return the events of the last invocations replaced by the previous summary."""
     # Loaded separately: the session of an invocation lacks replaced events.
     if not config.overlap_size or previous is None:
         return []

@@ -35,7 +35,7 @@ class Plan:
 
     @property
     def start(self) -> float:
-        """Timestamp of the first event that the next summary replaces."""
+        """Timestamp of the first event in the range of the next summary."""
         if self.previous and self.previous.actions.compaction:
             return self.previous.actions.compaction.start_timestamp
         return self.events[0].timestamp
@@ -69,7 +69,7 @@ class Plan:
 def plan_compaction(
     config: EventsCompactionConfig, events: Sequence[Event], ended: str | None
 ) -> Plan | None:
-    """Return the plan of the summary that is due, or None.
+    """Return the plan of the due summary, or None.
 
     Args:
         ended: id of the latest invocation known to have ended; without an id, the newest invocation is left out.

@@ -34,7 +34,7 @@ not answer the user.
 
 
 class LlmEventSummarizer(BaseEventsSummarizer):
-    """Summarizer that calls a model.
+    """Summarizer with a model.
 
     Args:
         llm: model to call.

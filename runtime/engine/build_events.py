@@ -21,7 +21,7 @@ CALL_ID_PREFIX = "adk-"
 def user_event(
     ctx: InvocationContext, content: types.Content | None, state_delta: Mapping[str, Any] | None = None
 ) -> Event:
-    """Return the event of a user message, with the state changes that came with the message (contract L2)."""
+    """Return the event of a user message, with the state changes sent with it (contract L2)."""
     actions = EventActions(state_delta=dict(state_delta)) if state_delta else construct(EventActions)
     return _event(ctx, "user", with_role(content, "user"), actions, branch=None)
 
@@ -73,14 +73,14 @@ def request_event(ctx: InvocationContext, requests: Sequence[types.FunctionCall]
 def agent_event(
     ctx: InvocationContext, content: types.Content | None = None, actions: EventActions | None = None
 ) -> Event:
-    """Return an event of the agent that is not a model response."""
+    """Return an event of the agent other than a model response."""
     return _event(
         ctx, ctx.agent.name, with_role(content, "model"), actions or EventActions(), branch=ctx.branch
     )
 
 
 def failure_event(ctx: InvocationContext, author: str, error: Exception) -> Event:
-    """Return the event of an exception that ends the invocation."""
+    """Return the event for an exception at the end of an invocation."""
     # Users read the type only: the message of an exception may hold secrets.
     event = _event(ctx, author, None, EventActions(), branch=None)
     event.error_code = type(error).__name__
@@ -90,7 +90,7 @@ def failure_event(ctx: InvocationContext, author: str, error: Exception) -> Even
 
 
 def replaced_by(event: Event, replacement: Event) -> Event:
-    """Return the event with the fields that a plugin's replacement sets (contract Q6)."""
+    """Return the event, updated with the fields set in a plugin's replacement (contract Q6)."""
     # Partial and whole events share an id, and readers replace one by the other: identity and kind stay.
     kept = {"id", "invocation_id", "timestamp", "partial"}
     update = {name: getattr(replacement, name) for name in replacement.model_fields_set - kept}
@@ -146,7 +146,7 @@ def is_long_running(call: types.FunctionCall, tools: Mapping[str, DeclaredTool])
 
 
 def new_call_id() -> str:
-    """Return an id for a call of the framework, or for a call that the model sent without an id (contract Q3)."""
+    """Return an id for a call of the framework, or for a call without an id from the model (contract Q3)."""
     return f"{CALL_ID_PREFIX}{_platform.new_id()}"
 
 

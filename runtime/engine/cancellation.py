@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass
 class _StreamedText:
-    """Text streamed for an event that is not complete yet."""
+    """Text streamed for an incomplete event."""
 
     author: str
     branch: str | None
@@ -64,7 +64,7 @@ class CancellableRun:
 
         Raises:
             CancelledError: somebody else cancelled the task.
-            StrayCancellationError: the awaitable ended in a cancellation that nobody requested.
+            StrayCancellationError: the awaitable ended in an unrequested cancellation.
             BaseExceptionError: the awaitable raised another `BaseException`, such as a `SystemExit`.
         """
         task = self._waiting_task = asyncio.current_task()
@@ -109,7 +109,7 @@ class CancellableRun:
                 yield event
 
     def closing_events(self, ctx: InvocationContext) -> list[Event]:
-        """Return the events that record the cancellation: partial texts, and responses to open calls."""
+        """Return the events to record the cancellation: partial texts, and responses to open calls."""
         events = []
         for streamed in self._streamed_texts.values():
             text = "".join(streamed.pieces)
@@ -121,7 +121,7 @@ class CancellableRun:
         return events
 
     async def _undo_task_cancellation(self) -> None:
-        """Take back the cancellation that `cancel` requested, so the task itself continues."""
+        """Take back the request of `cancel`, so the task itself continues."""
         self._has_cancelled_task = False
         if self._waiting_task is not None:
             self._waiting_task.uncancel()

@@ -147,7 +147,7 @@ def _effective(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def _as_shown(events: Sequence[Event], agent_name: str, branch: str | None) -> list[Event]:
-    """Return the events that the agent sees, as the agent sees them."""
+    """Return the visible events, as the agent sees them."""
     return [
         as_seen_by(agent_name, without_framework_parts(event))
         for event in events
@@ -180,7 +180,7 @@ def without_framework_parts(event: Event) -> Event:
 
 
 def as_seen_by(agent_name: str, event: Event) -> Event:
-    """Return the event; turn another agent's event into a user message that quotes it."""
+    """Return the event; turn another agent's event into a user message with a quotation."""
     if event.author in ("user", agent_name):
         return event
     parts = quote_parts(event.author, parts_of(event))

@@ -36,7 +36,7 @@ class ContentsPrefix:
     Attributes:
         last: weak reference to the last event of the prefix; None for an empty prefix.
         with_files: positions of the contents with file parts.
-        calls: ids of the function calls that the agent sees in the prefix.
+        calls: ids of the function calls visible in the prefix.
         size: estimated size in bytes.
     """
 
@@ -67,7 +67,7 @@ class ContentsPrefix:
         self.size += sum(map(_size_of, contents))
 
     def cover(self, events: Sequence[Event], made: Iterable[MadeCall]) -> None:
-        """Append the events of the added contents, and the calls that the agent sees in these events."""
+        """Append the events of the added contents, and the calls visible in these events."""
         self.count += len(events)
         self.last = ref(events[-1])
         self.calls.update(call.call.id for call in made if call.call.id)

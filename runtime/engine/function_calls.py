@@ -8,7 +8,7 @@
     Batch.response_event    one event with all responses and the merged actions
 
 Every call runs in its own task with its own `Context`, so actions of concurrent calls do not mix. A failure cancels the
-other calls; the results that are complete are kept, because a resume repeats every call without a response.
+other calls; complete results are kept, because a resume repeats every call without a response.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CallResult:
         display_text: text for the person, if no model will sum up the response.
         allowed_at: time of the allowance that confirmed the call (seconds since the epoch), or None.
         seconds: duration; None if it is not recorded.
-        child_responses: events, with usage, of agents that ran as tools.
+        child_responses: events, with usage, of agents run as tools.
     """
 
     call: types.FunctionCall
@@ -96,7 +96,7 @@ class Batch:
     failure: Exception | None = None
 
     def response_event(self, ctx: InvocationContext) -> Event | None:
-        """Return the event that answers the calls, or None if there is nothing to record."""
+        """Return the event with the responses, or None if there is nothing to record."""
         actions = merge_actions(result.actions for result in self.results)
         parts: list[types.Part] = []
         used: dict[str, float] = {}
@@ -122,7 +122,7 @@ class Batch:
 
 
 def _add_usage(event: Event, responses: Sequence[Event]) -> None:
-    """Add the usage of agents that ran as tools to the event that answers the calls.
+    """Add the usage of agents run as tools to the event with the responses.
 
     The event names the model of the last response. A count is None if no response has it.
     """
@@ -252,7 +252,7 @@ def _stray_cancellation(
 
 
 def _pending_response(actions: EventActions, tool: BaseTool, *, is_rerun: bool) -> dict[str, Any] | None:
-    """Return the placeholder for a result that is not available yet, or None if the call needs none."""
+    """Return the placeholder for a result that will come later, or None if the call needs none."""
     if actions.requested_tool_confirmations:
         return dict(confirmation.PENDING)
     if actions.requested_auth_configs:

@@ -23,7 +23,7 @@ Args = dict[str, Any]
 
 
 async def before_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
-    """Return a content that replaces the agent's run, or None."""
+    """Return a content in place of the agent's run, or None."""
     kwargs = {"callback_context": context}
     answer = await _first_answer(
         context, "before_agent", {"agent": agent, **kwargs}, agent.before_agent_callback, kwargs
@@ -41,14 +41,14 @@ async def after_agent(agent: AgentProtocol, context: Context) -> types.Content |
 
 
 async def on_agent_error(agent: AgentProtocol, context: Context, error: Exception) -> None:
-    """Report an exception that ends the agent call to the plugins, which cannot replace it (contract C4)."""
+    """Report the exception of an agent call to the plugins, which cannot replace it (contract C4)."""
     plugins = context.invocation.plugin_manager
     if plugins is not None:
         await plugins.tell("on_agent_error_callback", agent=agent, callback_context=context, error=error)
 
 
 async def before_model(agent: LlmAgentProtocol, context: Context, request: LlmRequest) -> LlmResponse | None:
-    """Return a response that replaces the model call, or None. Hooks may edit the request and its contents."""
+    """Return a response in place of the model call, or None. Hooks may edit the request and its contents."""
     plugins = context.invocation.plugin_manager
     if agent.before_model_callback or (plugins and plugins.implements("before_model_callback")):
         # Contents of earlier invocations are shared between requests, so hooks get copies that they may edit.
@@ -68,14 +68,14 @@ async def after_model(agent: LlmAgentProtocol, context: Context, response: LlmRe
 async def on_model_error(
     agent: LlmAgentProtocol, context: Context, request: LlmRequest, error: Exception
 ) -> LlmResponse | None:
-    """Return a response that replaces a failed model call, or None."""
+    """Return a response in place of a failed model call, or None."""
     kwargs = {"callback_context": context, "llm_request": request, "error": error}
     answer = await _first_answer(context, "on_model_error", kwargs, agent.on_model_error_callback, kwargs)
     return _checked(answer, LlmResponse, "on_model_error_callback", agent)
 
 
 async def before_tool(agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context) -> Args | None:
-    """Return a result that replaces the tool call, or None. Hooks may change `args` in place (contract Q5)."""
+    """Return a result in place of the tool call, or None. Hooks may change `args` in place (contract Q5)."""
     plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context}
     agent_kwargs = {"tool": tool, "args": args, "tool_context": context}
     return await _first_answer(
@@ -98,7 +98,7 @@ async def after_tool(
 async def on_tool_error(
     agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context, error: Exception
 ) -> Args | None:
-    """Return a result that replaces the tool's exception, or None (contract T4)."""
+    """Return a result in place of the tool's exception, or None (contract T4)."""
     plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context, "error": error}
     agent_kwargs = {"tool": tool, "args": args, "tool_context": context, "error": error}
     return await _first_answer(

@@ -43,7 +43,7 @@ async def render_instructions(agent: LlmAgentProtocol, ctx: InvocationContext) -
     """Return the agent's instructions for one request, with templates rendered from the state.
 
     Raises:
-        KeyError: a template names a key that is not in the state.
+        KeyError: a template names a key missing in the state.
     """
     readonly = ReadonlyContext(ctx)
     global_text = await render_instruction(agent.root_global_instruction, readonly)
@@ -67,7 +67,7 @@ def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
     """Return the parts of a static instruction in any of its forms.
 
     Raises:
-        ConfigurationError: the instruction holds an object that cannot be sent to a model.
+        ConfigurationError: an object in the instruction cannot be sent to a model.
     """
     if not content:
         return []

@@ -1,4 +1,4 @@
-"""Function calls followed by their responses, in the order that models require (contract A7, Q10).
+"""Function calls followed by their responses, in the order required by models (contract A7, Q10).
 
 In the log, responses may come late, out of order, or after other messages. A model API wants each content with calls to
 be followed directly by one content with all responses. The latest response of a call wins: it replaces the "pending"
@@ -48,7 +48,7 @@ def pair_responses_with_calls(events: Sequence[Event], calls_of: CallsByEvent) -
     """Return the contents of the events, with the latest responses after each content with calls, in call order.
 
     Drop calls without a response and responses without a call, because models refuse such contents. Keep the other
-    parts of an event with responses in place. `events` may be a slice of the events that `calls_of` is about.
+    parts of an event with responses in place. `events` may be a slice of the events in `calls_of`.
     """
     paired: list[types.Content] = []
     for event in events:

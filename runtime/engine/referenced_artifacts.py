@@ -1,4 +1,4 @@
-"""Artifacts that messages refer to (contract F4).
+"""Artifacts referred to by messages (contract F4).
 
 The log keeps references only. Each request loads the files again, the latest first, within limits of size.
 """

@@ -74,7 +74,7 @@ async def build_request(agent: LlmAgentProtocol, ctx: InvocationContext, model: 
 
 
 def callable_tools(request: LlmRequest) -> dict[str, BaseTool]:
-    """Return the tools declared in the request, by the names that the model calls them by."""
+    """Return the tools declared in the request, by their names in the model's calls."""
     return {name: tool for name, tool in request.tools_dict.items() if isinstance(tool, BaseTool)}
 
 

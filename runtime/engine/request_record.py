@@ -34,11 +34,11 @@ from runtime.run_config import ModelCall
 Json = Any
 Record = dict[str, Json]
 MAX_FILE_LENGTH = 100_000
-"""Characters of base64 of the largest file that a record keeps."""
+"""Largest file in a record, in characters of base64."""
 _NOT_IN_CONFIG = {"system_instruction", "tools", "response_schema", "http_options"}
-"""Fields that a record stores elsewhere, and the options of the connection, which hold secrets."""
+"""Fields stored elsewhere in a record, and the options of the connection, which hold secrets."""
 _EMPTY_JSON = {"null", '""', "[]", "{}"}
-"""Parts of a configuration that a record leaves out."""
+"""Parts of a configuration to leave out of a record."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RebuiltRequest:
     """A model request, as JSON values.
 
     Attributes:
-        contents: the contents; None in the place of one whose text is gone.
+        contents: the contents; None in place of a content without its text.
     """
 
     model: str | None
@@ -87,7 +87,7 @@ def record_request(call: ModelCall) -> tuple[Record, dict[str, str]]:
 
 
 def record_children(calls: Sequence[ModelCall]) -> tuple[list[Record], dict[str, str]]:
-    """Return the records of calls of agents that ran as tools, in order, and the referenced texts by hash."""
+    """Return the records of model calls of agents run as tools, in order, and the referenced texts by hash."""
     records: list[Record] = []
     texts: dict[str, str] = {}
     before: dict[object, Sequence[types.Content]] = {}
@@ -131,7 +131,7 @@ def rebuild(
     """Return the request of a record.
 
     Args:
-        derived: the contents that `derive` returns, with their files.
+        derived: the result of `derive`, with files.
         texts: texts by hash; a value whose text is missing becomes None.
     """
 
@@ -214,7 +214,7 @@ def _pieces(
 
 
 def _positions(sent: Sequence[types.Content], derived: Sequence[types.Content]) -> list[int | None]:
-    """Return the position of each sent content among the derived contents; None for a content that was added."""
+    """Return the position of each sent content among the derived contents; None for an added content."""
     by_identity = {id(content): position for position, content in enumerate(derived)}
     # If there are hooks, all contents are copies. Hooks usually insert or change a few contents, so comparing from
     # both ends finds the unchanged rest without comparing every pair.
@@ -233,7 +233,7 @@ def _positions(sent: Sequence[types.Content], derived: Sequence[types.Content]) 
 
 
 def _as_text(value: object, *, exclude: set[str] | None = None) -> str:
-    """Return a value of a request as JSON text that is valid UTF-8: NUL and lone surrogates are escaped."""
+    """Return a value of a request as JSON text in valid UTF-8: NUL and lone surrogates are escaped."""
     try:
         text = to_json(value, exclude=exclude, exclude_none=True, fallback=repr, bytes_mode="base64")
     except PydanticSerializationError:  # UTF-8 cannot hold a lone surrogate.

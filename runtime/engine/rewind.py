@@ -1,9 +1,9 @@
 """Rewind: restores the session's state and artifacts to before an invocation (contract R3).
 
-The log is append-only, so a rewind is one more event. It names the first invocation that is out of effect, and carries
+The log is append-only, so a rewind is a further event. It names the first invocation out of effect, and carries
 the changes that restore state and artifacts. Every event carries its changes, rewinds included, so the values at any
 position follow from all events up to it, in the order of the log. A rewind that undoes an earlier rewind restores the
-values from before the earlier one. `app:` and `user:` state and `user:` artifacts are not rewound, because other
+values from before the earlier rewind. `app:` and `user:` state and `user:` artifacts are not rewound, because other
 sessions share them.
 """
 
@@ -28,7 +28,7 @@ from runtime.sessions.deltas import ScopedState
 from runtime.sessions.session import Session
 
 EMPTY_ARTIFACT = types.Part(inline_data=types.Blob(data=b"", mime_type="application/octet-stream"))
-"""New version of an artifact that did not exist before. Events refer to versions, so no version is ever deleted."""
+"""New version of an artifact created after the point to restore. Events refer to versions, so none is ever deleted."""
 
 
 async def rewind(
@@ -37,7 +37,7 @@ async def rewind(
     artifacts: BaseArtifactService | None,
     invocation_id: str,
 ) -> Event:
-    """Return the event that undoes an invocation and all later invocations. `session` must hold all its events.
+    """Return an event to undo an invocation and all later invocations. `session` must hold all its events.
 
     Raises:
         InvocationNotFoundError: there is no such invocation, or it was rewound already.
@@ -50,9 +50,9 @@ async def rewind(
 async def undo_rewind(
     session: Session, sessions: BaseSessionService, artifacts: BaseArtifactService | None, rewind_id: str
 ) -> Event:
-    """Return the event that undoes a rewind. `session` must hold all its events.
+    """Return an event to undo a rewind. `session` must hold all its events.
 
-    The event is a rewind as well, of the first invocation that leaves the effective path.
+    The event is a rewind as well, of the first invocation to leave the effective path.
 
     Raises:
         InvocationNotFoundError: there is no such rewind.
@@ -78,7 +78,7 @@ async def _actions(
     first: int,
     invocation_id: str,
 ) -> EventActions:
-    """Return the actions that restore the session to before `session.events[first]`."""
+    """Return the actions to restore the session to before `session.events[first]`."""
     args = session_args(session)
     events = list(session.events)
     initial = await sessions.initial_state(**args)
@@ -103,7 +103,7 @@ def first_rewound_index(events: Sequence[Event], session_id: str, invocation_id:
 
 
 def state_to_restore(initial: Mapping[str, Any], events: Sequence[Event], first: int) -> dict[str, Any]:
-    """Return the delta that restores the session's keys to before `events[first]`; newer keys become None."""
+    """Return the delta to restore the session's keys to before `events[first]`; newer keys become None."""
     before = _state_after(initial, events[:first])
     now = _state_after(initial, events)
     return {key: before.get(key) for key, value in now.items() if value != before.get(key)}

@@ -1,6 +1,6 @@
-"""Events that record an interruption: partial text, and error responses for open calls (contract R2).
+"""Events to record an interruption: partial text, and error responses for open calls (contract R2).
 
-An invocation that was cancelled or crashed may leave calls without a response. They are sealed, because a later resume
+A cancelled or crashed invocation may leave calls without a response. They are sealed, because a later resume
 would otherwise run them again, and because models refuse contents with unanswered calls.
 """
 
@@ -21,7 +21,7 @@ from runtime.events.event_actions import EventActions
 
 
 def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Return events that answer the open calls of an invocation as interrupted, one for each event with open calls.
+    """Return events to answer the open calls of an invocation as interrupted, grouped by the event of the calls.
 
     Long-running calls stay open: their response comes from outside.
     """
@@ -37,7 +37,7 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
 
 
 def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:
-    """Return one event for each pending call of the invocation that answers the call as stopped."""
+    """Return events to answer the pending calls of the invocation as stopped, one for each call."""
     made_here = made_calls(events_of_invocation(events, invocation_id))
     calls_by_id = {made.call.id: made.call for made in made_here}
     sealed = []
@@ -66,7 +66,7 @@ def interrupted_event(
 def _failure_event(
     made_in: Event, calls: Sequence[types.FunctionCall], failure: CallFailure, reason: str
 ) -> Event:
-    """Return an event that answers calls of the event `made_in` as failed."""
+    """Return an event to answer calls of the event `made_in` as failed."""
     parts = []
     for call in calls:
         response = types.FunctionResponse(id=call.id, name=call.name, response=failure.response(reason))

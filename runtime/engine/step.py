@@ -6,7 +6,7 @@
                                                       -> Transfer(agent)
                                                       -> Stop
 
-Each function that runs a part of a step is a generator of events. The Runner commits an event before it asks for the
+Each part of a step is a generator of events. The Runner commits an event before it asks for the
 next, so everything after a `yield` can rely on the commit. Async generators cannot return a value, so a function leaves
 its outcome in `Step.next`. Decisions (`decide_answers`, `decide_resume`, `decide_next_step`) are pure functions of the
 committed events; this module acts on them.
@@ -113,7 +113,7 @@ async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> Asyn
 
 
 async def run_answered_calls(step: Step, answers: AlreadyAnswered | Rerun) -> AsyncGenerator[Event, None]:
-    """Rerun the calls that the person has confirmed or given a credential for (contract T7, T8)."""
+    """Rerun the calls after the person's confirmation or credential (contract T7, T8)."""
     agent = step.agent
     ctx = step.ctx
     match answers:
@@ -130,7 +130,7 @@ async def run_answered_calls(step: Step, answers: AlreadyAnswered | Rerun) -> As
 
 
 async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
-    """Finish the step that an interruption left incomplete (contract R1)."""
+    """Finish a step after an interruption (contract R1)."""
     decision = decide_resume(step.ctx)
     step.ctx.resuming = isinstance(decision, TransferTo)  # the transfer target resumes too
     match decision:

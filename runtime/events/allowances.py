@@ -1,6 +1,6 @@
 """Allowances: a person lets an agent call a tool for the rest of a session without a question (contract T7).
 
-An allowance is the person's answer to a confirmation request of the framework that offers an allowance. The log alone
+An allowance is the person's answer to a confirmation request of the framework with such an offer. The log alone
 holds allowances: a crash loses none, a rewind takes them back, and no state, tool or model can give an allowance.
 """
 
@@ -16,10 +16,10 @@ from runtime.events.event import Event
 from runtime.events.tool_confirmation import ToolConfirmation, call_to_confirm, offers_allowance
 
 WITHDRAWAL_KEY = "adk_withdrawn_allowance"
-"""Key in `custom_metadata` of an event without content that withdraws an allowance."""
+"""Key in `custom_metadata` of an event without content, to withdraw an allowance."""
 
 USED_KEY = "adk_allowed_earlier"
-"""Key in `custom_metadata` of a function response event: times of the allowances that its calls used, by call id."""
+"""Key in `custom_metadata` of a function response event: times of the allowances used, by call id."""
 
 
 class ToolOfAgent(BaseModel):
@@ -58,7 +58,7 @@ def find_allowances(events: Iterable[Event], earlier: Allowances | None = None) 
 
 
 def withdrawal_of(tool: ToolOfAgent, invocation_id: str) -> Event:
-    """Return an event of the person that withdraws the allowance."""
+    """Return an event of the person to withdraw the allowance."""
     return Event(
         author="user", invocation_id=invocation_id, custom_metadata={WITHDRAWAL_KEY: tool.model_dump()}
     )
@@ -76,14 +76,14 @@ def withdrawn_tool(event: Event) -> ToolOfAgent | None:
 
 
 def with_used_allowances(event: Event, used: Mapping[str, float]) -> Event:
-    """Record, by call id, the times of the allowances that the event's answered calls used; return the event."""
+    """Record the times of the used allowances by call id; return the event."""
     if used:
         event.custom_metadata = {**(event.custom_metadata or {}), USED_KEY: dict(used)}
     return event
 
 
 def used_allowance(event: Event, call_id: str) -> float | None:
-    """Return the time of the allowance used by a call that the event answers; None when the call used none."""
+    """Return the time of the allowance used by an answered call of the event; None if the call used none."""
     used = (event.custom_metadata or {}).get(USED_KEY)
     given_at = used.get(call_id) if isinstance(used, Mapping) else None
     return float(given_at) if isinstance(given_at, int | float) else None

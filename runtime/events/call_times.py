@@ -14,14 +14,14 @@ SECONDS_KEY = "adk_call_seconds"
 
 
 def with_call_seconds(event: Event, seconds: Mapping[str, float]) -> Event:
-    """Record the durations of the calls that the event answers, by call id; return the event."""
+    """Record the durations of the answered calls, by call id; return the event."""
     rounded = {call_id: round(value, 3) for call_id, value in seconds.items()}
     event.custom_metadata = {**(event.custom_metadata or {}), SECONDS_KEY: rounded}
     return event
 
 
 def call_seconds(event: Event, call_id: str) -> float | None:
-    """Return the duration of a call that the event answers; None when it was not recorded."""
+    """Return the duration of an answered call of the event; None if it was not recorded."""
     recorded = (event.custom_metadata or {}).get(SECONDS_KEY)
     if not isinstance(recorded, Mapping):
         return None

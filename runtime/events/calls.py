@@ -64,24 +64,24 @@ def is_framework_request(event: Event) -> bool:
 
 
 def id_of_requested_call(request: types.FunctionCall) -> str | None:
-    """Return the id of the call that a request of the framework asks about, or None."""
+    """Return the id of the call in question in a request of the framework, or None."""
     args = request.args or {}
     found = call_to_confirm(args).get("id") or args.get("functionCallId")
     return found if isinstance(found, str) else None
 
 
 def response_ids(event: Event) -> set[str]:
-    """Return the ids of the calls that the event answers."""
+    """Return the ids of the calls answered by the event."""
     return {response.id for response in event.get_function_responses() if response.id}
 
 
 def call_ids(event: Event) -> set[str]:
-    """Return the ids of the calls that the event makes."""
+    """Return the ids of the calls made by the event."""
     return {call.id for call in event.get_function_calls() if call.id}
 
 
 def answered_ids(events: Iterable[Event]) -> set[str]:
-    """Return the ids of all calls with at least one response, including calls that are still pending."""
+    """Return the ids of all calls with at least one response, including pending calls."""
     return {call_id for event in events for call_id in response_ids(event)}
 
 
@@ -133,7 +133,7 @@ class Answer:
     """One response to a call.
 
     Attributes:
-        event: the event that holds the response.
+        event: the event with the response.
         part: the part of the event with the response.
     """
 
@@ -152,7 +152,7 @@ class MadeCall:
     """A function call in a list of events.
 
     Attributes:
-        event: the event that makes the call.
+        event: the event with the call.
         call: the call; it has an id.
         answers: the responses to it, oldest first.
     """
@@ -219,7 +219,7 @@ def made_calls(events: Iterable[Event]) -> list[MadeCall]:
 
 
 def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> bool:
-    """Return True if the events may answer an earlier call with one of the ids."""
+    """Return True if the events may answer an earlier call with an id in `ids`."""
     by_id: dict[str, list[MadeCall]] = {}
     for event in events:
         for part in parts_of(event):
@@ -245,7 +245,7 @@ def reports_failure(response: dict[str, Any] | None) -> bool:
 
 
 def pending_calls(events: Sequence[Event]) -> dict[str, str]:
-    """Return the long-running calls that wait for a response from outside, as `{call id: author}`."""
+    """Return the long-running calls without a response from outside, as `{call id: author}`."""
     pending = [made for made in made_calls(events) if made.is_pending]
     return {made.call.id or "": made.event.author for made in pending}
 

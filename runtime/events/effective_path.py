@@ -29,7 +29,7 @@ class Rewind:
 
     Attributes:
         invocation_id: the log continues as it was before this invocation.
-        undoes: id of an earlier rewind event that this rewind undoes. If set, the log continues as it was before the
+        undoes: id of an earlier rewind event to undo. If set, the log continues as it was before the
             earlier rewind instead.
     """
 
@@ -97,7 +97,7 @@ def find_path(
 
     Args:
         rewinds: the log's rewinds, in order.
-        positions: positions of the events of each invocation that a rewind names, in ascending order.
+        positions: positions of the events of each invocation named by a rewind, in ascending order.
         first: position of the first event.
         end: position after the last event.
     """
@@ -123,7 +123,7 @@ def _extended(spans: Spans, following: range) -> Spans:
 
 
 def _cut_before_first(spans: Spans, positions: Sequence[int]) -> Spans:
-    """Return the spans, cut before the first of the positions that they contain, if any."""
+    """Return the spans, cut before the first of `positions` that is on the path, if any."""
     for index, span in enumerate(spans):
         found = bisect_left(positions, span.start)
         if found < len(positions) and positions[found] in span:
@@ -132,7 +132,7 @@ def _cut_before_first(spans: Spans, positions: Sequence[int]) -> Spans:
 
 
 def undone_positions(before: Spans, after: Spans) -> Spans:
-    """Return the positions of the path `before` that are not on the path `after`."""
+    """Return the positions of the path `before` without the positions of the path `after`."""
     first = _first_difference(before, after)
     if first is None:
         return ()

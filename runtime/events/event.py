@@ -1,4 +1,4 @@
-"""Event: the immutable record of something that happened, and the only thing that is committed."""
+"""Event: the immutable record of something that happened. Only events are committed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Event(LlmResponse):
 
     Attributes:
         author: `'user'` or the name of the agent.
-        invocation_id: the invocation that the event belongs to.
+        invocation_id: the invocation of the event.
         id: generated when absent.
         timestamp: seconds since the epoch.
         branch: dotted path of agents (`parent.child`) that limits the event's visibility; None: visible to all agents.
@@ -64,7 +64,7 @@ class Event(LlmResponse):
 
     @property
     def message(self) -> types.Content | None:
-        """Alias of `content`, the same name that the constructor takes."""
+        """Alias of `content`, as in the constructor."""
         return self.content
 
     def is_final_response(self) -> bool:
@@ -80,7 +80,7 @@ class Event(LlmResponse):
         )
 
     def has_trailing_code_execution_result(self) -> bool:
-        """Return True if the last part is the result of code that the model ran."""
+        """Return True if the last part is the result of the model's code."""
         parts = self._parts()
         return bool(parts) and parts[-1].code_execution_result is not None
 

@@ -1,4 +1,4 @@
-"""The side effects that an event carries (contract E5)."""
+"""The side effects of an event (contract E5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.events.tool_confirmation import ToolConfirmation
 
 
 class EventCompaction(BaseModel):
-    """A summary that replaces the events between two timestamps, both inclusive (contract R4)."""
+    """A summary in place of the events between two timestamps, both inclusive (contract R4)."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
@@ -64,7 +64,7 @@ class EventActions(BaseModel):
 def merge_actions(actions_in_call_order: Iterable[EventActions]) -> EventActions:
     """Merge the actions of the calls of one step; later calls win (contract T2, Q1).
 
-    The result has only fields that a call has set.
+    The result has only fields set by a call.
     """
     merged: dict[str, Any] = {}
     for actions in actions_in_call_order:

@@ -21,7 +21,7 @@ _MARK = re.compile(r"<(?=\s*/?\s*quotation)", re.IGNORECASE)
 
 
 def quote_parts(author: str, parts: list[types.Part]) -> list[types.Part]:
-    """Return the parts of a user message that quotes the agent's parts; an empty list if there are only thoughts."""
+    """Return the agent's parts as quotations in a user message; an empty list if there are only thoughts."""
     quoted = [quotation for part in parts for quotation in _quote_part(author, part)]
     return [types.Part(text=HEADING), *quoted] if quoted else []
 

@@ -41,7 +41,7 @@ _PLAIN_MODELS: set[type[BaseModel]] = {
 
 
 class _NotPlainError(ValueError):
-    """Raised for JSON that pydantic has to validate."""
+    """Raised for JSON to be validated by pydantic."""
 
 
 def read_event(body: str) -> Event:

@@ -82,7 +82,7 @@ def index_of_invocation(events: Sequence[Event], invocation_id: str) -> int:
 
 
 def _summarizes_rewound(event: Event, rewound_times: set[float]) -> bool:
-    """Return True for a summary that ends with a rewound event."""
+    """Return True for a summary with a rewound event at its end."""
     # Compaction does not lock the session: a summary begun before a rewind may be stored after it.
     compaction = event.actions.compaction
     return compaction is not None and compaction.end_timestamp in rewound_times

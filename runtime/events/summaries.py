@@ -1,6 +1,6 @@
 """Summaries in a list of events: pure functions (contract R4).
 
-A summary names the first and the last event that it replaces by timestamp, as in google-adk. It replaces all events
+A summary names the first and the last replaced event by timestamp, as in google-adk. It replaces all events
 between these two in the order of the log. Timestamps in between do not matter, because the clocks of processes differ.
 
 A *full* summary replaces all effective events up to its last event. It carries a note with the facts that later code
@@ -24,8 +24,8 @@ class SummaryNote(TypedDict):
     """Facts about the replaced events of a full summary.
 
     Attributes:
-        last_agent: the name of the agent that would have answered next.
-        overlap_from: the timestamp of the first event that the next summary covers again.
+        last_agent: the name of the agent to answer next.
+        overlap_from: the timestamp of the first event to cover again in the next summary.
         allowances: the allowances after the last replaced event, as (agent, tool, time).
     """
 
@@ -35,7 +35,7 @@ class SummaryNote(TypedDict):
 
 
 class EventRange(NamedTuple):
-    """Positions of the events that a summary replaces, both ends inclusive."""
+    """Positions of the events replaced by a summary, both ends inclusive."""
 
     first: int
     last: int
@@ -66,7 +66,7 @@ def latest_full_summary(events: Sequence[Event]) -> int | None:
 
 
 def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None:
-    """Return the range that the summary at this position replaces; None if no event of the range is present."""
+    """Return the range of the summary at this position; None if no event of the range is present."""
     compaction = events[summary].actions.compaction
     if compaction is None:
         return None
@@ -112,7 +112,7 @@ def apply_summaries(events: list[Event]) -> list[Event]:
 
 
 def without_superseded(events: Sequence[Event]) -> list[Event]:
-    """Return the effective events, without the events that the latest full summary replaces."""
+    """Return the effective events, without the events replaced by the latest full summary."""
     kept = drop_rewound(events)
     index = latest_full_summary(kept)
     span = summarized_range(kept, index) if index is not None else None
@@ -135,7 +135,7 @@ def session_allowances(events: Sequence[Event]) -> dict[ToolOfAgent, float]:
 
 
 def last_agent_before_summary(events: Sequence[Event]) -> str | None:
-    """Return the agent that would have answered after the range of the latest full summary, or None."""
+    """Return the agent to answer after the range of the latest full summary, or None."""
     note = _latest_note(events)
     return note["last_agent"] if note else None
 

@@ -16,13 +16,13 @@ class ToolConfirmation(BaseModel):
     """A question about a function call, and the person's answer.
 
     Attributes:
-        hint: the sentence that the person reads.
+        hint: the sentence for the person.
         confirmed: the answer; False until it is given.
         payload: additional data requested from, or given by, the person; any JSON value.
         for_session: True in a question that offers to allow later calls of the tool in the session, and in an answer
             that allows them.
         confirmed_by: in a question, the party that may answer: see `FunctionTool`.
-        reason: in an answer, the reason that was given.
+        reason: in an answer, the given reason.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
@@ -55,7 +55,7 @@ def make_request_args(call: Mapping[str, Any], question: ToolConfirmation) -> di
 
 
 def call_to_confirm(request_args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the call that a confirmation request asks about; an empty dict for arguments of other calls."""
+    """Return the call to confirm from a confirmation request; an empty dict for arguments of other calls."""
     return _object_in(request_args, "originalFunctionCall")
 
 

@@ -88,10 +88,10 @@ class BasePlugin:
     async def on_agent_error_callback(
         self, *, agent: BaseAgent, callback_context: Context, error: Exception
     ) -> None:
-        """Handle an exception that ends an agent call; it is re-raised afterwards."""
+        """Handle the exception of an agent call, which is re-raised afterwards."""
 
     async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
-        """Handle an exception that ends the invocation; it is re-raised afterwards."""
+        """Handle the exception of an invocation, which is re-raised afterwards."""
 
     async def close(self) -> None:
         """Release resources. Called by `Runner.close`."""

@@ -1,4 +1,4 @@
-"""ContextFilterPlugin: limits the contents that are sent to a model."""
+"""ContextFilterPlugin: limits the contents of requests."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def invocation_starts(contents: Contents) -> list[int]:
 
 
 def without_unpaired_calls(contents: Contents) -> Contents:
-    """Return the contents without calls that lack their response, and without responses that lack their call."""
+    """Return the contents without calls that lack a response, or responses that lack a call."""
     # By name: generated call ids are not in the contents (contract Q3).
     kept: Contents = []
     for index, content in enumerate(contents):

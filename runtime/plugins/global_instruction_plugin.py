@@ -26,7 +26,7 @@ class GlobalInstructionPlugin(BasePlugin):
         """Prepend the instruction.
 
         Raises:
-            KeyError: the template names a key that is missing in the state.
+            KeyError: the template names a key missing in the state.
         """
         text = await render_instruction(self.global_instruction, callback_context)
         if text:

@@ -39,7 +39,7 @@ class LoggingPlugin(BasePlugin):
         )
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Log the agent that runs first."""
+        """Log the first agent."""
         _log(invocation_context.invocation_id, f"run starts with agent {invocation_context.agent.name}")
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
@@ -123,7 +123,7 @@ class LoggingPlugin(BasePlugin):
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
     ) -> None:
-        """Log the exception that the tool raised."""
+        """Log the tool's exception."""
         _log(
             tool_context.invocation_id,
             f"tool {tool.name} fails, call {tool_context.function_call_id}: {_format_error(error)}",

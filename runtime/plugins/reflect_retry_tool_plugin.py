@@ -52,7 +52,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
     async def extract_error_from_result(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
     ) -> Any | None:
-        """Return the error that a result reports, or None. Override this for tools that do not raise."""
+        """Return the error reported by a result, or None. Override this method for tools that do not raise."""
         return None
 
     async def on_tool_error_callback(
@@ -64,7 +64,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
     ) -> Result | None:
-        """Return guidance in place of a result that reports an error.
+        """Return guidance in place of an error result.
 
         Raises:
             ToolRetriesExceededError: the tool failed more than `max_retries` times in a row.

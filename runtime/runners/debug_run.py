@@ -1,4 +1,4 @@
-"""Runs of a few texts whose events are printed, for a first try of an agent."""
+"""Run a few texts and print the events, for a first try of an agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime import types
 from runtime.events.event import Event
 
 MAX_VALUE_LENGTH = 100
-"""Characters of arguments, results and outputs that are printed."""
+"""Limit of printed arguments, results and outputs, in characters."""
 Run = Callable[..., AsyncGenerator[Event, None]]
 
 
@@ -28,7 +28,7 @@ async def run_texts(run: Run, texts: str | list[str], *, quiet: bool, verbose: b
 
 
 def event_lines(event: Event, *, verbose: bool) -> Iterator[str]:
-    """Yield the lines that show an event: its text, without thoughts, and if `verbose` all of its parts."""
+    """Yield the lines to print for an event: its text, without thoughts, and if `verbose` all of its parts."""
     texts: list[str] = []
     for part in (event.content and event.content.parts) or []:
         if part.text and (verbose or not part.thought):
@@ -42,7 +42,7 @@ def event_lines(event: Event, *, verbose: bool) -> Iterator[str]:
 
 
 def _joined(texts: list[str]) -> Iterator[str]:
-    """Yield the gathered texts as one line, and forget them."""
+    """Yield the collected texts as a line, and clear the list."""
     if texts:
         yield "".join(texts)
         texts.clear()

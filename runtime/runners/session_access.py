@@ -1,4 +1,4 @@
-"""SessionAccess: the sessions of one app, as its Runner loads them and writes to them."""
+"""SessionAccess: loads and locks the sessions of an app for its Runner."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class SessionAccess:
         Args:
             user_id: owner of the session.
             session_id: id of the session.
-            without_superseded: True leaves out the events that no new invocation needs.
-            creates_missing: True creates a session that does not exist.
+            without_superseded: True to leave out events replaced by rewinds or summaries.
+            creates_missing: True to create a missing session.
 
         Raises:
-            SessionNotFoundError: the session does not exist, and is not to be created.
+            SessionNotFoundError: the session does not exist, and `creates_missing` is False.
         """
         args: SessionArgs = {"app_name": self.app_name, "user_id": user_id, "session_id": session_id}
         config = GetSessionConfig(without_superseded=without_superseded)

@@ -122,7 +122,7 @@ class AgentTool(BaseTool):
         )
 
     async def _run(self, content: types.Content, tool_context: Context) -> list[Event]:
-        """Run the agent, forward its state and artifact changes, and return the events that it committed."""
+        """Run the agent, forward its state and artifact changes, and return its committed events."""
         committed: list[Event] = []
         run = tool_context.run_agent(self.agent, content, tool_context.state.to_dict())
         async with aclosing(run) as events:

@@ -48,7 +48,7 @@ class BaseTool:
 
     @classmethod
     def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> BaseTool:
-        """Return the tool that an agent's YAML file describes; by default, call the class with the arguments.
+        """Return the tool described in an agent's YAML file; by default, call the class with the arguments.
 
         Args:
             config: the `args` in the file.
@@ -57,7 +57,7 @@ class BaseTool:
         return cls(**dict(config))
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
-        """Return the declaration for the model; None for a tool that the model does not call."""
+        """Return the declaration for the model; None for a tool not called by the model."""
         return None
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:

@@ -40,7 +40,7 @@ class BaseToolset(abc.ABC):
 
     @classmethod
     def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> BaseToolset:
-        """Return the toolset that an agent's YAML file describes, as `BaseTool.from_config` does."""
+        """Return the toolset described in an agent's YAML file, as `BaseTool.from_config` does."""
         return cls(**dict(config))
 
     @abc.abstractmethod
@@ -64,7 +64,7 @@ class BaseToolset(abc.ABC):
         """Change the request before each model call, before the toolset's tools change it; by default, do nothing."""
 
     def setup_problems(self) -> list[SetupProblem]:
-        """Return the reasons why the tools cannot be used, such as a server that is not allowed."""
+        """Return the reasons why the tools cannot be used, such as a forbidden server."""
         return []
 
     async def close(self) -> None:  # noqa: B027  # most toolsets hold nothing open

@@ -18,6 +18,6 @@ def description_of(docstring: str | None) -> str:
 
 
 def parameter_descriptions(docstring: str | None) -> dict[str, str]:
-    """Return the description of each parameter on one line. Google, NumPy and reST styles are understood."""
+    """Return the description of each parameter on one line. Understand Google, NumPy and reST styles."""
     params = docstring_parser.parse(docstring or "").params
     return {param.arg_name: " ".join(param.description.split()) for param in params if param.description}

@@ -24,7 +24,7 @@ class ExampleTool(BaseTool):
     """Adds examples to the instruction; the model never calls this tool.
 
     Args:
-        examples: a fixed list, or a provider that selects examples for the person's message.
+        examples: a fixed list, or a provider to select examples for the person's message.
     """
 
     def __init__(self, examples: list[Example] | BaseExampleProvider) -> None:

@@ -148,7 +148,7 @@ def _declare_as(
         about["default"] = default
     schema = schema_of(adapter, owner, **about)
     if parameter.default is None:
-        # Gemini accepts no fields beside `any_of`, so each branch is nullable.
+        # Gemini accepts no fields next to `any_of`, so each branch is nullable.
         for member in schema.any_of or [schema]:
             member.nullable = True
     return Parameter(parameter.name, adapter, schema, parameter.default)

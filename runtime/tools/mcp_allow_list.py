@@ -39,7 +39,7 @@ def is_allowed_url(url: str) -> bool:
 
 
 def refused_server_problem(server: str) -> SetupProblem:
-    """Return the problem to report for a server that is not on the list."""
+    """Return the problem to report for a server missing on the list."""
     return SetupProblem(
         f"The MCP server {server!r} is not on the list of servers that agents may reach",
         "Add its command or URL to the setting 'mcp_servers', or remove the toolset from the agent.",
@@ -47,7 +47,7 @@ def refused_server_problem(server: str) -> SetupProblem:
 
 
 def refused_server_error(server: str) -> ConfigurationError:
-    """Return the error for a server that is not on the list."""
+    """Return the error for a server missing on the list."""
     problem = refused_server_problem(server)
     return ConfigurationError(f"{problem.problem}. {problem.remedy}")
 

@@ -1,4 +1,4 @@
-"""Tools that the model's provider executes: enabled in the request, never called by the runtime (contract T9)."""
+"""Tools executed by the model's provider: enabled in the request, never called by the runtime (contract T9)."""
 
 from __future__ import annotations
 

@@ -19,11 +19,11 @@ class VertexAiSearchTool(BaseTool):
         data_store_id: `projects/…/locations/…/collections/…/dataStores/…`.
         data_store_specs: data stores of the engine to search in.
         search_engine_id: `projects/…/locations/…/collections/…/engines/…`.
-        filter: expression that documents must match.
+        filter: expression to select documents.
         max_results: number of documents.
 
     Raises:
-        ConfigurationError: not exactly one of data store and engine is given.
+        ConfigurationError: neither or both of data store and engine are given.
     """
 
     def __init__(

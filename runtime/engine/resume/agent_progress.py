@@ -42,7 +42,7 @@ def has_escalated(ctx: InvocationContext) -> bool:
 
 
 def own_events(ctx: InvocationContext) -> list[Event]:
-    """Return the events that the context's agent committed since its latest start."""
+    """Return the events of the context's agent since its latest start."""
     agent = ctx.agent
     ancestors = {ancestor.name for ancestor in _ancestors(agent)}
     own_since_start: list[Event] = []
@@ -56,9 +56,9 @@ def own_events(ctx: InvocationContext) -> list[Event]:
 
 
 def find_latest_start(events: Sequence[Event]) -> int:
-    """Return the position of the event that began the work to resume.
+    """Return the position of the first event of the work to resume.
 
-    This is 0 unless the person answered a call that was no longer pending. Such an answer begins new work, and later
+    This is 0 unless the person answered a call after its wait had ended. Such an answer begins new work, and later
     calls belong to this work.
     """
     start = 0

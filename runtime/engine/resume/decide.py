@@ -51,21 +51,21 @@ class Done:
 
 @dataclass(frozen=True)
 class TransferTo:
-    """Run the agent that the agent transferred to."""
+    """Run the target of the agent's transfer."""
 
     agent_name: str
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Run calls that have no response: they may or may not have run."""
+    """Run calls without a response: they may or may not have run."""
 
     calls: list[types.FunctionCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class AskPerson:
-    """Ask the person for input to calls that already have their "pending" response (contract T7, T8)."""
+    """Ask the person for input to calls with a "pending" response (contract T7, T8)."""
 
     calls: list[types.FunctionCall]
     actions: EventActions
@@ -171,7 +171,7 @@ def _answered_by(event: Event, events: Sequence[Event]) -> list[types.FunctionCa
 
 
 def _answered_since_latest_content(ctx: InvocationContext, log: Sequence[Event]) -> set[str]:
-    """Return the ids of the calls that the person answered since the agent's latest content, on any branch."""
+    """Return the ids of the calls answered by the person since the agent's latest content, on any branch."""
     answered: set[str] = set()
     for event in reversed(log):
         if event.author == "user":
@@ -191,7 +191,7 @@ def _agent_that_continued(
 
 
 def _call_event(ctx: InvocationContext, log: Sequence[Event], ids: set[str]) -> Event | None:
-    """Return the latest event in which the agent made a call with one of these ids."""
+    """Return the latest event with a call of the agent whose id is in `ids`."""
     for event in reversed(log):
         if ids & call_ids(event) and is_own(event, ctx) and not is_framework_request(event):
             return event
@@ -199,7 +199,7 @@ def _call_event(ctx: InvocationContext, log: Sequence[Event], ids: set[str]) -> 
 
 
 def _own_since(calls: Event, log: Sequence[Event]) -> list[Event]:
-    """Return the events that the agent of the calls committed after the calls."""
+    """Return the later events of the agent that made the calls."""
     later = log[_position(log, calls) + 1 :]
     return [event for event in later if event.author == calls.author and event.branch == calls.branch]
 

@@ -15,7 +15,7 @@ from runtime.sessions.session import Session
 
 
 def find_answered_invocation(events: Sequence[Event], message: types.Content) -> str | None:
-    """Return the id of the invocation with a call that the message answers, or None."""
+    """Return the id of the invocation whose call the message answers, or None."""
     answered = answered_call_events(events, message)
     return answered[0].invocation_id if answered else None
 

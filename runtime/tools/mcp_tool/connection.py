@@ -5,7 +5,7 @@
        +-> failed: every pending request raises UnreachableError
 
 The `mcp` client is built on task groups, which must be left by the task that entered them. Invocations come and go in
-tasks of their own, so one separate task opens, holds and closes the connection; requests only use the client. A closed
+separate tasks, so a further task opens, holds and closes the connection; requests only use the client. A closed
 connection is never opened again: `connections` makes a new object.
 
 The exceptions tell a caller whether it may repeat a request: yes after `SessionEndedError`, because the server has not

@@ -63,7 +63,7 @@ class McpToolset(BaseToolset):
             `FunctionTool`.
         may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
         confirmed_by: the party that may confirm a call: see `FunctionTool`.
-        header_provider: a function that returns headers for an invocation, such as those of its user.
+        header_provider: a function that returns headers for an invocation, such as the user's token.
         progress_callback: a coroutine function that takes the progress of calls, or a function from a tool name and
             `callback_context` to such a coroutine function.
         use_mcp_resources: True to offer the server's resources through a tool `load_mcp_resource`.

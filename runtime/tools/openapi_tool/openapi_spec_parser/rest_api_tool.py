@@ -157,7 +157,7 @@ def as_result(tool_name: str, answer: HttpAnswer) -> Any:
     """Return the JSON of a successful answer, `{'text': …}` for another text, or `{'error': …}`."""
     if not 200 <= answer.status < 300:
         return failure(tool_name, f"Status Code: {answer.status}, {_cut(_shown(answer))}")
-    # An error and not a part of the data: half of a JSON document could mislead the model.
+    # An error for the model, because half of a JSON document cannot be read.
     if answer.is_cut:
         beginning = _cut(_shown(answer))
         return failure(
