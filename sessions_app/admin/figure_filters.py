@@ -133,6 +133,7 @@ class SessionForm(forms.Form):
             sessions = sessions.filter(updated_at__gte=_at(since, time.min))
         if until := values["until"]:
             sessions = sessions.filter(updated_at__lte=_at(until, time.max))
+        # 0 is a value: it leaves out the sessions without tokens.
         if (tokens := values["tokens_above"]) is not None:
             sessions = sessions.filter(figures__tokens__gt=tokens)
         if (cost := values["cost_above"]) is not None:

@@ -47,6 +47,7 @@ class LivePageAdmin(StoppableAdmin, KeysetAdmin):
     ) -> HttpResponse:
         row = self.get_object(request, object_id)
         context = dict(extra_context or {})
+        # An ended row changes no more, so its page need not refresh itself.
         if row is not None and row.is_stoppable:
             url = reverse(f"admin:{self._live_url_name}", args=[object_id])
             context |= {"live_url": url, "version": self.version(row)}

@@ -34,6 +34,7 @@ def actor_in_words(row: ActorColumns) -> SafeString:
 
 def acts_on(subject_kind: str, session_id: UUID, key: object) -> SafeString:
     """Return the newest acts on a row of a session, one on each line."""
+    # By session first: the index of the acts begins with the session.
     acts = SessionAct.objects.filter(session=session_id, subject_kind=subject_kind, subject_id=str(key))
     lines = (
         (

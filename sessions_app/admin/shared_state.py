@@ -57,6 +57,7 @@ class UserStateAdmin(KeysetAdmin, SharedStateAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Add the link to the sessions for staff who may see their list."""
         fields = super().get_fields(request, obj)
+        # A link to a refused page would be a dead end.
         may_list = admin.site.get_model_admin(Session).has_view_permission(request)
         return [*fields, "sessions"] if may_list else fields
 

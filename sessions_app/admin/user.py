@@ -93,6 +93,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
             raise Http404("There is no such user.")
         form = ReasonForm(request.POST if request.method == "POST" else None)
         if form.is_valid():
+            # A file first: an error in the middle of a stream would leave staff with a broken archive.
             with TemporaryDirectory() as folder:
                 target = Path(folder) / f"person-{person.pk}.zip"
                 export_user(person.pk, target)

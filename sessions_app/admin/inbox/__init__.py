@@ -1,1 +1,1 @@
-"""Approvals inbox: calls and questions of jobs that wait for an answer, in all sessions."""
+"""Approvals inbox: pending calls and questions of jobs in all sessions."""

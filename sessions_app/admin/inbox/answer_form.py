@@ -33,7 +33,7 @@ class AnswerForm(ReasonForm):
 
         Args:
             call: arguments of the call.
-            data: what was posted; None for an empty form.
+            data: the posted values; None for an empty form.
         """
         super().__init__(data)
         question = (request.job and request.job.question) or {}
@@ -41,6 +41,7 @@ class AnswerForm(ReasonForm):
         if request.kind == RequestKind.CHOICE:
             offered = call.get("options")
             rows = enumerate(offered if isinstance(offered, list) else [])
+            # The number is the value: options come from the model and may be long, equal or empty.
             options = [(str(number), one_line(option)) for number, option in rows]
         if options or request.kind == RequestKind.CHOICE:
             self.fields["answer"] = forms.ChoiceField(

@@ -1,4 +1,4 @@
-"""Admin of the approvals inbox: the list of requests that wait, and the page on which staff answer a request."""
+"""Admin of the approvals inbox: the list of open requests, and the page to answer a request."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ANSWERED = (ActionKind.ANSWER, _("Answered: %(effect)s"))
 
 
 class MayAnswerFilter(admin.SimpleListFilter):
-    """Filter of requests that the user may answer."""
+    """Filter of requests within the rights of the user to answer."""
 
     title = _("who may answer")
     parameter_name = "mine"
@@ -64,6 +64,7 @@ class MayAnswerFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[AnswerRequest]) -> QuerySet[AnswerRequest]:
         if self.value() is None:
             return queryset
+        # Few rules for many requests: each rule is checked once, and the rest is a filter in SQL.
         rules = AnswerRequest.objects.order_by().values_list("answered_by", flat=True).distinct()
         mine = [rule for rule in rules if _permits(request, AnswerRequest(answered_by=rule))]
         return queryset.filter(answered_by__in=mine).exclude(kind=RequestKind.CREDENTIAL)
@@ -71,7 +72,7 @@ class MayAnswerFilter(admin.SimpleListFilter):
 
 @admin.register(AnswerRequest)
 class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
-    """Requests that wait now, the oldest first. Their effects are words of conversations."""
+    """Open requests, the oldest first. Their effects are words of conversations."""
 
     is_text = True
 
@@ -86,7 +87,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return requests.open()
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
-        """Show sessions as links to staff who may open these; staff may answer without that permission."""
+        """Return the columns, with sessions as links only for staff who may open sessions."""
         columns = super().get_list_display(request)
         return columns if _may_open_sessions(request) else (*columns[:-1], self.of_session_key)
 
@@ -133,7 +134,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             return self._page(request, row, form)
         answer = form.answer
         reason = form.cleaned_data["reason"]
-        # The invocation needs further connections. If all requests kept theirs meanwhile, none would be left.
+        # The invocation needs further connections. If all requests kept their connection until then, none would be
+        # left.
         connection.close()
         try:
             threads.run(answer_request(row, answer, by=staff_of(request), reason=reason, user=request.user))
@@ -141,12 +143,13 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             messages.error(request, str(error))
         else:
             action, done = DONE[answer] if isinstance(answer, bool) else ANSWERED
-            # The row is gone with the answer: auditors find the call on the page of its session.
+            # The subject is the session: the answer has deleted the row, and the session's page shows the call.
             self.log_act(request, action, row.session, reason)
             messages.success(request, done % {"effect": row.effect})
         return HttpResponseRedirect(self._inbox)
 
     def _page(self, request: HttpRequest, row: AnswerRequest, form: AnswerForm | None = None) -> HttpResponse:
+        # The page shows the conversation before the call.
         note_access(request, AccessKind.OPEN, ("session", row.session_id), "inbox")
         call = StoredCall.of(row)
         why_not = _why_not(request, row)
@@ -164,7 +167,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return TemplateResponse(request, "admin/sessions_app/answerrequest/change_form.html", context)
 
     def _report_gone(self, request: HttpRequest) -> HttpResponse:
-        """Redirect to the inbox, with a message that says who has answered if the posted form names the call."""
+        """Redirect to the inbox with a message: who has answered, if the posted form has the call."""
         session_id = parse_uuid(request.POST.get("session", ""))
         sessions = within_remits(request, Session.objects.all(), OWN)
         session = sessions.filter(pk=session_id).first() if session_id else None
@@ -210,11 +213,12 @@ def _permits(request: HttpRequest, row: AnswerRequest) -> bool:
 
 
 def _why_not(request: HttpRequest, row: AnswerRequest) -> str:
-    """Return why the user may not answer; empty for a user who may."""
+    """Return why the user may not answer; empty if the user may answer."""
     if row.kind == RequestKind.CREDENTIAL:
         return str(_("Only the person can give a credential."))
     if row.answered_by == SITE:
         return str(_("Code of the site answers this call."))
+    # Two pairs of eyes: staff must not approve calls of their own conversations.
     if row.answered_by != PERSON and row.session.user_id == request.user.pk:
         return str(_("You have asked for this yourself: somebody else must decide."))
     if not _permits(request, row):

@@ -1,4 +1,4 @@
-"""The call that a request of the inbox is about, as the log has it."""
+"""The call behind a request of the inbox, as stored in the log."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class StoredCall:
     """The stored call of a request.
 
     Attributes:
-        seq: number of the event with the call; None when the log has no such event.
-        args: arguments of the call, with secrets masked; empty when the event is too large for the page.
-        shown: names and values that staff read, the values as JSON.
-        hint: question that the tool asks; empty for a tool without a question of its own.
+        seq: number of the event with the call; None without such an event.
+        args: arguments of the call, with secrets masked; empty if the event is too large for the page.
+        shown: names and values for staff, the values as JSON.
+        hint: question of the tool; empty for the default question.
     """
 
     def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:
@@ -42,6 +42,7 @@ class StoredCall:
     def of(cls, row: AnswerRequest) -> StoredCall:
         """Return the call of a request, in two queries."""
         seq = find_call(row.session, row.call_id)
+        # A question of a job is not in the call: the job has the arguments.
         if row.job is not None or seq is None:
             return cls(seq, json_object(row.job.args) if row.job else {})
         event = with_stored(Event.objects.filter(session=row.session_id, seq=seq), opened=seq).first()

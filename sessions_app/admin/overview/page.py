@@ -119,6 +119,7 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLi
     before = all_days.by_name(DayMetric.FAILURES)
     calls = today.by_name(DayMetric.CALLS)
     all_calls = all_days.by_name(DayMetric.CALLS)
+    # Errors without a tool have no name; they are in the list of failures.
     names = sorted((name for name in before if name), key=lambda name: (-now[name], -before[name], name))
     return [
         {
@@ -162,6 +163,7 @@ def _cost_or_why_not(cost: float, model: str) -> str:
 def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
     """Return the people with the largest used shares of their budgets today; nothing without a budget."""
     budgets = {"tokens": conf().max_tokens_per_user, "cost": conf().max_cost_per_user}
+    # By the larger share, so people near either budget come first.
     shares = [F(name) * Value(1 / budget, FloatField()) for name, budget in budgets.items() if budget]
     if not shares:
         return []

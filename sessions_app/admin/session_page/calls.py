@@ -1,4 +1,7 @@
-"""Function calls of a session's page: each with the request to confirm it, the answers, and its outcome."""
+"""Function calls of a session's page, with their confirmation requests, answers and outcomes.
+
+All functions take an event's JSON of any shape: clients may append odd events, and these must not take down the page.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,19 @@ from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
 
 PENDING = ("pending", "queued")
-"""Statuses in the response of a call that is answered later."""
+"""Statuses in the preliminary response of a call to be answered later."""
 PartName = Literal["functionCall", "functionResponse"]
 
 
 @dataclass(frozen=True)
 class CallResponse:
-    """One response to a call.
+    """A response to a call.
 
     Attributes:
         result: beginning of the response.
-        state: `ok`, `failed`, `declined`, `interrupted`, `cancelled` by a person or staff, or `pending` when another
-            response follows; of a person's answer to a confirmation request `approved` or `rejected`.
-        seconds: recorded duration of the call; None when it was not recorded.
+        state: `ok`, `failed`, `declined`, `interrupted`, `cancelled` by a person or staff, or `pending` if another
+            response is to follow; for an answer to a confirmation request `approved` or `rejected`.
+        seconds: recorded duration of the call; None without a record.
     """
 
     seq: int
@@ -46,7 +49,7 @@ class CallView:
     Attributes:
         title: the call as Python would write it.
         answers: responses to the call, oldest first.
-        approvals: the answers to the confirmation request, oldest first; None when nobody was asked.
+        approvals: the answers to the confirmation request, oldest first; None without a request.
         approver: the row with the actor of the last approval; None when the page does not show its event.
     """
 
@@ -64,7 +67,7 @@ class CallView:
 
     @property
     def outcome(self) -> CallResponse | None:
-        """The last response, unless another one follows."""
+        """The last response, unless another response is to follow."""
         last = self.answers[-1] if self.answers else None
         return last if last and last.state != "pending" else None
 
@@ -102,7 +105,7 @@ def call_ids(body: object, key: PartName) -> list[str]:
 
 
 def confirmation_requests(body: object) -> dict[str, str]:
-    """Return the ids of the calls that the event asks somebody to confirm, by the id of the confirmation request."""
+    """Return the ids of the calls to confirm, by the id of the confirmation request in the event."""
     requests = (json_object(part.get("functionCall")) for part in parts_of(body))
     asked = {
         request.get("id"): asking_call_id(request)
@@ -113,7 +116,7 @@ def confirmation_requests(body: object) -> dict[str, str]:
 
 
 def asking_call_id(call: Mapping[str, Any]) -> str | None:
-    """Return the id of the call that a confirmation request is about; None for every other call."""
+    """Return the id of the call to confirm; None for a call other than a confirmation request."""
     if call.get("name") != REQUEST_CONFIRMATION:
         return None
     call_id = call_to_confirm(json_object(call.get("args"))).get("id")
@@ -121,7 +124,7 @@ def asking_call_id(call: Mapping[str, Any]) -> str | None:
 
 
 def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]:
-    """Yield the answers that an event has, with the ids of their calls."""
+    """Yield the answers of an event with the ids of their calls."""
     durations = json_object(json_object(json_object(body).get("customMetadata")).get(SECONDS_KEY))
     for part in parts_of(body):
         response = json_object(part.get("functionResponse"))
@@ -144,7 +147,7 @@ def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]
 def _on_one_line(response: object) -> str:
     try:
         return excerpt(one_line_json(response))
-    except RecursionError:  # PostgreSQL stores JSON that is too deep for Python.
+    except RecursionError:  # PostgreSQL stores deeper JSON than Python writes
         return "…"
 
 
@@ -153,5 +156,6 @@ def answer_state(name: object, response: object) -> str:
     given = json_object(response)
     if name == REQUEST_CONFIRMATION:
         return "approved" if given.get("confirmed") is True else "rejected"
+    # The first response of a long-running call only says that the result comes later.
     is_pending = given.get("status") in PENDING and not given.get("error")
     return "pending" if is_pending else state_of(given)

@@ -1,4 +1,4 @@
-"""Lookup of the actors behind the events of a page: who asked for an invocation, and who rewound or switched."""
+"""Lookup of the actors of events: who asked for an invocation, and who rewound or switched."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ COLUMNS = ("actor_kind", "actor_id", "actor_name", "address", "reason")
 
 
 def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, ActorColumns]:
-    """Return the rows with the actors of events, by seq, in two queries.
-
-    Events of agents are left out: their author is the actor.
-    """
+    """Return the rows with the actors of events by seq, in two queries, except for events of agents."""
     asked = {
         seq: invocation_of(body) for seq, body in bodies.items() if json_object(body).get("author") == "user"
     }
@@ -34,10 +31,9 @@ def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, 
 
 
 def invocation_of(body: Any) -> str | None:
-    """Return the id of the invocation that stored the event.
-
-    The mark of an answer names it, because the `invocationId` of the event may be that of the call.
-    """
+    """Return the id of the invocation that stored the event."""
+    # The event of an answer may have the id of the calling invocation; its mark has the id of the answering
+    # invocation.
     answer = json_object(json_object(json_object(body).get("customMetadata")).get(ANSWER))
     found = answer.get("invocation") or json_object(body).get("invocationId")
     return found if isinstance(found, str) else None

@@ -1,4 +1,8 @@
-"""Lookup of the rows that a page of events refers to: matching calls and answers, jobs, artifacts, rewinds."""
+"""Lookup of the rows and events with a relation to a page of events: calls, answers, jobs, artifacts, rewinds.
+
+A call may be on one page and its answer on another. All look-ups are for the whole page, so the number of queries does
+not grow with its events. They return ids and beginnings of results: the other events may be large.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +44,12 @@ SeqsByCallId = dict[str, list[int]]
 
 @dataclass(frozen=True)
 class EventLinks:
-    """Rows and events that the events of a page refer to.
+    """Rows and events with a relation to the events of a page.
 
     Attributes:
         calls: `seq` of the event with the call, by call id.
         answers: responses by call id, oldest first.
-        requests: ids of confirmation requests, by the id of the call that they are about.
+        requests: ids of confirmation requests, by the id of the call to confirm.
         jobs: jobs by call id.
         artifacts: artifacts by file name and version.
         path: the effective events of the session.
@@ -77,19 +81,19 @@ class EventLinks:
         )
 
     def rewound_by(self, seq: int) -> int | None:
-        """Return the seq of the last rewind that undid the event; None for effective events and for rewinds."""
+        """Return the seq of the last rewind of the event; None for effective events and for rewinds."""
         rewind = self.path.undone_by(seq)
         return rewind.position if rewind else None
 
     def undone_rewind(self, seq: int) -> int | None:
-        """Return the seq of the rewind that the rewind `seq` undoes; None for all other events."""
+        """Return the seq of the rewind undone by the rewind `seq`; None for all other events."""
         positions = {step.rewind.event_id: step.rewind.position for step in self.path.steps}
         undoes = next((step.rewind.undoes for step in self.path.steps if step.rewind.position == seq), None)
         return positions.get(undoes) if undoes else None
 
 
 def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> EventLinks:
-    """Look up everything that these events, with their bodies, refer to, in eleven queries at most."""
+    """Look up the rows and events related to these events with their bodies, in eleven queries at most."""
     calls = _seqs_by_id((event.seq, call_ids(body, "functionCall")) for event, body in shown)
     answers = _by_call_id(answer for event, body in shown for answer in answers_in(event, body))
     requests = {
@@ -98,7 +102,9 @@ def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> Ev
     bodies = {event.seq: body for event, body in shown}
     last = shown[-1][0].seq if shown else 0
     unanswered = {call_id for call_id in calls if not _is_answered(answers.get(call_id, ()))}
+    # Only calls without an answer on this page: most pages need no look-up in later events.
     requests |= _later_requests(session, last, unanswered - requests.keys())
+    # The answer to a request to confirm is the approval, which may be on a later page, too.
     unanswered |= {request for request in requests.values() if request not in answers}
     later = _by_call_id(find_later_answers(session, last, unanswered))
     missing_calls = _find_in_session(session, "functionCall", answers.keys() - calls.keys())
@@ -144,7 +150,7 @@ def _is_answered(answers: Sequence[CallResponse]) -> bool:
 
 
 def _later_requests(session: Session, seq: int, ids: set[str]) -> dict[str, str]:
-    """Return the ids of the confirmation requests after the event `seq`, by the id of the call they are about."""
+    """Return the ids of the confirmation requests after the event `seq`, by the id of the call to confirm."""
     rows = _later_parts(_LATER_REQUESTS, session, seq, ids)
     return {call_id: request for request, call_id in rows if request}
 
@@ -176,12 +182,13 @@ def _later_parts(statement: str, session: Session, seq: int, ids: set[str]) -> l
 
 
 def _find_in_session(session: Session, part_name: PartName, ids: set[str]) -> SeqsByCallId:
-    """Return the seqs of the session's events that have these calls or responses."""
+    """Return the seqs of the session's events with these calls or responses."""
     if not ids:
         return {}
     has_call_id = reduce(
         or_, (Q(body__content__parts__contains=[{part_name: {"id": call_id}}]) for call_id in ids)
     )
+    # Messages and states have no calls: their bodies, which may be large, need not be searched.
     with_parts = Event.objects.filter(session=session).exclude(kind__in=(EventKind.MESSAGE, EventKind.STATE))
     # Only the ids: the events may be large.
     found = with_parts.filter(has_call_id).order_by("seq").values_list("seq", _ids_of(part_name))
@@ -228,10 +235,7 @@ ORDER BY e.seq
 
 
 def load_causes(session: Session, bodies: Mapping[int, Any]) -> Causes:
-    """Return the addresses of the pages with the exceptions, in two queries at most.
-
-    These pages need the permission to see details of errors.
-    """
+    """Return the addresses of the pages with the exceptions, in two queries at most."""
     causes: Causes = {}
     for error in CallError.objects.filter(session=session, seq__in=list(bodies)).only("seq", "call_id"):
         url = reverse("admin:sessions_app_callerror_change", args=[error.pk])

@@ -1,4 +1,4 @@
-"""Rows of a session's timeline: one event each, with its parts, state changes and artifacts."""
+"""Rows of a session's timeline: a row for each event, with its parts, state changes and artifacts."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ logger = logging.getLogger(__name__)
 logger.addFilter(once)
 UNREADABLE = "Event %s of session %s cannot be shown in the admin"
 MAX_ITEMS = 100
-"""Parts, keys and files of one event that the page shows."""
+"""Largest number of parts, of keys and of files of an event on the page."""
 PartKind = Literal["text", "thought", "call", "response", "other"]
 
 
 @dataclass(frozen=True)
 class PartView:
-    """One part of an event's content.
+    """A part of an event's content.
 
     Attributes:
         call: answers and outcome of a call; None for a confirmation request and for all other parts.
         partners: the `seq` of each response to this call, or of the call of this response.
-        is_failed: True for a response that reports a failure.
-        cause: address of the page with the exception behind it; empty without one.
+        is_failed: True for a response with a failure.
+        cause: address of the page with the exception behind the failure; empty without an exception.
     """
 
     kind: PartKind
@@ -66,17 +66,17 @@ class ArtifactView:
 
 @dataclass(frozen=True)
 class Row:
-    """One event of the timeline.
+    """An event of the timeline.
 
     Attributes:
         gap: time since the previous event; empty for the first event.
-        rewound_by: `seq` of the rewind that undid the event; None when it is in effect.
-        undoes: `seq` of the rewind that this rewind undoes; None for all other events.
+        rewound_by: `seq` of the rewind of the event; None for an effective event.
+        undoes: for a rewind of a rewind, `seq` of the undone rewind; None for all other events.
         body: the event's JSON; empty when the event is too large for the page.
         raw: the stored JSON; empty when the event is too large for the page.
         is_whole: False when the event is too large for the page.
-        left_out: number of parts, keys and files that are not shown.
-        cause: address of the page with the exception behind the event's own error; empty without one.
+        left_out: number of parts, keys and files not shown.
+        cause: address of the page with the exception behind the event's own error; empty without an exception.
         actor: the row with the actor of a message, an answer or an act; None for events of agents.
     """
 
@@ -103,7 +103,7 @@ class Row:
 
     @property
     def calls(self) -> list[CallView]:
-        """The calls that the agent makes in the event."""
+        """The agent's calls in the event."""
         return [part.call for part in self.parts if part.call]
 
     @property
@@ -113,12 +113,12 @@ class Row:
 
     @property
     def changed_keys(self) -> list[str]:
-        """Keys of the state that the event sets."""
+        """Keys in the state delta of the event."""
         return [change.key for change in self.changes]
 
 
 def read_stored_or_none(event: Event) -> AuditEvent | None:
-    """Return the event's JSON; None, logged once, when it cannot be parsed."""
+    """Return the event's JSON; None for JSON that Python cannot parse, logged once."""
     try:
         return AuditEvent.of(event)
     except (ValueError, RecursionError):  # Too many digits, too deep: PostgreSQL stores what Python refuses.
@@ -129,7 +129,7 @@ def read_stored_or_none(event: Event) -> AuditEvent | None:
 def build_row_or_none(
     event: Event, stored: AuditEvent | None, *, gap: timedelta | None, links: EventLinks
 ) -> Row | None:
-    """Build the row of an event; None, logged once, for an event that cannot be shown."""
+    """Build the row of an event; None for an event of an unexpected shape, logged once."""
     if stored is None:
         return None
     try:
@@ -148,6 +148,7 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
     waited = "" if gap is None else format_duration(gap)
     rewound_by = links.rewound_by(event.seq)
     undoes = links.undone_rewind(event.seq)
+    # Too large for the page: only columns computed by PostgreSQL are shown.
     if not stored.is_parsed:
         raw = format_beginning(stored.text or "", event.length or 0)  # type: ignore[attr-defined]
         line = excerpt(stored.line)
@@ -169,6 +170,7 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
         waited,
         _summarize(stored.body, parts, changes[:MAX_ITEMS], artifacts[:MAX_ITEMS]),
         rewound_by,
+        # The stored text itself: parsed and written again, numbers would lose digits.
         format_stored_json(stored.text or ""),
         undoes=undoes,
         parts=parts,
@@ -219,6 +221,7 @@ def _other_part(part: Mapping[str, Any]) -> PartView:
     blob = part.get("inlineData")
     if not blob:
         return PartView("other", ", ".join(part), format_json(part))
+    # Base64 has four characters for three bytes.
     size = len(blob.get("data") or "") * 3 // 4
     mime_type = blob.get("mimeType") or ""
     title = _("File %(type)s, about %(size)d bytes") % {"type": mime_type, "size": size}
@@ -231,7 +234,7 @@ def _summarize(
     changes: list[StateChange],
     artifacts: list[ArtifactView],
 ) -> str:
-    """Return one line about the error of the event, else its content, else the keys and files that it changes."""
+    """Return a line about the error of the event, else its content, else its changed keys and files."""
     if body.get("errorCode"):
         return excerpt(f"{body['errorCode']}: {body.get('errorMessage') or ''}")
     content = " · ".join(_summarize_part(part) for part in parts if part.kind != "thought")

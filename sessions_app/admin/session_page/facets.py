@@ -1,4 +1,4 @@
-"""Tools and branches in the events of a session, by which its page filters, and the events that saved its files."""
+"""Tools and branches of a session for the filters of its page, and the events in which its files were saved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import connection
 from sessions_app.models import Session
 
 MAX_BYTES = 100_000
-"""Stored size of the largest event that is read: a session may have many large events."""
+"""Stored size of the largest event to read. Larger events are left out: a session may have many of them."""
 MAX_NAMES = 300
 
 
@@ -19,7 +19,7 @@ class Facets:
     """Tools and branches of a session, in alphabetical order.
 
     Attributes:
-        files: `seq` of the event that saved a file, by its name and version.
+        files: `seq` of the event in which a file was saved, by name and version of the file.
     """
 
     tools: list[str] = field(default_factory=list)

@@ -37,12 +37,12 @@ class SessionPage:
     """Template context of the page.
 
     Attributes:
-        is_dense: True when the events have each `seq` from 1 to the last one of the session.
+        is_dense: True when no `seq` from 1 to the session's last is missing.
         groups: the events of the page by invocation, in the view of events.
         entries: the events one by one, in the raw view.
-        seen: the events as the person saw them, in that view.
-        highlighted: `seq` of the event that the URL names.
-        at: `seq` of the event whose state is shown; None for the current state.
+        seen: the events as the person saw them, in the view of the person.
+        highlighted: `seq` of the event in the URL.
+        at: `seq` of the event for the shown state; None for the current state.
     """
 
     session: Session
@@ -62,7 +62,7 @@ class SessionPage:
 
     @property
     def filters(self) -> str:
-        """The view and the filters as the start of a query string, for links that keep them."""
+        """The view and the filters as the start of a query string, for links within the view."""
         view = {"view": self.query.shown_view} if self.query.shown_view else {}
         kept = urlencode({**view, **self.query.filters})
         return f"{kept}&" if kept else ""
@@ -78,17 +78,18 @@ class SessionPage:
 
     @property
     def is_live(self) -> bool:
-        """True for the end of the log as it is now, to which new events come."""
+        """True when new events would appear on the page: it shows the end of the log and the current state."""
         return self.at is None and not self.page.has_next()
 
 
 def load_session_page(session: Session, query: QueryDict) -> SessionPage:
-    """Load the page that the query string asks for."""
+    """Load the requested page."""
     parsed = SessionPageQuery.of(query)
     events: EventQuerySet = Event.objects.filter(session=session).order_by("seq")
     at = parsed.event_seq("at", session.last_seq)
     highlighted = parsed.event_seq("event", session.last_seq) or at
     shown = parsed.apply(events)
+    # The person does not see rewound events.
     if parsed.shown_view == "person":
         shown = without_rewound(shown, find_rewinds(session.pk))
     page = _paginate(shown, parsed.requested_page, highlighted)
@@ -128,7 +129,7 @@ def _load_groups(session: Session, page: Page[Event], summary: SessionTotals) ->
 
 
 def _unlinked_entries(page: Page[Event]) -> list[TimelineEntry]:
-    """Return the events one by one, without looking up what they refer to."""
+    """Return the events one by one, without links to other rows."""
     return [
         TimelineEntry(
             event, build_row_or_none(event, read_stored_or_none(event), gap=None, links=EventLinks())
@@ -138,12 +139,13 @@ def _unlinked_entries(page: Page[Event]) -> list[TimelineEntry]:
 
 
 def _paginate(events: EventQuerySet, requested_page: str, highlighted: int | None) -> Page[Event]:
-    """Return the requested page; without one, the page with the highlighted event, or the first page."""
+    """Return the requested page; without a request, the page with the highlighted event, or the first page."""
     paginator = Paginator(_with_gap(with_stored(events, opened=highlighted)), EVENTS_PER_PAGE)
     if requested_page == LAST_PAGE:
         return paginator.get_page(paginator.num_pages)
     if requested_page or highlighted is None:
         return paginator.get_page(requested_page or 1)
+    # A count, because filters leave gaps between the events; the page is the quotient, rounded up.
     position = events.filter(seq__lte=highlighted).count()
     return paginator.get_page(max(1, -(-position // EVENTS_PER_PAGE)))
 

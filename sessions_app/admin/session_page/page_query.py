@@ -37,9 +37,9 @@ class SessionPageQuery(forms.Form):
 
     Fields:
         failed: True for errors and failed tool responses only.
-        q: text that the event's JSON contains.
-        at: `seq` of an event; the page that contains it is shown, with the state after it.
-        event: `seq` of an event; the page that contains it is shown.
+        q: text within the event's JSON.
+        at: `seq` of an event, to show its page and the state after the event.
+        event: `seq` of an event, to show its page.
     """
 
     view = forms.ChoiceField(required=False, choices=VIEWS)
@@ -62,7 +62,7 @@ class SessionPageQuery(forms.Form):
         return form
 
     def apply(self, events: EventQuerySet) -> EventQuerySet:
-        """Return the events that match the filters."""
+        """Return the events within the filters."""
         return events.filter(*(self._condition(name, value) for name, value in self.filters.items()))
 
     @property
@@ -104,11 +104,13 @@ class SessionPageQuery(forms.Form):
             case "failed":
                 return Q(kind=EventKind.ERROR) | Q(_HAS_FAILED_RESPONSE)
             case "q":
+                # Within one session no index is needed. The term is escaped as JSON, because it is compared with the
+                # JSON's text.
                 return Q(IContains(Cast("body", TextField()), _in_json(value)))
             case _:
                 return Q(**{name: value})
 
 
 def _in_json(term: str) -> str:
-    """Return the term as it stands within a text of JSON."""
+    """Return the term as written within a JSON string."""
     return json.dumps(term, ensure_ascii=False)[1:-1]

@@ -1,4 +1,4 @@
-"""A session as its person saw it: the entries of the transcript, one page at a time."""
+"""A session as its person saw it: the entries of the transcript, page by page."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ logger.addFilter(once)
 
 @dataclass(frozen=True)
 class SeenEvent:
-    """An event that the person saw.
+    """An event seen by the person.
 
     Attributes:
-        entry: entry of the transcript; None when the event cannot be shown here.
+        entry: entry of the transcript; None for an event too large or too odd for the page.
     """
 
     event: Event
@@ -34,7 +34,7 @@ class SeenEvent:
 
 
 def load_seen_events(session: Session, events: Sequence[Event]) -> list[SeenEvent]:
-    """Return the events as the person saw them, without those that showed nothing, in three queries at most."""
+    """Return the events as the person saw them, without invisible events, in three queries at most."""
     bodies = {event.seq: stored.body for event in events if (stored := read_stored_or_none(event))}
     calls = {call_id for body in bodies.values() for call_id in call_ids(body, "functionCall")}
     answers = [answer for event in events for answer in answers_in(event, bodies.get(event.seq))]
@@ -42,6 +42,7 @@ def load_seen_events(session: Session, events: Sequence[Event]) -> list[SeenEven
     if calls - answered:
         answered |= _answered_after(session, max(bodies), calls - answered)
     jobs = {job.call_id: job for job in session.jobs.filter(call_id__in=calls)}
+    # The view of a person without details, whatever the rights of the member of staff.
     view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
     context = EntryContext(view, session.user.get_username(), jobs, answered)
     found = (_seen(event, bodies.get(event.seq), context) for event in events)
@@ -53,7 +54,7 @@ def _answered(answers: Iterable[tuple[str, CallResponse]]) -> set[str]:
 
 
 def _answered_after(session: Session, seq: int, calls: set[str]) -> set[str]:
-    """Return the calls that are answered by an effective event after `seq`."""
+    """Return the calls with an answer in an effective event after `seq`."""
     answers = list(find_later_answers(session, seq, calls))
     if not answers:
         return set()
@@ -62,7 +63,7 @@ def _answered_after(session: Session, seq: int, calls: set[str]) -> set[str]:
 
 
 def _seen(event: Event, body: object, context: EntryContext) -> SeenEvent | None:
-    """Return the event as the person saw it; None when it showed nothing."""
+    """Return the event as the person saw it; None for an invisible event."""
     if body is None:  # too large for a page, or not readable
         return SeenEvent(event, None)
     try:

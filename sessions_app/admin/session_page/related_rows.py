@@ -1,4 +1,4 @@
-"""Newest rows of a session beside its events: invocations, jobs, scheduled tasks, feedback and files."""
+"""Newest rows of a session other than events: invocations, jobs, scheduled tasks, feedback and files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sessions_app.models import Artifact, Feedback, Invocation, ScheduledTask, S
 T = TypeVar("T")
 MAX_SHOWN_ROWS = 50
 RESULT_CHARACTERS = 1_001
-"""Characters of a job's result that are loaded: one more than the page shows."""
+"""Characters of a job's result to load: one more than shown, to know whether the result is longer."""
 LARGE_COLUMNS = ("message", "credentials", "error_detail", "past_attempts")
-"""Columns of an invocation that the page does not show."""
+"""Columns of an invocation not shown on the page."""
 
 
 @dataclass(frozen=True)
 class FileView:
-    """The newest version of a file, and the `seq` of the event that saved it; None without such an event."""
+    """The newest version of a file, and the `seq` of the event in which it was saved; None without such an event."""
 
     artifact: Artifact
     seq: int | None
@@ -38,7 +38,7 @@ class Newest(Generic[T]):
 
 @dataclass(frozen=True)
 class RelatedRows:
-    """Rows that the page shows beside the events."""
+    """Rows of the page other than events."""
 
     invocations: Newest[InvocationView]
     jobs: Newest[ToolJob]
@@ -65,13 +65,14 @@ def _newest(rows: QuerySet[Any]) -> Newest[Any]:
 
 def _without_large_columns(jobs: QuerySet[ToolJob]) -> QuerySet[ToolJob]:
     """Return the jobs with the beginning of their results only."""
+    # A tool may return megabytes: PostgreSQL cuts the result before it is sent.
     beginning = Left(Cast("result", TextField()), RESULT_CHARACTERS)
     large = ("args", "result", "answers", "error_detail", "past_attempts")
     return jobs.annotate(beginning_of_result=beginning).defer(*large)
 
 
 def _files(session: Session, facets: Facets) -> list[FileView]:
-    """Return the newest versions of the session's files, and of those files of the user that its events saved."""
+    """Return the newest versions of the session's files, and of the user's files saved by the session's events."""
     saved = {name for name, _ in facets.files}
     of_user = Q(session=None, user_id=session.user_id, app_name=session.app_name, filename__in=saved)
     found = Artifact.objects.filter(Q(session=session) | of_user)

@@ -1,7 +1,13 @@
 """Shared keys of the state as of an event. Other sessions set `app:` and `user:` keys, too.
 
-Each event records the values that it replaced. So the value of a key after an event is the value that the first later
-write of any session replaced. Without a later write it is the current value.
+Each event records the replaced values as `before`. So the value of a key after event E is the value replaced by the
+first write after E, in any session; without such a write it is the current value:
+
+    writes of app:price     E   ... #7 (before: 10, after: 12) ... #9 (before: 12, after: 15)
+    value after E           10
+
+Only writes after E are read, found by a partial index of the events with shared keys. A replay from the beginning would
+read all sessions of the app.
 """
 
 from __future__ import annotations
@@ -15,17 +21,17 @@ from runtime.sessions.state import State
 from sessions_app.models import Session
 
 MAX_WRITES = 20_000
-"""Limit on the later writes of shared keys that are read, from all sessions together."""
+"""Largest number of later writes to read, of all sessions together."""
 
 
 @dataclass(frozen=True)
 class SharedKeys:
-    """Shared keys at one time.
+    """Shared keys at a moment.
 
     Attributes:
-        values: the beginning of each value as JSON, with the length of the whole.
-        left_out: number of keys that were not loaded.
-        is_exact: False when there are more later writes than `MAX_WRITES`.
+        values: the beginning of each value as JSON, with the length of the whole value.
+        left_out: number of keys not loaded.
+        is_exact: False with more later writes than `MAX_WRITES`.
     """
 
     values: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -39,8 +45,8 @@ def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters
     Args:
         session: the session.
         seq: number of the event; 0 for the beginning of the session.
-        most_keys: largest number of keys that are loaded.
-        most_characters: characters of each value that are loaded.
+        most_keys: largest number of keys to load.
+        most_characters: largest number of characters of each value to load.
     """
     parameters: dict[str, Any] = {
         "session": str(session.pk),
@@ -60,7 +66,8 @@ def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters
     return SharedKeys(values, rows[0][3] - len(rows), rows[0][4] < MAX_WRITES)
 
 
-# The condition of `walked` is that of the index `event_shared_state`.
+# `walked` repeats the condition of the index `event_shared_state` literally: PostgreSQL uses a partial index only if
+# the query implies its condition.
 _VALUES = """
 WITH moment AS (
     SELECT s.app_name, s.user_id, coalesce(

@@ -1,4 +1,8 @@
-"""State of a session as of one of its events, replayed by PostgreSQL: values may be large or too deep to parse."""
+"""State of a session as of one of its events, replayed by PostgreSQL.
+
+Not in Python: values may be large, or too deep to parse. At the last event the replay must equal the stored state, and
+the page says whether it does.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,15 @@ from sessions_app.rendering.audit_values import format_member
 
 MAX_KEYS = 400
 MAX_CHARACTERS = 4_000
-"""Characters of one value that are loaded."""
+"""Largest number of characters of a value to load."""
 
 
 @dataclass(frozen=True)
 class StateLine:
-    """A key with its scope, the value as JSON, and the event that set it.
+    """A key with its scope, the value as JSON, and the event of its last write.
 
     Attributes:
-        seq: number of the event; 0 for the initial state, None for an event that is unknown or of another session.
+        seq: number of the event; 0 for the initial state, None for an unknown event or an event of another session.
     """
 
     key: str
@@ -39,11 +43,11 @@ class StateSnapshot:
     Attributes:
         seq: 0 is the initial state of the session, None the current state.
         lines: the keys, ordered by scope and name.
-        left_out: number of keys that are not shown.
+        left_out: number of keys not shown.
         equals_live: at the last event, True when the replay equals the stored state; None at earlier events.
         is_exact: False when shared keys may have later values: see `shared_keys`.
-        previous_change: the nearest event before `seq` that changed the state; None without one.
-        next_change: the nearest event after `seq` that changed the state; None without one.
+        previous_change: the nearest event before `seq` with a state delta; None without such an event.
+        next_change: the nearest event after `seq` with a state delta; None without such an event.
     """
 
     seq: int | None
@@ -79,6 +83,8 @@ def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
     for key, (value, length) in shared.values.items():
         own = lines.get(key)
         line = _line(key, value, length, None)
+        # The shared value wins if another session wrote later; the same value keeps the line with the number of the
+        # event.
         if own is None or (own.scope is not StateScope.SESSION and own.value != line.value):
             lines[key] = line
     changes = Event.objects.filter(session=session).with_state_delta()
@@ -131,7 +137,8 @@ SELECT prefix || w.key AS key, CASE prefix WHEN '' THEN 0 END, left(w.value::tex
 FROM scope, jsonb_each(scope.state) w ORDER BY prefix, key COLLATE "C" LIMIT %(keys)s
 """
 
-# One row at least, with nulls for a key, when the state is empty.
+# With an empty state the result is one row with nulls in place of a key, for the comparison with the stored state.
+# The stored state of a session has no shared keys, except those in its initial state.
 _REPLAY = """
 WITH delta AS MATERIALIZED (
     SELECT seq, body #> '{actions,stateDelta}' AS value FROM sessions_app_event

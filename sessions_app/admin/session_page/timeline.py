@@ -1,4 +1,8 @@
-"""Timeline of a session's page: a call and its answers are one entry, entries of one invocation a group."""
+"""Timeline of a session's page: entries of calls with their answers, in groups by invocation.
+
+Of the events 3 (a call), 4 (asks to confirm the call), 5 (the person confirms), 6 (the result) and 7 (a text), the
+timeline has two entries: 3 with the answers 4, 5 and 6, and 7.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,10 @@ from sessions_app.models import Event
 
 @dataclass
 class TimelineEntry:
-    """An event of the page with the later events that only answer its calls.
+    """An event of the page, with the later events that only answer its calls.
 
     Attributes:
-        row: None when the event cannot be shown.
+        row: None for an event of an unexpected shape.
         answers: questions to the person about the calls, the person's answers, and the results.
     """
 
@@ -27,33 +31,33 @@ class TimelineEntry:
 
     @property
     def whole(self) -> list[TimelineEntry]:
-        """The entry itself and the entries that answer its calls."""
+        """The entry itself and its answers."""
         return [self, *self.answers]
 
     @property
     def rows(self) -> list[Row]:
-        """The rows of the events that can be shown."""
+        """The rows of these events, without events of an unexpected shape."""
         return [entry.row for entry in self.whole if entry.row]
 
     @property
     def changed_keys(self) -> list[str]:
-        """Keys of the state that the events set."""
+        """Keys in the state deltas of the events."""
         return [key for row in self.rows for key in row.changed_keys]
 
     @property
     def files(self) -> int:
-        """Number of files that the events saved."""
+        """Number of files saved by the events."""
         return sum(len(row.artifacts) for row in self.rows)
 
     @property
     def is_failed(self) -> bool:
-        """True when one of the events is an error or the response of a tool that failed."""
+        """True when one of the events is an error or has the response of a failed tool."""
         return any(row.is_failed for row in self.rows)
 
 
 @dataclass(frozen=True)
 class InvocationGroup:
-    """Consecutive entries of one invocation.
+    """Consecutive entries of an invocation.
 
     Attributes:
         view: the invocation; None when there is no such row.
@@ -67,7 +71,7 @@ class InvocationGroup:
 
     @property
     def message(self) -> str:
-        """Beginning of what the person said; empty when the group begins in another way."""
+        """Beginning of the person's message; empty for a group without such a message at its beginning."""
         first = self.entries[0]
         return first.row.summary if first.row and first.event.author == "user" else ""
 
@@ -75,7 +79,7 @@ class InvocationGroup:
 def group_by_invocation(
     entries: Sequence[TimelineEntry], views: dict[str, InvocationView]
 ) -> list[InvocationGroup]:
-    """Return the entries of a page in groups of consecutive entries of one invocation, in order."""
+    """Return the entries of a page in groups of consecutive entries of an invocation, in order."""
     groups: list[InvocationGroup] = []
     top = entries[0].event.seq if entries else 0
     seen = {name for name, view in views.items() if view.totals.first_seq and view.totals.first_seq < top}
@@ -95,6 +99,8 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
         requests = confirmation_requests(body)
         answered = {*call_ids(body, "functionResponse"), *requests.values()}
         found = {id(callers[call_id]): callers[call_id] for call_id in answered if call_id in callers}
+        # An event with a text of its own, or with answers to calls of two entries, keeps its own line: nothing is
+        # hidden.
         is_only_answer = (
             len(found) == 1
             and answered <= callers.keys()
@@ -105,5 +111,6 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
             caller.answers.append(entry)
         else:
             remaining.append(entry)
+        # A request to confirm is a call, too: its answer goes to the entry of the call in question.
         callers |= dict.fromkeys(call_ids(body, "functionCall"), caller)
     return remaining

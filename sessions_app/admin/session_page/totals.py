@@ -1,4 +1,4 @@
-"""Sums over the events of a session and of each of its invocations."""
+"""Sums over the events of a session, and over the events of each of its invocations."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class InvocationView:
 
 @dataclass(frozen=True)
 class SessionTotals:
-    """Totals of a session and of each invocation, from one query over its events."""
+    """Totals of a session and of each of its invocations, from one query."""
 
     totals: Totals
     last_seq: int
@@ -70,6 +70,7 @@ class SessionTotals:
     @classmethod
     def of(cls, events: EventQuerySet) -> Self:
         """Add up the events of a session."""
+        # By author as well: the same pass over the log gives the authors for the filter of the page.
         groups = list(
             events.order_by()
             .values("invocation_id", "author")

@@ -1,1 +1,1 @@
-"""Correction of state by staff: the values that they see, the form, and its page."""
+"""Correction of state by staff: the stored values, the form, and its page."""

@@ -1,6 +1,7 @@
 """Form for new values of some keys.
 
-It carries digests of the values that staff have seen, so that a concurrent change is found as a conflict.
+The form has digests of the values as shown. An agent may change a key while staff write: the correction compares the
+digests and refuses to overwrite a newer value.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class CorrectionForm(ReasonForm):
     """New values as JSON, and a reason.
 
     Attributes:
-        changes: the new values of the keys that are to change; None for a deleted one. Set by validation.
-        seen: digests of the values that staff have seen, by key. Set by validation for the keys in `changes`.
+        changes: new values by key; None for a key to delete. Set by validation.
+        seen: digests of the values as shown, by key. Set by validation for the keys in `changes`.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class CorrectionForm(ReasonForm):
         Args:
             values: the stored values.
             data: the posted fields; None for an empty form.
-            proposed: values to begin with by key, in place of the stored ones.
+            proposed: initial values by key, instead of the stored values.
         """
         super().__init__(data)
         self.values = values
@@ -72,7 +73,7 @@ class CorrectionForm(ReasonForm):
             yield value.key, self[f"value-{number}"], self[f"delete-{number}"], self[f"seen-{number}"]
 
     def clean(self) -> dict[str, Any]:
-        """Read the values, and leave out those that are equal to the stored ones.
+        """Read the values, and leave out unchanged values.
 
         Raises:
             ValidationError: no value is changed.
@@ -98,7 +99,7 @@ class CorrectionForm(ReasonForm):
 
 
 def _parse(key: str, text: str) -> Any:
-    """Return the JSON value, as an agent could store it."""
+    """Return the JSON value after the checks for values of agents."""
     try:
         return as_json({key: json.loads(text)})[key]
     except StateValueError as error:
@@ -113,6 +114,7 @@ def _parse(key: str, text: str) -> Any:
 
 def _equals(stored: str, value: Any) -> bool:
     try:
+        # As JSON: in Python `1 == True` and `1 == 1.0`.
         return bool(json.dumps(json.loads(stored), sort_keys=True) == json.dumps(value, sort_keys=True))
     except (ValueError, RecursionError):  # PostgreSQL stores JSON that Python refuses.
         return False

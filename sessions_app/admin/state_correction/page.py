@@ -1,4 +1,7 @@
-"""Page on which staff correct the state of a session."""
+"""Page to correct the state of a session.
+
+A correction is an event with a state delta, not an edit: the log stays whole, and another correction can undo it.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +39,11 @@ from sessions_app.process import threads
 from sessions_app.secrets.masking import mask
 
 MAX_CORRECTED = 100
-"""Most keys that one event corrects."""
+"""Largest number of keys in a correction."""
 
 
 class StateCorrectionMixin(RecordedActsMixin):
-    """Admin of sessions with a page that corrects the state of one."""
+    """Admin of sessions with a page to correct their state."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.correction_view)
@@ -50,7 +53,7 @@ class StateCorrectionMixin(RecordedActsMixin):
         ]
 
     def correction_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
-        """Show the keys, then the form for the chosen keys; append the correction that is posted.
+        """Show the keys, then the form for the chosen keys; append the posted correction.
 
         Raises:
             Http404: there is no such session within the remits of the user.
@@ -69,6 +72,7 @@ class StateCorrectionMixin(RecordedActsMixin):
         keys = list(dict.fromkeys(filter(None, [*chosen, query.get("new", "").strip()])))
         if not keys:
             return self._correction_page(request, session, values=read_values(session.pk))
+        # Refused, not cut: a correction, or the undoing of one, must be whole.
         if len(keys) > MAX_CORRECTED:
             text = _("At most %s keys can be corrected at once: choose fewer.") % MAX_CORRECTED
             messages.error(request, text)
@@ -84,7 +88,8 @@ class StateCorrectionMixin(RecordedActsMixin):
 
     def _correct(self, request: HttpRequest, session: Session, form: CorrectionForm) -> HttpResponse:
         reason = form.cleaned_data["reason"]
-        # The coroutine needs further connections. If all requests kept theirs meanwhile, none would be left.
+        # The coroutine needs further connections. If all requests kept their connection until then, none would be
+        # left.
         connection.close()
         try:
             correction = correct_state(session, form.changes, form.seen, by=staff_of(request), reason=reason)
@@ -113,7 +118,8 @@ class StateCorrectionMixin(RecordedActsMixin):
 def _why_not(
     request: HttpRequest, session: Session, values: list[StoredValue], proposed: Mapping[str, Any] | None
 ) -> str:
-    """Return why the user may not correct the values; "" otherwise."""
+    """Return why the user may not correct the values; empty if the user may."""
+    # The form would write the mask over the secret.
     hidden = [value.key for value in values if value.is_masked or _proposes_secret(value.key, proposed)]
     of_app = [value.key for value in values if value.key.startswith(State.APP_PREFIX)]
     if of_app and not has_whole_app(request, session.app_name):
@@ -127,16 +133,17 @@ def _why_not(
 
 
 def _proposes_secret(key: str, proposed: Mapping[str, Any] | None) -> bool:
-    """True when the proposed value of the key has a masked part."""
+    """Return True if the proposed value of the key has a part to mask."""
     values = {} if proposed is None else {key: proposed.get(key)}
     return bool(mask(values) != values)
 
 
 def _before(session: Session, seq: str) -> Mapping[str, Any] | None:
-    """Return the values that the keys of an event's state delta had before it, None for a key that was absent.
+    """Return the values before an event by the keys of its state delta, None for a new key.
 
-    Returns None when `seq` is not the number of an event with a state delta.
+    Return None if `seq` is not the number of an event with a state delta.
     """
+    # A bigint has at most 19 digits: PostgreSQL would refuse more.
     if not seq.isdecimal() or len(seq) > 18:
         return None
     event = Event.objects.filter(session=session, seq=int(seq)).first()

@@ -1,4 +1,4 @@
-"""Values of a session's state in all scopes, each with a digest that reveals a concurrent change."""
+"""Values of a session's state in all scopes, each with a digest to detect a concurrent change."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StoredValue:
 
     @property
     def is_masked(self) -> bool:
-        """True when a part of the text is masked."""
+        """True when a part of the text is a secret."""
         return bool(self.text) and mask_member(self.key, self.text) != self.text
 
     @property
@@ -52,12 +52,12 @@ class StoredValue:
 def read_values(
     session_id: UUID, keys: Sequence[str] | None = None, characters: int = MAX_SHOWN_CHARACTERS + LOOK_AHEAD
 ) -> list[StoredValue]:
-    """Return values of the state in one query.
+    """Return values of the state, in one query.
 
     Args:
         session_id: the session.
-        keys: the keys, absent ones included; None for the first `MAX_KEYS` of all keys.
-        characters: characters of each value that are read.
+        keys: the keys, including absent keys; None for the first `MAX_KEYS` of all keys.
+        characters: largest number of characters of each value to read.
     """
     parameters: dict[str, Any] = {
         "session": session_id,
@@ -67,6 +67,7 @@ def read_values(
     }
     with connection.cursor() as cursor:
         cursor.execute(_READ, parameters)
+        # PostgreSQL computes the digest from the whole value, of which only a part may be loaded.
         found = {row[0]: StoredValue(*row) for row in cursor.fetchall()}
     return list(found.values()) if keys is None else [found.get(key, StoredValue(key)) for key in keys]
 

@@ -1,1 +1,1 @@
-"""Trace of an invocation: its waterfall, and each model call as it was sent."""
+"""Trace of an invocation: its waterfall, and each model call with its exact request."""

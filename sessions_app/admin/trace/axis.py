@@ -1,4 +1,7 @@
-"""Time axis of a waterfall, on which long waits are short."""
+"""Time axis of a waterfall, with long waits shortened.
+
+A person answers after a day, a model after a second: on a proportional axis only the wait could be seen.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,22 @@ from sessions_app.history.traces.spans import WAITS, Span, SpanKind
 WIDTH = 1000
 """Units of the whole axis."""
 IDLE_SHARE = 0.05
-"""Longest pause on the axis, as a share of the time in which the site works. Longer pauses are shortened to it."""
+"""Longest pause on the axis, as a share of the working time. Longer pauses are shortened to this share."""
 
 
 class Axis:
-    """Positions of times, in proportion. A time in which nothing works takes at most a small part of the axis.
-
-    A person answers after a day, a model after a second: on a proportional axis only the wait could be seen.
-    """
+    """Positions of times, in proportion except for pauses. `has_breaks` is True if a pause is shortened."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
         known = list(spans)
+        # Without agents, whose spans include waits. The wait in the queue counts as working time.
         busy = _merged(
             (span.start, span.end or span.start)
             for span in known
             if span.kind is not SpanKind.AGENT and (span.kind is SpanKind.QUEUE or span.kind not in WAITS)
         )
         ends = [time for span in known for time in (span.start, span.end or span.start)]
+        # Between two edges the site either works all the time or not at all.
         edges = sorted({*ends, *(time for interval in busy for time in interval)}) or [0.0]
         worked = sum(end - start for start, end in busy)
         longest_idle = IDLE_SHARE * worked or 1.0

@@ -1,4 +1,4 @@
-"""Data of the trace page of an invocation: its waterfall and its totals, in a constant number of queries."""
+"""Data of the trace page of an invocation: waterfall and totals, in a constant number of queries."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Total:
     """Sums over the model calls of an invocation.
 
     Attributes:
-        unpriced: models without a price, whose calls are not part of the cost.
+        unpriced: models without a price. Their calls are not part of the cost.
     """
 
     usage: Usage
@@ -91,9 +91,9 @@ class TracePage:
 
     Attributes:
         duration: time from the message to the last event, waits included.
-        is_cut: True when the invocation has more events than the page reads.
-        steps: `seq` of each event whose model request is recorded.
-        step: the model call that the URL names.
+        is_cut: True if the invocation has more events than the page reads.
+        steps: `seq` of each event with a recorded model request.
+        step: the model call in the URL.
     """
 
     session: Session
@@ -133,7 +133,7 @@ class TracePage:
 
 
 def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
-    """Load the page that the query string asks for; None when the session has no such invocation or model call."""
+    """Load the requested page; return None if the session has no such invocation or model call."""
     invocation_id = storable(query.get("invocation", ""))
     invocations = Invocation.objects.filter(session=session, invocation_id=invocation_id)
     invocation = invocations.defer("message", "credentials", "error_detail", "past_attempts").first()
@@ -168,9 +168,9 @@ def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
 def _step(
     session: Session, entries: Sequence[TraceEntry], steps: Sequence[int], query: QueryDict
 ) -> StepView | None:
-    """Load the model call that the query string names; None when there is none.
+    """Load the model call in the query string, compared with another step; None without such a call.
 
-    It is compared with the step that the query string chooses, or else with the step before of the same agent.
+    The other step is in the query string, too; by default it is the previous step of the same agent.
     """
     seq = number_in(query.get("step", ""))
     chosen = number_in(query.get("compare", ""))
@@ -205,8 +205,10 @@ def _rows(
     session: Session, invocation_id: str, spans: Sequence[Span], axis: Axis, begin: float
 ) -> list[SpanRow]:
     rows: list[SpanRow] = []
+    # Several spans may end with one event: links to the event's span go to the first of them.
     linked: set[int | None] = {None}
     for span in spans:
+        # An agent's span has the `seq` of its first event, at which a span within it ends: links go to that span.
         is_target = span.kind is not SpanKind.AGENT and span.seq not in linked
         anchor = f"span-{span.seq}" if is_target else ""
         has_step = span.kind is SpanKind.MODEL and not span.is_estimated and span.seq is not None
@@ -236,7 +238,7 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
 
 
 def _total(spans: Sequence[Span], settings: Conf) -> Total:
-    # The tokens of agents that ran as tools are those of their tools' spans.
+    # The span of a tool has the tokens of the agent behind it: child calls would count twice.
     counted = [span for span in spans if span.usage and span.child is None]
     costs = [(span, span.usage.cost(span.model, settings)) for span in counted]
     return Total(

@@ -1,4 +1,4 @@
-"""Data of one step on the trace page: the model request as sent, the response, and changes since another step."""
+"""Data of a step on the trace page: the exact model request, the response, and changes since another step."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sessions_app.rendering.compared_lines import changes_block
 from sessions_app.secrets.masking import LOOK_AHEAD, mask
 
 BOUNDS = Bounds(events=300, bytes=300_000)
-"""Part of the log that the page reads for the contents of a request; the download has all contents."""
+"""Part of the log to read for the contents of a request on the page. The download has all contents."""
 MAX_SHOWN_CONTENTS = 30
 MAX_SHOWN_TOOLS = 100
 
 
 @dataclass(frozen=True)
 class ContentView:
-    """One content of the request."""
+    """A content of the request."""
 
     role: str
     parts: list[str]
@@ -40,9 +40,9 @@ class StepView:
     Attributes:
         contents: the newest contents of the request, oldest first.
         left_out: True when the request has earlier contents.
-        compared_with: `seq` of the event of the step that the instruction is compared with.
-        changes: the changes of the system instruction since that step; None without such a step.
-        child: place of a model call of an agent that ran as a tool, in the record of the event; None for all others.
+        compared_with: `seq` of the event of the step to compare the instruction with.
+        changes: the changes of the system instruction since the other step; None without another step.
+        child: for a model call of an agent run as a tool, its place in the record of the event; None for all others.
     """
 
     seq: int
@@ -59,19 +59,20 @@ class StepView:
 
 
 def load_child_step(session: Session, seq: int, child: int) -> StepView | None:
-    """Return a step of an agent that ran as a tool, whose answer is in an event; None when it was not recorded."""
+    """Return a step of an agent run as a tool, from the record of an event; None without such a record."""
     event = Event.objects.filter(session=session, seq=seq).only("model_call").first()
     rebuilt = event and rebuild_child_request(event, child)
     if not rebuilt:
         return None
     request, answer = rebuilt
+    # More than is shown: the mask must see whole secrets at the cut.
     beginning = answer[: TRUNCATE_AT + LOOK_AHEAD]
     view = _view(seq, request, format_beginning(beginning, len(answer)) if answer else "")
     return replace(view, child=child)
 
 
 def load_step(session: Session, seq: int, compared_with: int | None) -> StepView | None:
-    """Return the step that ended with an event; None when no request was recorded with it."""
+    """Return the step at the end of which the event was appended; None without a recorded request."""
     rows = Event.objects.filter(
         session=session, seq__in=[seq, compared_with or seq], model_call__isnull=False
     )
@@ -123,6 +124,7 @@ def request_json(request: RebuiltRequest) -> str:
             "contents": request.contents,
         }
     )
+    # A request may have lone surrogates, which cannot be sent as UTF-8.
     return json.dumps(values, ensure_ascii=False, indent=2).encode(errors="replace").decode()
 
 
@@ -137,7 +139,7 @@ def _changes(other: Event, request: RebuiltRequest) -> SafeString | None:
 
 
 def _instruction_text(instruction: Any) -> str:
-    """Return the system instruction as text; one that is not a text becomes JSON."""
+    """Return the system instruction as text; an instruction of several parts becomes JSON."""
     if instruction is None:
         return ""
     return (
@@ -170,5 +172,6 @@ def _part_text(part: dict[str, Any]) -> str:
         return truncate(part["text"])
     blob = part.get("inlineData")
     if blob and "data" in blob:
+        # Bytes of a file are long and tell a reader nothing.
         part = {**part, "inlineData": {**blob, "data": "…"}}
     return format_json(part)
