@@ -6,12 +6,12 @@ Three words name sets of statuses, in Python, SQL and JavaScript alike:
 - active: queued or running; a process works on it, or will without anyone's answer.
 - ended: at its end; only a retry opens it again.
 
-                 +------------- answer of a job's question -------------+
-                 v                                                      |
-              queued ----> running ----> waiting (an invocation: for calls; a job: for a question)
-                 ^            |             |
-                 |            v             v
-                 +-- retry -- completed or succeeded, failed, cancelled
+    queued ---> running ---> completed (invocation) or succeeded (job), failed, cancelled
+      ^ ^          |
+      | |          v
+      | +------ waiting      an answer queues a job again, and completes an invocation
+      |
+      +-- retry of a failed invocation
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Leases with fencing tokens: claim an invocation, renew, finish and hand over a lease, take back expired leases.
 
 A session has one lease, in the columns of its row, and its holder is the only writer of content. Each new lease raises
-`lease_token`, the fencing token; each append and each statement here compares it. A holder which was only slow, and
-whose lease was taken back, therefore writes nothing more: its statements find no row.
+`lease_token`, the fencing token; appends, `finish` and `hand_over` compare it. A holder which was only slow, and whose
+lease was taken back, therefore writes nothing more: its statements find no row.
 
              enqueue, claim_next                 finish
-    queued -----------------------> running ------------------> completed, failed, cancelled or waiting
-       ^                               |                                                        |
-       +------- hand_over, at shutdown-+                             complete_waiting, or a cancel request
-       +------- take_back_expired, after a crash
+    queued -----------------------> running ----------------> completed, failed, cancelled
+       ^                               |  |                       ^
+       +-- hand_over, at a shutdown ---+  +---> waiting ----------+ complete_waiting
+       +-- take_back_expired, ---------+
+           after a crash
 
 A heartbeat renews all leases of a process in one statement. An expired lease stays in the row until a sweep takes it
 back: the sweep changes token and status together, so no claim finds a free session with a running invocation. All times
@@ -155,6 +156,7 @@ async def renew(session_ids: Sequence[UUID], *, owner: str, lease_seconds: float
     )
 
 
+# By owner, not by token: a single statement renews all leases, and an owner's name is unique to its process.
 _RENEW = """
 UPDATE sessions_app_session s SET lease_expires_at = now() + make_interval(secs => %(ttl)s)
 WHERE s.id = ANY(%(ids)s) AND s.lease_owner = %(owner)s
