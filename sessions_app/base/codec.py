@@ -34,6 +34,7 @@ MAX_INTEGER = 2**31 - 1
 """Largest value of PostgreSQL's columns of the type integer."""
 MAX_ID = 2**63 - 1
 """Largest value of PostgreSQL's columns of the type bigint."""
+# After an even number of backslashes only: after an odd number the backslash before `u0000` is itself escaped.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 

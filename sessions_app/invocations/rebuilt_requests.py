@@ -101,6 +101,7 @@ def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[l
     rows = Event.objects.filter(session=session_id, seq__lte=last).order_by("-seq")
     first = 1
     if bounds:
+        # The size of the stored, compressed value is known without reading the body.
         size = Func(F("body"), function="pg_column_size", output_field=IntegerField())
         room = bounds.bytes
         first = last + 1

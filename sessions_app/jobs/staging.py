@@ -23,6 +23,7 @@ from sessions_app.base.codec import storable_values
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.store.sql.staged_job import StagedJob
 
+# The tasks of a run inherit the context and share the dict; parallel runs of the process have other contexts.
 _staged: ContextVar[dict[tuple[str, str], StagedJob] | None] = ContextVar("staged jobs", default=None)
 """Jobs of the run, by the ids of their invocation and call."""
 

@@ -67,6 +67,7 @@ class JobTool(LongRunningFunctionTool):
                 f"Job tool {self.name!r} is an async function, and a Celery worker calls synchronous ones. Write it "
                 f"without async, or offer as_job(FunctionTool({self.name}))."
             )
+        # The function is called without `run_at`, which only the model's call may have.
         self._own_signature = self._signature
         self._is_delayable = is_delayable
         if is_delayable:

@@ -39,6 +39,7 @@ def attempt(call: Callable[[Redis], T]) -> T | None:
     try:
         return call(client)
     except (RedisError, OSError) as error:
+        # Without a lock: threads that meet here write almost the same time.
         _away_until = time.monotonic() + PAUSE_SECONDS
         logger.warning("Each process counts for itself what people use: Redis does not answer (%s)", error)
         return None

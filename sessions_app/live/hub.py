@@ -77,7 +77,7 @@ class Outbox(Protocol):
         """Ask for no more news of the session."""
 
     def is_followed(self, session_id: UUID) -> bool:
-        """True when another process follows the session, or may follow it."""
+        """Return True when another process follows the session, or may follow it."""
 
 
 class Hub:

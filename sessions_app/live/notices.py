@@ -134,6 +134,7 @@ Notice = InvocationNotice | JobNotice | ScheduleNotice | CallNotice
 _TYPES: Mapping[str, type[Notice]] = {
     notice.type: notice for notice in (InvocationNotice, JobNotice, ScheduleNotice, CallNotice)
 }
+# The channel layer has no type for times: these fields travel as texts.
 _TIMES = ("run_at", "started_at", "finished_at", "next_at")
 
 

@@ -47,7 +47,8 @@ class EventUpdate(_Update):
 
     @cached_property
     def event(self) -> Event:
-        """The event itself."""
+        """The event itself, parsed once for all readers."""
+        # A commit of this process has the object; an event read from PostgreSQL may be of an older version.
         return self.committed.event if self.committed else event_to_show(json.loads(self.body))
 
     @property

@@ -6,8 +6,9 @@ The pool has a line of waiting tasks, too, but wakes a task only after several r
 at once its connections would be idle for longer than they are used. Therefore statements wait in `_Line`, and no more
 of them enter the pool than it has connections.
 
-Connections are in autocommit mode, with prepared statements: a statement is a transaction in one round trip. Statements
-that belong together are sent in a pipeline (`fetch_one_under_locks`, `fetch_each`), which is one round trip, too.
+Connections are in autocommit mode, and statements are prepared if the site allows it: a statement is a transaction in
+one round trip. A group of statements is sent in a pipeline (`fetch_one_under_locks`, `fetch_each`), in one round trip,
+too.
 
 The pool opens at first use, in a task that its callers share. A second task, which does nothing but wait, closes the
 pool when its loop ends: the loop of `async_to_sync` ends after each call and cancels its tasks.

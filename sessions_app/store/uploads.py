@@ -158,5 +158,5 @@ def _sha256(upload: UploadedFile[Any]) -> str:
     digest = hashlib.sha256()
     for chunk in upload.chunks():
         digest.update(chunk)
-    upload.seek(0)
+    upload.seek(0)  # The storage reads the file from here.
     return digest.hexdigest()
