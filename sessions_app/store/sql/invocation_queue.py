@@ -169,7 +169,8 @@ def _claim(new: NewInvocation, row: Row) -> Claim:
 
 
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends. The session's row is updated
-# only if something changes: a message that queues behind others leaves it alone.
+# only if something changes: a message that queues behind others leaves it alone. `statement_timestamp()`, since `now()`
+# is the start of a transaction that waits for the locks of limits: a run must not start before it was created.
 _ENQUEUE = short(f"""
 WITH s AS (
     SELECT id, app_name, user_id, key, lease_token, lease_owner, title, last_seq, last_event_at, state
