@@ -1,7 +1,7 @@
 """HTML of an event as an article.
 
-Functions make the pieces that nearly every event has, because the template engine takes at least twice the CPU.
-Templates make the other pieces.
+Functions make the pieces of nearly every event, because the template engine takes at least twice the CPU time.
+Templates make the other pieces, where markup is easier to read than code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOTES = (
     "is_resumed",
     "is_interrupted",
 )
-"""Names in the context of the parts below the blocks. Few events have such parts."""
+"""Names of the parts below the blocks, in the context. Few events have any."""
 
 
 def article(context: Mapping[str, Any]) -> SafeString:
@@ -56,10 +56,8 @@ def article(context: Mapping[str, Any]) -> SafeString:
 
 
 def _markup(template: str, **values: object) -> SafeString:
-    """Return the template with the values at their names, escaped if they are not safe.
-
-    `format_html` escapes the same characters, and takes twice the CPU: it looks for lazy texts five times.
-    """
+    """Fill in a template; values are escaped unless they are safe."""
+    # `format_html` does the same in twice the time: it looks for lazy texts five times.
     texts = {}
     for name, value in values.items():
         texts[name] = value if isinstance(value, SafeString) else escape(str(value))
@@ -67,9 +65,9 @@ def _markup(template: str, **values: object) -> SafeString:
 
 
 def _attributes(**values: object) -> SafeString:
-    """Return HTML attributes; underscores of their names become hyphens.
+    """Return HTML attributes. Underscores in names become hyphens.
 
-    True is an attribute without a value. Attributes with None or False are left out.
+    True makes an attribute without a value; None and False make none.
     """
     pieces = []
     for name, value in values.items():
@@ -216,7 +214,7 @@ def _response(response: ResponseBlock) -> SafeString:
 
 
 def _hidden_notice(hidden: int | None) -> SafeString:
-    """Return the sentence that `hidden` characters are not shown; empty for 0. None stands for an unknown number."""
+    """Return a sentence about the number of characters not shown; empty for 0. None is an unknown number."""
     if hidden == 0:
         return SafeString()
     sentence = gettext("More is not shown.")

@@ -1,6 +1,9 @@
 """Formatting of values for the audit pages, with secrets masked.
 
-Functions that return `str` return unescaped plain text.
+Functions with the return type `str` return plain text, which is not escaped.
+
+A long value is cut before it is formatted. `beginning_of` cuts where no secret is split: half of a secret does not look
+like one, so nothing would mask it.
 """
 
 from __future__ import annotations
@@ -21,27 +24,30 @@ from sessions_app.rendering.json_text import indent_json
 from sessions_app.secrets.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask_member, mask_text
 
 NOTHING = "-"
-"""Shown for a missing value. Django would show None on the page of a row."""
+"""Text for a missing value, in place of Django's "None"."""
 EXCERPT_LENGTH = 160
 ARGUMENT_LENGTH = 60
 TRUNCATE_AT = 20_000
-"""Characters that are shown of one value. A page shows a hundred events."""
+"""Maximum characters of a value. A page shows a hundred events, each with several values."""
 
 
 def format_json(value: object) -> str:
-    """Return the value as indented JSON, truncated before it is indented when it is very long."""
+    """Return the value as indented JSON, truncated if it is very long."""
     return format_stored_json(json.dumps(value, ensure_ascii=False))
 
 
 def format_stored_json(text: str) -> str:
-    """Return JSON text indented, truncated before it is indented when it is very long. No digit is changed."""
+    """Return JSON text indented, truncated if it is very long. Digits stay as they are: the text is not parsed."""
     return format_beginning(text[: TRUNCATE_AT + LOOK_AHEAD], len(text))
 
 
 def format_beginning(beginning: str, length: int) -> str:
-    """Return the beginning of a JSON text indented, with a note when the text has more characters.
+    """Return the beginning of a JSON text indented, with a note if the whole text is longer.
 
-    The last characters of a cut text are left out: they only show where a secret ends.
+    Args:
+        beginning: the first characters of the text. If the text is longer, the last `LOOK_AHEAD` of them are not shown:
+            they are for finding the end of a secret.
+        length: length of the whole text.
     """
     if len(beginning) >= length:
         return indent_json(mask_json(beginning))
@@ -55,7 +61,7 @@ def one_line_json(value: object) -> str:
 
 
 def format_member(key: str, beginning: str, length: int) -> str:
-    """Return the JSON text under a key as `format_beginning` does; masked when the key names a secret."""
+    """Return the JSON text of a member like `format_beginning`; masked if its key names a secret."""
     masked = mask_member(key, beginning)
     return masked if masked != beginning else format_beginning(beginning, length)
 

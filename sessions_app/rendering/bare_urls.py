@@ -1,6 +1,7 @@
-"""Links for bare http URLs in Markdown.
+"""Links for bare http and https URLs in Markdown.
 
-`linkify-it-py`, markdown-it's own extension, is not used: it takes seconds for 30 KB of "http://a.b/(".
+markdown-it's own extension, `linkify-it-py`, is not used: it takes seconds for 30 KB of "http://a.b/(", which a model
+may write, and a page would wait for it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _split(markdown: MarkdownIt, token: Token) -> Iterator[Token]:
 
 
 def _without_punctuation(url: str) -> str:
-    """Return the URL without an end that belongs to the sentence: punctuation, and brackets opened before the URL."""
+    """Remove the end that belongs to the sentence: punctuation, and brackets that were opened before the URL."""
     surplus = {closing: url.count(closing) - url.count(opening) for closing, opening in BRACKETS.items()}
     end = len(url)
     while url[end - 1] in AFTER_A_URL or surplus.get(url[end - 1], 0) > 0:

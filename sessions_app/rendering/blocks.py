@@ -1,4 +1,9 @@
-"""Blocks of an event: the displayable parts of its content, which the event template renders in order."""
+"""Blocks of an event: the displayable parts of its content, in order.
+
+A block has the data that the page shows and no HTML, so the page, transcripts and the terminal can use the same blocks.
+Questions to the user are calls with special names; they become blocks with forms, and the answers blocks with a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +57,11 @@ from sessions_app.secrets.masking import beginning_of, shortened
 QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *REMOTE_QUESTIONS)
 TRANSFER_TOOL = "transfer_to_agent"
 MAX_RESPONSE_LENGTH = 4_000
+"""Maximum characters of a result, and of an argument."""
 MAX_UNFOLDED_LENGTH = 1_000
-"""Characters of an argument that a question shows without folding it."""
-MAX_BRIEF_LENGTH = 60  # characters of an argument beside the words of its call
+"""Characters above which a question folds an argument."""
+MAX_BRIEF_LENGTH = 60
+"""Characters of an argument in the line of its call."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class TextBlock:
 
 @dataclass(frozen=True)
 class ScheduledTaskBlock:
-    """Text of a scheduled task that has become due."""
+    """Text of a scheduled task whose time has come."""
 
     kind: ClassVar = "scheduled_task"
     task: str
@@ -83,7 +90,7 @@ class ThoughtBlock:
 
 @dataclass(frozen=True)
 class CallBlock:
-    """A function call; a long-running call that a worker executes has a `job`."""
+    """A function call; `job` is the job of a long-running call, if it has one."""
 
     kind: ClassVar = "call"
     call_id: str
@@ -101,14 +108,14 @@ class CallBlock:
 
 @dataclass(frozen=True)
 class ShownArgument:
-    """An argument of a call that the user approves or rejects."""
+    """An argument of a call to approve or reject."""
 
     label: str
     text: str
 
     @property
     def is_long(self) -> bool:
-        """True when the page shows the beginning, and the whole text on request."""
+        """True if the page shows only the beginning until the user asks for the whole text."""
         return len(self.text) > MAX_UNFOLDED_LENGTH
 
     @property
@@ -123,13 +130,13 @@ class ConfirmationRequestBlock:
 
     Attributes:
         call_id: id of the request.
-        asking_call_id: id of the call that waits.
+        asking_call_id: id of the pending call.
         agent: the agent that made the call.
-        args: all arguments, whole: nothing of what the user approves is left out.
+        args: all arguments in full: users must see everything that they approve.
         tool: name of the called tool.
         fields: inputs for the payload.
-        offers_allowance: True when the user may allow the later calls of the session, too.
-        staff_decide: True when the user may only withdraw the call.
+        offers_allowance: True if the user may allow later calls of the session as well.
+        staff_decide: True if staff answer, and the user may only withdraw the call.
     """
 
     kind: ClassVar = "confirmation_request"
@@ -150,10 +157,10 @@ class ConfirmationBlock:
     """The yes or no to a function call.
 
     Attributes:
-        is_for_session: True when the user has allowed the later calls of the session, too.
-        staff: name of the member of staff who answered; empty when it was the user or a rule.
-        is_automatic: True when nobody answered in time.
-        reason: reason of staff, or of the rule.
+        is_for_session: True if the user allowed later calls of the session as well.
+        staff: name of the member of staff who answered; empty if the user or a rule did.
+        is_automatic: True if nobody answered in time.
+        reason: reason given by staff or by the rule.
     """
 
     kind: ClassVar = "confirmation"
@@ -192,10 +199,10 @@ class ResponseBlock:
     """A function response.
 
     Attributes:
-        hidden: number of omitted characters; None when it is not known.
+        hidden: number of omitted characters; None if unknown.
         state: see `state_of`.
-        allowed_at: time at which the user had allowed the call, earlier in the session; None without an allowance.
-        seconds: recorded duration of the call; None without one, then the times of the events tell it.
+        allowed_at: time of the allowance under which the call ran; None without an allowance.
+        seconds: recorded duration of the call; if None, the page computes it from the times of the events.
     """
 
     kind: ClassVar = "response"
@@ -255,9 +262,9 @@ Block = (
 
 
 def blocks_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
-    """Return the blocks of an event in order.
+    """Return the blocks of an event in order. Adjacent texts are joined.
 
-    Adjacent texts are joined; transfers are rendered from the actions.
+    Calls of `transfer_to_agent` have no block: the page shows transfers from the event's actions.
     """
     task = scheduled_task_in(event)
     if task is not None:
@@ -277,7 +284,8 @@ def blocks_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> l
 
 
 def readable(value: Any) -> str:
-    """Return a text unchanged, and any other value as indented JSON. Keys are sorted: storage loses their order."""
+    """Return a text unchanged, and any other value as indented JSON with sorted keys."""
+    # PostgreSQL's jsonb keeps no order of keys. Sorted, an event looks the same before and after it is stored.
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
@@ -312,14 +320,14 @@ def _blocks_of_part(
 
 
 def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -> Block | None:
-    """Return the block of a call that asks the user; None for all other calls."""
+    """Return the block of a call that asks the user; None for other calls."""
     if call.name == REQUEST_CONFIRMATION:
         return _confirmation_request_block(call, view, event)
     return form_block(call, event)
 
 
 def _answer_block(response: types.FunctionResponse, event: Event) -> Block | None:
-    """Return the block of a user's answer to a question; None for all other responses."""
+    """Return the block of an answer to a question; None for other responses."""
     given = response.response or {}
     call_id = response.id or ""
     if status_of(given) == CallFailure.STOPPED and response.name in QUESTIONS:
@@ -341,7 +349,7 @@ def _answer_block(response: types.FunctionResponse, event: Event) -> Block | Non
 
 
 def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:
-    """True when the page shows the response elsewhere: a transfer in the actions, a waiting call in its request."""
+    """True if the page shows the response elsewhere: a transfer in the actions, a pending call in its request."""
     if response.name == TRANSFER_TOOL and event.actions.transfer_to_agent:
         return True
     asked = event.actions.requested_tool_confirmations.keys() | event.actions.requested_auth_configs.keys()
@@ -366,10 +374,9 @@ def _call_block(
 def _confirmation_request_block(
     call: types.FunctionCall, view: SessionView, event: Event
 ) -> ConfirmationRequestBlock | None:
-    """Return the block of a request that the engine made; None for a call by which a model imitates one.
-
-    Only the engine marks a request as long-running: no tool has its name.
-    """
+    """Return the block of a confirmation request; None if the engine did not make the request."""
+    # A model may call the same name, to make its own request look approved. Only the engine marks the call as
+    # long-running: no tool has this name.
     if call.id not in (event.long_running_tool_ids or ()):
         return None
     request = call.args or {}
@@ -401,11 +408,10 @@ def _words_and_arguments(
 ) -> tuple[CallWords, list[tuple[str, str]]]:
     """Return the words for a call, and its arguments in the order of the tool's declaration.
 
-    The arguments are pairs, because a template would take an argument named `items` for the method of a dict.
-
     Args:
-        whole: show each argument whole, in place of its first `MAX_RESPONSE_LENGTH` characters.
+        whole: True to show arguments in full, False to cut them at `MAX_RESPONSE_LENGTH` characters.
     """
+    # Arguments are pairs: in a template, an argument named `items` would shadow the method of a dict.
     tool = find_tool(view.app_name, agent_name, tool_name)
     order = argument_order(tool)
     names = sorted(args, key=lambda name: (order.get(name, len(order)), name))
@@ -415,7 +421,7 @@ def _words_and_arguments(
 
 
 def _shown_argument(value: Any, view: SessionView, longest: int | None) -> str:
-    """Return an argument for the page: as JSON for a reader of details, else in words."""
+    """Return an argument for the page: as JSON for readers of details, else as an outline."""
     if view.shows_details or isinstance(value, str):
         return readable(value)
     text, is_cut = outline(value, longest)
@@ -438,7 +444,7 @@ def _response_block(response: types.FunctionResponse, view: SessionView, event: 
 
 
 def _shown_result(value: Any, view: SessionView) -> tuple[str, int | None]:
-    """Return the beginning of a result, and how much of it is hidden: see `ResponseBlock`."""
+    """Return the beginning of a result, and the number of hidden characters (see `ResponseBlock`)."""
     if view.shows_details or isinstance(value, str):
         text = readable(value)
         shown = beginning_of(text, MAX_RESPONSE_LENGTH)

@@ -1,9 +1,10 @@
 """Words for a function call on the page: "Looking up order" while it runs, "Looked up order" afterwards.
 
-A tool's `title` is such a phrase in the imperative, with arguments in braces: "Look up order {order_id}". A tool
-without a title is called by its name. Only English phrases that begin with a known verb get tenses. A name such as
-`order_status` begins with a noun, so a name gets tenses only if the tool's description begins with the same word. The
-catalogues of a project may translate the titles of its tools.
+A tool's `title` is a phrase in the imperative, with arguments in braces: "Look up order {order_id}". A tool without a
+title goes by its name. Catalogues of a project may translate titles.
+
+Tenses are made for English phrases that begin with a known verb. "order" in `order_status` is a noun, so the name of a
+tool counts as a phrase only if the tool's description begins with the same word.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class CallWords:
         plain: phrase without a tense.
         running: phrase while the call runs.
         done: phrase after the call.
-        names_arguments: True when the phrase contains arguments, so that they need not be listed beside it.
+        names_arguments: True if the phrase contains arguments; then the page does not list them next to it.
     """
 
     plain: str
@@ -63,7 +64,7 @@ class CallWords:
 
 
 def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> CallWords:
-    """Return the words for a call. `tool` is None when the site does not know the tool: then its name is used."""
+    """Return the words for a call. Without `tool`, for a tool that the site no longer has, they come from its name."""
     title = gettext(tool.title) if tool and tool.title else as_words(name)
     phrase = ARGUMENT.sub(lambda match: _argument(args, match[1]), title)
     verb, _, rest = phrase.partition(" ")
@@ -78,7 +79,7 @@ def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> 
 
 
 def tenses(verb: str) -> tuple[str | None, str | None]:
-    """Return the present participle and the past tense of a verb; None for a word that is not a known verb."""
+    """Return the present participle and the past tense of a verb; (None, None) for an unknown word."""
     if verb not in REGULAR_VERBS and verb not in IRREGULAR_PAST:
         return None, None
     doubled = verb + verb[-1] if _doubles_its_end(verb) else verb
@@ -97,7 +98,7 @@ def _is_imperative(tool: BaseTool, verb: str) -> bool:
 
 
 def _doubles_its_end(verb: str) -> bool:
-    """True when the tenses double the last consonant: "plan" has one syllable, "submit" is stressed at the end."""
+    """True if the tenses double the last consonant, as in "planned" and "submitted"."""
     one_syllable = re.fullmatch(f"{CONSONANT}*{VOWEL}[bdglmnprt]", verb)
     return one_syllable is not None or verb in STRESSED_AT_THE_END
 

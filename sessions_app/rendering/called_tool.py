@@ -1,4 +1,8 @@
-"""The tool of a stored function call, as the site offers it now."""
+"""Lookup of the tool of a stored function call.
+
+A call may be older than the present code: its tool may be gone, or an agent may not load. A page must show the call
+anyway, so nothing here raises.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,13 @@ logger.addFilter(once)
 
 
 def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None:
-    """Return a tool of an agent of the site; None when there is no such tool, or the agents cannot be loaded.
+    """Return a tool of an agent; None if there is no such tool, or the agents cannot be loaded.
 
-    A tool of a toolset is not found: asking the toolset may need a network.
+    Tools of toolsets are not found: a toolset may need the network to list them.
     """
     try:
         app = registry.apps().get(app_name)
-    except Exception:  # An agents.py may raise anything. The call is stored, and people must see it.
+    except Exception:  # An agents.py may raise anything.
         logger.exception("The agents cannot be loaded")
         return None
     agents = agents_named(app.root_agent, agent_name) if app else ()
@@ -30,10 +34,10 @@ def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None
 
 
 def argument_order(tool: BaseTool | None) -> dict[str, int]:
-    """Return the place of each parameter in the tool's declaration; empty when the tool cannot be declared."""
+    """Return the position of each parameter in the tool's declaration; empty if the tool cannot be declared."""
     try:
         declaration = tool._get_declaration() if tool else None
-    except Exception:  # A tool may raise anything. The call is stored, and people must see it.
+    except Exception:  # A tool may raise anything.
         logger.exception("Tool %r cannot be declared", tool and tool.name)
         return {}
     return {name: place for place, name in enumerate(parameter_names(declaration))} if declaration else {}

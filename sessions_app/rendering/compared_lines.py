@@ -10,14 +10,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 MAX_LINES = 2_000
-"""Lines of each text that are compared. The work grows with the square of their number."""
+"""Maximum lines to compare. The time grows with the square of their number."""
 CONTEXT_LINES = 2
 _BLOCK = '<pre class="audit-block audit-diff" dir="auto" tabindex="0">{}</pre>'
 _SAME, _ADDED, _REMOVED = "<span>  {}</span>\n", "<ins>+ {}</ins>\n", "<del>- {}</del>\n"
 
 
 def changes_block(before: str, after: str) -> SafeString:
-    """Return the changed lines with their neighbours; the word "None." for equal texts."""
+    """Return the changed lines with their neighbours; "None." for equal texts."""
     lines = list(_changed_lines(before.splitlines()[:MAX_LINES], after.splitlines()[:MAX_LINES]))
     if not lines:
         return format_html('<p class="audit-quiet">{}</p>', _("None."))

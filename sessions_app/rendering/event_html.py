@@ -1,4 +1,8 @@
-"""HTML of stored events for pages and sockets: cached, and rendered in a thread when rendering takes long."""
+"""HTML of stored events for pages and sockets.
+
+Events never change, so their HTML is cached by view. Short events are rendered on the event loop. Events that may
+take long, by an estimate from their JSON, are rendered in a thread, so other connections are served in the meantime.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +21,17 @@ from sessions_app.rendering.session_view import SessionView
 
 MAX_INLINE_CHARACTERS = 32_768
 MAX_INLINE_MARKS = 400
-"""Above either number a text may take more than some 30 ms: it is rendered in a thread, or not before its end."""
+"""Above either limit a text may take more than 30 ms to render."""
+# The keys of arguments and state count as well: each becomes an element. A line end in JSON counts by its backslash.
 MARKS = ("[", "<", "{", "\n", "://", '":', "|", "$", *"*_`~&!\\#")
-"""Marks of Markdown, and of the keys of arguments and state. A line end in JSON counts by its backslash."""
+"""Texts that make rendering slow: marks of Markdown and of JSON."""
 
+# One thread: more would compete with the event loop for the interpreter, and finish no sooner.
 _renderer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="render")
-"""One thread: more would take the interpreter from the event loop more often and finish no sooner."""
 
 
 class HtmlCache:
-    """Least recently used cache of the HTML of events, by view and `seq`. Events never change."""
+    """Least recently used cache of the HTML of events, by view and `seq`, within `cached_html_bytes`."""
 
     def __init__(self) -> None:
         self._html: OrderedDict[tuple[SessionView, int], str] = OrderedDict()
@@ -34,7 +39,7 @@ class HtmlCache:
         self._lock = Lock()
 
     def get(self, view: SessionView, seq: int) -> str | None:
-        """Return the cached HTML of an event."""
+        """Return the cached HTML of an event; None if it is not cached."""
         with self._lock:
             html = self._html.get((view, seq))
             if html is not None:
@@ -60,7 +65,7 @@ cache = HtmlCache()
 
 
 def html_now(view: SessionView, seq: int, event: Event, body: str) -> str | None:
-    """Return the HTML of an event from the cache, or rendered here; None when that would take long.
+    """Return the HTML of an event, cached or rendered now; None if rendering would take long.
 
     Args:
         body: JSON of the event.
@@ -74,11 +79,11 @@ def html_now(view: SessionView, seq: int, event: Event, body: str) -> str | None
 async def event_html(
     view: SessionView, seq: int, event: Event, body: str, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> str:
-    """Return the HTML of an event. Other tasks run before this returns if the event has to be rendered.
+    """Return the HTML of an event. Other tasks may run in the meantime, unless it is cached.
 
     Args:
         body: JSON of the event.
-        jobs: jobs of the session by call id; HTML with the card of a job is not cached, because jobs change.
+        jobs: jobs of the session by call id. HTML with the card of a job is not cached, because jobs change.
     """
     has_jobs = not jobs.keys().isdisjoint(event.long_running_tool_ids or ())
     html = None if has_jobs else cache.get(view, seq)
@@ -89,12 +94,14 @@ async def event_html(
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_renderer, render, view, seq, event, jobs)
     html = render(view, seq, event, jobs)
-    await asyncio.sleep(0)
+    await asyncio.sleep(
+        0
+    )  # A page renders fifty events in a row: let other connections run between two of them.
     return html
 
 
 def takes_long(text: str) -> bool:
-    """True when rendering a text, or an event with this JSON, may hold up the event loop."""
+    """True if rendering a text, or an event with this JSON, may block the event loop for too long."""
     # The length is checked first, because searching some megabytes for marks takes long, too.
     return len(text) > MAX_INLINE_CHARACTERS or sum(map(text.count, MARKS)) > MAX_INLINE_MARKS
 
@@ -113,5 +120,6 @@ def _render_and_keep(view: SessionView, seq: int, event: Event, jobs: Mapping[st
 
 
 def _size(html: str | None) -> int:
-    """Return the bytes that the cache counts for a text, with those of its key."""
+    """Return the bytes that the cache counts for a text; 0 for None."""
+    # 200 for the key and the entry.
     return 0 if html is None else len(html.encode()) + 200

@@ -1,4 +1,4 @@
-"""Log filter for rows that cannot be rendered: a row is not logged again whenever its page is loaded."""
+"""Log filter for rows that cannot be rendered: each is logged once, not whenever its page is loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_REMEMBERED = 10_000
 
 
 class OnceFilter(logging.Filter):
-    """Lets each message pass once in this process. At `MAX_REMEMBERED` messages it forgets all of them."""
+    """Pass each message once in this process. After `MAX_REMEMBERED` messages all are forgotten."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,4 +29,4 @@ class OnceFilter(logging.Filter):
 
 
 once = OnceFilter()
-"""The filter that all loggers of such rows share."""
+"""Filter shared by the loggers of such rows."""

@@ -19,12 +19,11 @@ class FileLink:
     """Links to an artifact version.
 
     Attributes:
-        name: the filename to show: without the prefix of a user's files, its hidden characters as escapes. U+202E would
-            show a program as a picture.
-        kind: extension of the name in capital letters, such as PDF; empty without a short extension.
+        name: the filename to show, without the prefix of a user's files, hidden characters as escapes.
+        kind: extension in capital letters, such as PDF; empty without a short extension.
         url: address of the download.
         preview_url: address of the preview.
-        is_image: True when the name is that of an image which browsers show.
+        is_image: True if the extension is that of an image that browsers show.
     """
 
     filename: str
@@ -44,7 +43,7 @@ def file_link(session_id: UUID | str, filename: str, version: int) -> FileLink:
     return FileLink(
         filename=filename,
         version=version,
-        name=escape_hidden(name),
+        name=escape_hidden(name),  # U+202E in a name can show a program as a picture.
         kind=suffix.upper() if dot and len(suffix) <= 5 and suffix.isalnum() else "",
         url=f"{reverse('chat:artifact', args=[session_id, filename])}?{query}",
         preview_url=f"{reverse('chat:preview', args=[session_id, filename])}?{query}",
@@ -53,6 +52,6 @@ def file_link(session_id: UUID | str, filename: str, version: int) -> FileLink:
 
 
 def file_links(session_id: UUID | str, artifacts: Mapping[str, int]) -> list[FileLink]:
-    """Return links to artifacts of the session, given as {filename: version}: images first, then by name."""
+    """Return links to artifacts of the session, given as {filename: version}; images first, then by name."""
     links = [file_link(session_id, filename, version) for filename, version in artifacts.items()]
     return sorted(links, key=lambda link: (not link.is_image, link.name))

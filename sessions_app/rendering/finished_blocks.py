@@ -1,7 +1,8 @@
-"""Finished blocks of a growing Markdown text: the blocks that more text cannot change.
+"""Rendering of the finished blocks of a growing Markdown text: the blocks that further text cannot change.
 
-Each block is rendered once, so a growing text costs no more than the same text at its end. The HTML may differ from
-that of the whole text in links and named footnotes that are defined later.
+Each block is rendered once, so rendering a growing text costs no more than rendering it once at its end. The HTML may
+differ from the HTML of the whole text where a link or a named footnote is defined later; the committed event's HTML
+replaces it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from sessions_app.rendering.markdown import render_markdown, start_of_open_block
 
 MAX_PARSED_CHARACTERS = 16_384
 MAX_PARSED_LINES = 500
-"""Characters and lines that are parsed at once. A longer block is not rendered before its text is complete."""
+"""Characters and lines to parse at a time. A longer block is not rendered until its text is complete."""
+# Parsing an open block at each new line would take time that grows with the square of its length.
 GROWTH_BEFORE_RETRY = 1.25
-"""An open block is parsed again when it has grown by a quarter. So a long block is not parsed for each new line."""
+"""Growth of an open block after which it is parsed again."""
 
 
 class FinishedBlocks:
     """Position up to which the blocks of a growing text have been rendered.
 
     Attributes:
-        end: number of characters of the text that are rendered.
-        has_given_up: True when the rest of the text is rendered only when it is complete.
+        end: number of rendered characters of the text.
+        has_given_up: True if the rest of the text has to wait until the text is complete.
     """
 
     def __init__(self) -> None:
@@ -31,9 +33,9 @@ class FinishedBlocks:
         self.has_given_up = False
 
     def render_next(self, text: str) -> str | None:
-        """Return the HTML of the blocks that have ended since the last call, and move `end` behind them.
+        """Return the HTML of the blocks that were finished since the last call, and move `end` behind them.
 
-        Return None when no block has ended, or when the rest of the text takes too long to render.
+        Return None if no block was finished, or if the rest of the text takes too long to render.
 
         Args:
             text: the whole text so far.

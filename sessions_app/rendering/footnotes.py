@@ -1,7 +1,7 @@
-"""Footnotes: `[^1]` in a text, and `[^1]: …` at the start of a line. The notes stay where the author has put them.
+"""Footnotes in Markdown: marks `[^1]` in a text, and notes `[^1]: …` at the start of a line.
 
-The plugin of `mdit-py-plugins` is not used. It collects the notes at the end of the text, which a streamed text does
-not have yet, and links them by ids that repeat in every message of a page.
+A note stays where it is written. The plugin of `mdit-py-plugins` collects the notes at the end of the text instead,
+which a streamed text does not have yet, and links them by ids, which would repeat in every message of a page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LABELS = "footnotes"
 
 
 def show_footnotes(markdown: MarkdownIt) -> None:
-    """Make the parser show marks of footnotes raised, and each footnote as a paragraph that begins with its mark."""
+    """Extend the parser: show marks of footnotes raised, and each note as a paragraph that begins with its mark."""
     markdown.block.ruler.before("reference", "footnote", _note, {"alt": ["paragraph", "reference"]})
     markdown.inline.ruler.before("link", "footnote_mark", _mark)
     markdown.add_render_rule("footnote_mark", _render_mark)
@@ -50,7 +50,7 @@ def _note(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _ends_note(state: StateBlock, line: int, end: int) -> bool:
-    """True when the line is empty, less indented or begins another block."""
+    """True if the line is empty, less indented, or the beginning of another block."""
     if state.isEmpty(line) or state.sCount[line] < state.blkIndent:
         return True
     rules = state.md.block.ruler.getRules("paragraph")
@@ -58,7 +58,8 @@ def _ends_note(state: StateBlock, line: int, end: int) -> bool:
 
 
 def _mark(state: StateInline, silent: bool) -> bool:
-    """Parse a mark. A word needs a footnote of this name: without one, `[^abc]` may mean something else."""
+    """Parse a mark: a number, or the name of a note above it."""
+    # `[^abc]` without a note may be something else, such as a regular expression.
     mark = MARK.match(state.src, state.pos, state.posMax)
     if not mark or not (mark[1].isdecimal() or mark[1] in state.env.get(LABELS, ())):
         return False

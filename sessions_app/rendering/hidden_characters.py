@@ -1,7 +1,7 @@
-"""Characters that people cannot see, shown as escapes in a whole HTML page or a text.
+"""Escapes for characters that nobody can see, in a text or a whole HTML page.
 
-A direction character such as U+202E makes a browser draw the following text in another order: the page would not show
-what is stored. The filter works on the finished page, so it covers every field of every template.
+A direction character such as U+202E makes a browser draw the text after it in another order, so the page would not show
+what is stored. The filter works on the finished page and so covers every field of every template.
 """
 
 from __future__ import annotations
@@ -13,42 +13,41 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
-"""Control characters except tab and line ends, direction characters, and invisible characters except the joiners.
+"""Control characters except tab and line ends, direction characters, and invisible characters except joiners.
 
 Some languages are written with joiners.
 """
 _REACHING = re.compile("[\u202a-\u202e\u2066-\u2069]")
-"""Characters whose direction reaches up to an end mark, or to the end of the paragraph."""
+"""Characters that change the direction of the text after them, up to an end mark or the end of the paragraph."""
 _PIECES = re.compile(r"<(script|style|textarea)\b[^<]*+</\1>|<(title|option)\b[^<]*+</\2>|<[^<>]*+>|[^<]+")
-"""A piece of a page: an element that holds no tags, a tag, or a text.
+"""A piece of a page: an element without inner tags, a tag, or a text.
 
-No piece reaches over another raw `<`, so the search stays linear.
-
-Pages escape each `<` in an element that holds no tags: with a raw one, its content would count as text of the page.
+No piece extends over another raw `<`, so the search takes linear time. Pages escape every `<` inside of the elements
+named here; with a raw `<` their content would count as text of the page.
 """
 _VALUE = re.compile(r'( value="[^"]*")')
 
 
 def show_hidden_characters(html: str) -> str:
-    r"""Return the page with each hidden character as an escape such as `\u202e`, in a marked span where it is text.
+    r"""Return the page with hidden characters as escapes such as `\u202e`; in texts, each escape is in a marked span.
 
-    Fields that a form sends back stay as they are. The texts of the page must be escaped: they have no raw `<` or `>`.
+    Values that a form sends back are not changed. Texts of the page must be escaped, without raw `<` or `>`.
     """
     return _PIECES.sub(_escape_piece, html) if _HIDDEN.search(html) else html
 
 
 def escape_hidden(text: str) -> str:
-    r"""Return a plain text with each hidden character as an escape such as `\u202e`."""
+    r"""Return a plain text with hidden characters as escapes such as `\u202e`."""
     return _HIDDEN.sub(_escape, text)
 
 
 def strip_bidi_controls(text: str) -> str:
-    """Return a plain text without the characters that change the order of what follows it in the title of a window."""
+    """Return a plain text without characters that would change the order of the text after it in a window's title."""
     return _REACHING.sub("", text)
 
 
 def escape_in_json(text: str) -> str:
-    """Return JSON text with a JSON escape for each hidden character, for a form field in which the text is edited."""
+    """Return JSON text with hidden characters as JSON escapes, for a form field in which the text is edited."""
     return _HIDDEN.sub(lambda character: json.dumps(character[0])[1:-1], text)
 
 

@@ -1,4 +1,8 @@
-"""Rendering of events, jobs and scheduled tasks to HTML."""
+"""Rendering of events, jobs and scheduled tasks to HTML.
+
+Rendering never raises: a row that cannot be rendered, such as an event of a newer version, becomes an element with a
+sentence, and the rest of the page is shown.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +48,7 @@ NO_JOBS: Mapping[str, ToolJob] = {}
 def render_event(
     view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> SafeString:
-    """Render an event as `<article id="event-<seq>">`; empty when there is nothing to show.
-
-    An event that cannot be rendered becomes an article that says so.
+    """Render an event as `<article id="event-<seq>">`; empty if the event shows nothing.
 
     Args:
         jobs: jobs of the session by call id; each is rendered below its call.
@@ -67,7 +69,7 @@ def render_event(
 
 
 class JobLike(Protocol):
-    """A job as its card shows it: a row, or the notice of its change."""
+    """Fields of a job's card: of the row, or of a notice."""
 
     @property
     def id(self) -> object: ...
@@ -104,7 +106,7 @@ class JobLike(Protocol):
 
 
 class ScheduleLike(Protocol):
-    """A scheduled task as its card shows it: a row, or the notice of its change."""
+    """Fields of a scheduled task's card: of the row, or of a notice."""
 
     @property
     def id(self) -> int: ...
@@ -151,9 +153,9 @@ def render_schedule(task: ScheduleLike) -> SafeString:
 
 
 def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> dict[str, Any]:
-    """Return the displayed parts of an event and its speaker, by their names in the template context.
+    """Return the displayed parts of an event and its speaker, by name in the template context.
 
-    Empty when the event shows nothing.
+    Empty if the event shows nothing.
     """
     blocks = blocks_of(view, event, jobs)
     actions = event.actions
@@ -220,14 +222,14 @@ def _speaker(event: Event, blocks: list[Block]) -> str:
 
 
 def _is_empty_answer(event: Event, blocks: list[Block]) -> bool:
-    """True when a model ended its turn without an error, and with nothing but thoughts."""
+    """True if a model ended its turn without an error, and without an answer besides thoughts."""
     has_ended = event.finish_reason is not None and not event.error_code and not event.interrupted
     is_final = event.author != "user" and event.is_final_response() and not event.actions.transfer_to_agent
     return has_ended and is_final and all(isinstance(block, ThoughtBlock) for block in blocks)
 
 
 def _parse_times(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stored question or answer of a job with its times as datetimes."""
+    """Return a stored question or answer of a job with datetimes, which templates can format."""
     times = {key: datetime.fromisoformat(question[key]) for key in ("asked_at", "at") if key in question}
     return {**question, **times}
 

@@ -1,4 +1,7 @@
-"""JSON text for people. It is indented without being parsed: all digits stay, and a truncated or deep value works."""
+"""Indentation of JSON text.
+
+The text is not parsed: parsing would round numbers, and fail for truncated or very deep values.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import re
 from collections.abc import Iterator
 
 DEEPEST_INDENT = 20
-"""Levels that are indented. Deeper levels keep this indent, because a deep value would consist mostly of spaces."""
+"""Maximum indent in levels. A deeper value would consist mostly of spaces."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[,:\[\]{}]', re.DOTALL)
 _EMPTY = {"{": "}", "[": "]"}
 
 
 def indent_json(text: str) -> str:
-    """Return JSON text with one value a line. The text may end anywhere."""
+    """Return JSON text with one value per line. The text may be cut anywhere."""
     return "".join(_pieces(_TOKEN.findall(text)))
 
 

@@ -1,6 +1,7 @@
-"""Hosts of the links whose text is another address than their target.
+"""Hosts after links whose text is an address other than the target.
 
-A reader of `[https://bank.example](https://evil.example)` would take the text for the target.
+A reader of `[https://bank.example](https://evil.example)` would take the text for the target, and a model may be made
+to write such a link. The page shows the host of the target after it.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from markdown_it.token import Token
 from mdurl import parse
 
 ISOLATE, END_OF_ISOLATE = "\u2066", "\u2069"
-"""Characters around a host that a U+202B in the text of its link must not move."""
+"""Characters around the added host: direction characters in the link's text cannot move it."""
 INVISIBLE = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 URL = re.compile(r"(?:https?:[/\\]*|\bwww\.)([^\s/\\?#:@,;!'\"()<>\[\]]+)", re.IGNORECASE)
 HOST = re.compile(r"\W*+(?:[\w.+-]++@)?((?:[\w-]++\.)+[^\W\d_]{2,})(?!\w)")
-"""Host, or address of an e-mail, at the beginning of a word."""
+"""Host or e-mail address at the beginning of a word."""
 FILE_ENDINGS = frozenset(
     "c cc cpp cs css csv go h html java js json jsx md pdf php pl py rb rs sh sql ts tsx txt xml yaml".split()
 )
-"""Ends of names that are names of files and libraries far more often than hosts: `README.md`, `Node.js`."""
+"""Endings that are of files and libraries far more often than of hosts: `README.md`, `Node.js`."""
 
 
 def show_link_targets(markdown: MarkdownIt) -> None:
-    """Make the parser add the host of a link's target when the link's text is an address of another host."""
+    """Extend the parser: add the host of a link's target if the link's text is an address of another host."""
     markdown.core.ruler.push("link_targets", _show_targets)
 
 
@@ -52,14 +53,14 @@ def _with_targets(markdown: MarkdownIt, tokens: list[Token]) -> Iterator[Token]:
 
 def _suffix(markdown: MarkdownIt, text: str, target: str) -> Iterator[Token]:
     if text == target:
-        return  # as in `<https://bank.example>`: normalising thousands of these takes long
+        return  # The usual case, such as `<https://bank.example>`. Normalising thousands of these takes long.
     named = _named_host(markdown, text)
     if named and not f".{_host(target)}".endswith(f".{named}"):
         yield Token("text", "", 0, content=f" {ISOLATE}({_host(target)}){END_OF_ISOLATE}")
 
 
 def _named_host(markdown: MarkdownIt, text: str) -> str:
-    """Return the host of the address that a reader sees in the text; empty without an address."""
+    """Return the host of the address that a reader would see in the text; empty without an address."""
     visible = INVISIBLE.sub("", text)
     found = URL.search(visible)
     if not found and len(visible.split()) == 1:

@@ -1,7 +1,8 @@
 """Rendering of a model's Markdown to safe HTML.
 
-Two defences: HTML in the text is escaped during rendering, and the rendered HTML is sanitised. The browser fetches
-no external resource: images become links.
+A model repeats texts of files, pages and tools, so its Markdown may be an attacker's. Two defences: HTML in the text is
+escaped during rendering, and the rendered HTML is sanitised. Images become links: an image's address could carry
+words of the conversation to another server as soon as the page is shown.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sessions_app.rendering.mathematics import ATTRIBUTES, TAGS, show_mathematic
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 LINE_END = re.compile(r"\r\n?|\n")
 OVERRIDES = re.compile("[\u202d\u202e]")
-"""Characters that make a browser draw the rest of a paragraph in another order than it is written."""
+"""Characters that make a browser draw the rest of a paragraph in another order."""
 BLANK_LINE = re.compile(r"\n[ \t]*\n\Z")
 ENDED_BY_A_BLANK_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
 TASK = re.compile(r"\[([ xX])\](?=\s)")
@@ -66,16 +67,16 @@ _cleaner = nh3.Cleaner(
 
 
 def render_markdown(text: str) -> SafeString:
-    """Render the text as sanitised HTML without embedded HTML, scripts or images; links open in a new tab."""
+    """Render Markdown as sanitised HTML without embedded HTML, scripts or images. Links open in a new tab."""
     parsed, rest = split_at_limit(storable(text))
     html = _markdown.render(parsed) + (_code_block(rest) if rest else "")
     return mark_safe(_cleaner.clean(html))  # noqa: S308  (sanitised here)
 
 
 def start_of_open_block(text: str) -> int:
-    """Return the position of the last block if more text may change it, otherwise the end of the text.
+    """Return the position of the last block if further text may change it, else the end of the text.
 
-    A text that has no block yet is open from its beginning.
+    Return 0 for a text without any block.
 
     Args:
         text: complete lines.
@@ -91,10 +92,8 @@ def start_of_open_block(text: str) -> int:
 
 
 def _show_task_boxes(state: StateCore) -> None:
-    """Replace the marks of task lists by boxes.
-
-    The plugin of `mdit-py-plugins` makes form fields, in time that grows with the square of the length of a list.
-    """
+    """Replace the marks of task lists by boxes."""
+    # The plugin of `mdit-py-plugins` makes form fields, and takes time that grows with the square of a list's length.
     for item, paragraph, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open":
             continue
@@ -107,7 +106,7 @@ def _show_task_boxes(state: StateCore) -> None:
 def _fence(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
-    """Render a code block with its language; `tabindex` allows scrolling with the keyboard."""
+    """Render a code block with its language."""
     token = tokens[index]
     words = token.info.split()
     language = f' data-language="{words[0]}"' if words and LANGUAGE.fullmatch(words[0]) else ""
@@ -115,6 +114,7 @@ def _fence(
 
 
 def _code_block(text: str, attributes: str = "") -> str:
+    # With `tabindex` a long block can be scrolled by keyboard.
     return f'<pre tabindex="0"{attributes}><code>{escapeHtml(text)}</code></pre>\n'
 
 
@@ -134,7 +134,7 @@ def _image(
 def _heading(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
-    """Render a heading one level lower: `h1` is the title of the page."""
+    """Render a heading one level lower, because `h1` is the title of the page."""
     token = tokens[index]
     slash = "/" if token.nesting < 0 else ""
     return f"<{slash}h{min(6, int(token.tag[1]) + 1)}>"
@@ -143,7 +143,7 @@ def _heading(
 def _cell(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
-    """Render a table cell with its alignment as a class: the content security policy forbids style attributes."""
+    """Render a table cell with its alignment as a class, because the content security policy forbids styles."""
     token = tokens[index]
     alignment = str(token.attrs.get("style", "")).removeprefix("text-align:")
     return f'<{token.tag} class="{alignment}">' if alignment else f"<{token.tag}>"

@@ -1,6 +1,7 @@
-"""Limits on the text that is parsed as Markdown. Text beyond a limit is shown as it is; nothing is lost.
+"""Limits on the Markdown to parse. Without them a text of a model could keep a process busy for seconds.
 
-Beyond most limits the text becomes a code block. A paragraph with too many marks loses only its links and emphasis.
+Nothing is lost: text beyond a limit is shown unparsed, as a code block. A paragraph with too many marks only loses its
+links and emphasis.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from sessions_app.conf import conf
 
 CELLS = "cells"
 NESTING_MARGIN = 4
-"""Levels that the parser may open beyond the site's limit before it asks `_too_deep`.
+"""Margin of the parser's own limit on nesting above the site's limit.
 
-The parser drops text above its own limit, which is higher by this margin.
+The parser drops text beyond its own limit. With the margin `_too_deep` is asked first.
 """
 
 
 def limit_markdown(markdown: MarkdownIt) -> None:
-    """Make the parser obey the site's limits of nesting, table cells and marks."""
+    """Extend the parser by the site's limits on nesting, table cells and marks."""
     markdown.block.ruler.before("table", "too_deep", _too_deep)
     markdown.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     markdown.core.ruler.at("inline", _inline)
 
 
 def split_at_limit(text: str) -> tuple[str, str]:
-    """Return the text up to the limits of length and lines, cut at the end of a line if possible, and the rest."""
+    """Split a text at the limits on length and lines, at the end of a line if possible."""
     length, lines = conf().markdown_limit, conf().markdown_lines
     end = len(text)
     if end > length:
@@ -40,7 +41,7 @@ def split_at_limit(text: str) -> tuple[str, str]:
 
 
 def _inline(state: StateCore) -> None:
-    """Parse paragraphs, headings and cells until their marks exceed the limit; the rest is plain text."""
+    """Parse paragraphs, headings and cells until their marks exceed the limit. The rest is plain text."""
     inline = state.md.inline
     left = conf().markdown_marks
     for token in state.tokens:
@@ -64,7 +65,7 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Parse a table if its cells fit in the rest of the limit. After a table that does not fit, parse no other."""
+    """Parse a table if its cells fit in the remaining limit. After a table that does not fit, parse no other."""
     left = state.env.get(CELLS, conf().markdown_cells)
     if left <= 0 or not table(state, start, end, True):
         return False
@@ -79,7 +80,7 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _end_of_lines(state: StateBlock, start: int, end: int) -> int:
-    """Return the number of the first line from `start` that is empty or less indented; `end` when there is none."""
+    """Return the first line from `start` that is empty or less indented; `end` if there is none."""
     lines = range(start, end)
     return next((line for line in lines if state.isEmpty(line) or state.sCount[line] < state.blkIndent), end)
 

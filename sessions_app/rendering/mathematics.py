@@ -1,9 +1,9 @@
-r"""Formulas in Markdown: `$x^2$` and `\(x\)` in a line, `$$x$$` and `\[x\]` on lines of their own, shown as MathML.
+r"""Formulas in Markdown, shown as MathML: `$x^2$` and `\(x\)` within a line, `$$x$$` and `\[x\]` on separate lines.
 
-A formula that LaTeX would not read, or that is too long, is shown as code.
+A formula that cannot be converted, or is too long, is shown as code.
 
 The plugins of `mdit-py-plugins` are not used. `dollarmath` takes "from $5 to 10$ each" and "$HOME/bin:$PATH" for
-formulas; `texmath` takes time that grows with the square of the number of unclosed brackets, and drops "\[1\]".
+formulas. `texmath` takes time that grows with the square of the number of unclosed brackets, and drops "\[1\]".
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 MAX_FORMULA_LENGTH = 1_000
-"""Characters of a formula."""
+"""Maximum characters of a formula."""
 MAX_TOTAL_LENGTH = 4_000
-"""Characters of all formulas of a text."""
+"""Maximum characters of all formulas of a text together."""
 DELIMITERS = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
 ON_OWN_LINES = {"$$", r"\["}
 SIGNS = re.compile(r"[\\^_=<>+{]")
-"""Signs of a formula. A text without them is rarely one: prices have dollar signs, and Markdown escapes brackets."""
+"""Signs of a formula. Without any of them, `$` is usually part of a price, and `\\[` an escaped bracket."""
 EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 ENVIRONMENTS = re.compile(r"\\(begin|end){(?:aligned|alignedat|gathered|equation\*?)}")
-"""Environments that the converter does not know. They are converted as aligned lines."""
+"""Environments unknown to the converter, which are converted as aligned lines."""
 TAGS = {
     *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle", "mphantom"),
     *("msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd", "menclose"),
@@ -52,7 +52,7 @@ _LEFT = "characters of formulas left"
 
 
 def show_mathematics(markdown: MarkdownIt) -> None:
-    """Make the parser read formulas. Their HTML still has to be sanitised, with `TAGS` and `ATTRIBUTES`."""
+    """Extend the parser by formulas. Their HTML has to be sanitised, with `TAGS` and `ATTRIBUTES` allowed."""
     markdown.inline.ruler.before("escape", "formula", _parse_in_line)
     markdown.block.ruler.before(
         "fence", "formula", _parse_lines, {"alt": ["paragraph", "reference", "blockquote", "list"]}
@@ -76,7 +76,7 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
 
 
 def _is_formula(mark: str, text: str, begin: int, end: int) -> bool:
-    """True for a formula; False for a text that only looks like one, such as two prices in a sentence."""
+    """True for a formula; False for a text that only looks like a formula, such as two prices in a sentence."""
     content = text[begin:end]
     following = text[end + len(mark) : end + len(mark) + 1]
     if mark == "$" and (content != content.strip() or following.isalnum()):
@@ -91,7 +91,7 @@ def _has_signs(content: str) -> bool:
 
 
 def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Parse a formula that begins a line and ends one; no line between is empty."""
+    """Parse a formula from the beginning of a line to the end of a line, without empty lines in between."""
     begin = state.bMarks[start] + state.tShift[start]
     mark = next((mark for mark in ON_OWN_LINES if state.src.startswith(mark, begin)), None)
     last = None if mark is None or state.is_code_block(start) else _last_line(state, start, mark)
@@ -112,11 +112,8 @@ def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _last_line(state: StateBlock, start: int, mark: str) -> int | None:
-    """Return the line on which the formula ends; None when no line ends with its delimiter.
-
-    The text is searched as a whole, because most lines that begin like a formula have no end, and a walk over the
-    lines would cost more.
-    """
+    """Return the line on which the formula ends; None if no line ends with its delimiter."""
+    # One search over the text: most lines that begin like a formula have no end, and a walk over lines costs more.
     begin = state.bMarks[start] + state.tShift[start] + len(mark)
     end = state.src.find(DELIMITERS[mark], begin, begin + MAX_FORMULA_LENGTH + len(mark))
     content = state.src[begin:end]
@@ -144,7 +141,7 @@ def _formula(
 
 
 def _mathml(source: str, *, is_display: bool) -> str | None:
-    """Return the formula as MathML; None when it cannot be read."""
+    """Return the formula as MathML; None if it cannot be converted."""
     try:
         source = ENVIRONMENTS.sub(r"\\\1{align*}", source)
         formula = convert_to_element(source, display="block" if is_display else "inline")

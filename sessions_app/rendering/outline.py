@@ -1,4 +1,4 @@
-"""JSON values as text for people: one line for each value, indented under its label."""
+"""JSON values as readable text: one line per value, indented under its label."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ MAX_VALUE_LENGTH = 200
 
 
 def outline(value: Any, longest: int | None) -> tuple[str, bool]:
-    """Return at most `longest` characters of a text, or of the labelled lines of another JSON value; None is no limit.
+    """Return a text, or the labelled lines of another JSON value, and True if something was cut.
 
-    The second value is True when the text or a line is cut or left out. Keys are sorted: storage loses their order.
+    Args:
+        longest: maximum number of characters; None for no limit.
     """
+    # Lines are made one by one, so a huge value costs no more than its visible beginning.
     kept, length = [], -1
     for line in _lines(value, 0):
         kept.append(line)
@@ -42,10 +44,8 @@ def as_words(name: str) -> str:
 
 
 def labels_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the label of each name: the name as words, or the name itself where others read the same or nearly so.
-
-    `amount` and `Amount`, `order_id` and `order-id` stay apart.
-    """
+    """Return a label for each name: the name as words, or the name itself if labels would be equal."""
+    # `amount` and `Amount`, or `order_id` and `order-id`, must stay apart in a call that a user approves.
     by_words: dict[str, list[str]] = {}
     for name in names:
         by_words.setdefault(as_words(name).casefold(), []).append(name)

@@ -1,7 +1,7 @@
-"""Plots as SVG within a page, drawn by a template and coloured by `admin/audit.css`.
+"""Plots as inline SVG, drawn by a template and coloured by `admin/audit.css`.
 
-No library is used: libraries that draw SVG put styles and scripts into it, which the strict CSP forbids, or colours
-for light pages only.
+No library is used: they add styles and scripts to the SVG, which the content security policy forbids, or colours for
+light pages only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Draw = Callable[[str, Sequence[str], Series], SafeString]
 
 
 def stacked_bars(title: str, labels: Sequence[str], series: Series) -> SafeString:
-    """Return stacked bars: a bar for each label, a colour for each series. None counts as 0."""
+    """Return a bar for each label, stacked by series in their colours. None counts as 0."""
     columns = [[value or 0.0 for value in column] for column in zip(*series.values(), strict=True)]
     scale = _Scale(max((sum(column) for column in columns), default=0), len(labels))
     bars = [
@@ -35,7 +35,7 @@ def stacked_bars(title: str, labels: Sequence[str], series: Series) -> SafeStrin
 
 
 def lines(title: str, labels: Sequence[str], series: Series) -> SafeString:
-    """Return a line for each series, with a point for each label; None is a gap in the line."""
+    """Return a line for each series, with a point for each label. None is a gap in the line."""
     largest = max((value for values in series.values() for value in values if value is not None), default=0)
     scale = _Scale(largest, len(labels))
     paths = []
@@ -62,7 +62,8 @@ class _Scale:
 
 
 def _path(scale: _Scale, values: Sequence[float | None]) -> str:
-    """Return the path of a line: each gap ends a piece of the line, and a single value is a dot."""
+    """Return the path of a line, interrupted at each gap. A single value is a dot."""
+    # `h0` draws a line of no length, which round ends make a dot: a value between two gaps would be invisible.
     points = []
     command = "M"
     for n, value in enumerate(values):
@@ -76,7 +77,7 @@ def _path(scale: _Scale, values: Sequence[float | None]) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a value as it fits beside the plot, such as `2M`."""
+    """Return a short form of a value for the axis, such as `2M`."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{value / unit:g}{letter}"

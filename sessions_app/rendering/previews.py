@@ -1,4 +1,4 @@
-"""Preview of a file: an image, a table, Markdown or plain text, of limited size."""
+"""Previews of files, of limited size: image, table, Markdown or plain text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sessions_app.base.codec import storable
 from sessions_app.store.file_types import INLINE_IMAGES, signed_type
 
 MAX_BYTES = 400_000
-"""Number of first bytes of a file from which its preview is made."""
+"""Maximum bytes of a file to read for its preview."""
 MAX_CHARACTERS = 100_000
 MAX_ROWS, MAX_COLUMNS, MAX_CELL_LENGTH = 200, 30, 200
 _DELIMITERS = {"text/csv": ",", "text/tab-separated-values": "\t"}
@@ -24,8 +24,8 @@ class Preview:
     """Preview of a file.
 
     Attributes:
-        kind: `image`, `table`, `markdown`, `text`, or `none` when the file can only be downloaded.
-        is_cut: True when the file has more than the preview.
+        kind: `image`, `table`, `markdown`, `text`, or `none` if the file can only be downloaded.
+        is_cut: True if the preview is not the whole file.
     """
 
     kind: str
@@ -45,6 +45,7 @@ def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
     """
     if mime_type in INLINE_IMAGES:
         return Preview("image" if signed_type(beginning) == mime_type else "none")
+    # A MIME type is the sender's claim: NUL shows that the file is no text.
     if not is_text(mime_type) or b"\0" in beginning:
         return Preview("none")
     text = storable(beginning.decode("utf-8-sig", errors="replace"))
@@ -56,7 +57,7 @@ def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
 
 
 def _table(text: str, delimiter: str, is_cut: bool) -> Preview:
-    """Return the first rows and columns; the text when it cannot be read as a table."""
+    """Return the first rows and columns; the text if it cannot be read as a table."""
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         lines = list(islice(reader, MAX_ROWS + 2))

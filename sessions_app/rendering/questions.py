@@ -1,4 +1,8 @@
-"""Blocks of the questions that a person answers in a form, and of the answers."""
+"""Blocks of questions that the user answers in a form, and of the answers.
+
+A question is a call with a special name, marked as long-running by the engine. The mark is what counts: a model can
+call any name, and could otherwise show users a form that looks like the site's.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ from sessions_app.rendering.outline import as_words, one_line
 
 CHOICE_TOOL = "get_user_choice"
 MAX_EXACT_INTEGER = 2**53 - 1
+"""Largest integer that a browser's number input keeps exactly."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class ChosenBlock:
     """The chosen option.
 
     Attributes:
-        staff: name of the member of staff who has chosen; empty when the user has.
+        staff: name of the member of staff who chose; empty if the user did.
     """
 
     kind: ClassVar = "chosen"
@@ -62,7 +67,7 @@ class Field:
     """An input of a form.
 
     Attributes:
-        name: name of the value in a payload, or its dotted path in a credential.
+        name: name of the value in a payload, or dotted path in a credential.
         type: type of the HTML input, or `lines` for a text with line breaks.
         value: initial value.
     """
@@ -78,9 +83,9 @@ class CredentialRequestBlock:
     """A request for a credential.
 
     Attributes:
-        fields: inputs; empty for a kind of credential that the user cannot give here.
-        constants: parts of the answer that the user does not choose, as (dotted path, value).
-        link: page on which the user grants access, for OAuth.
+        fields: inputs; empty for a kind of credential that users cannot give here.
+        constants: fixed parts of the answer, as (dotted path, value).
+        link: for OAuth, the page on which the user grants access.
     """
 
     kind: ClassVar = "credential_request"
@@ -117,10 +122,10 @@ class CredentialBlock:
 
 @dataclass(frozen=True)
 class RemoteQuestionBlock:
-    """A question of a remote agent that the user answers with a text.
+    """A question of a remote agent, answered with a text.
 
     Attributes:
-        is_sign_in: True when the user signs in elsewhere and only says when that is done.
+        is_sign_in: True if the user signs in elsewhere, and here only confirms it.
     """
 
     kind: ClassVar = "remote_question"
@@ -136,7 +141,7 @@ class RepliedBlock:
     """The user's answer to a remote agent.
 
     Attributes:
-        text: the answer; empty when the user wrote a message in its place.
+        text: the answer; empty if the user wrote a message instead.
         is_sign_in: see `RemoteQuestionBlock`.
     """
 
@@ -160,7 +165,7 @@ class RepliedBlock:
 def form_block(
     call: types.FunctionCall, event: Event
 ) -> ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | None:
-    """Return the block of a call that a form answers; None for all other calls."""
+    """Return the block of a call that is answered in a form; None for other calls."""
     return (
         choice_block(call, event)
         or credential_request_block(call, event)
@@ -169,7 +174,7 @@ def form_block(
 
 
 def remote_question_block(call: types.FunctionCall, event: Event) -> RemoteQuestionBlock | None:
-    """Return the block of a remote agent's question; None for all other calls."""
+    """Return the block of a remote agent's question; None for other calls."""
     if call.name not in REMOTE_QUESTIONS or call.id not in (event.long_running_tool_ids or ()):
         return None
     text = next(iter((call.args or {}).values()), "")
@@ -178,7 +183,7 @@ def remote_question_block(call: types.FunctionCall, event: Event) -> RemoteQuest
 
 
 def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBlock | None:
-    """Return the block of an answer to a remote agent; None for all other responses."""
+    """Return the block of an answer to a remote agent; None for other responses."""
     if response.name not in REMOTE_QUESTIONS:
         return None
     content = response.response or {}
@@ -187,7 +192,7 @@ def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBloc
 
 
 def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:
-    """Return the block of a call of `get_user_choice` that waits for the user; None for all other calls."""
+    """Return the block of a pending call of `get_user_choice`; None for other calls."""
     options = (call.args or {}).get("options")
     if call.name != CHOICE_TOOL or call.id not in (event.long_running_tool_ids or ()):
         return None
@@ -198,7 +203,7 @@ def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:
 
 @dataclass(frozen=True)
 class StoppedBlock:
-    """The end of a question that staff stopped before it was answered."""
+    """The end of a question when staff stopped its invocation."""
 
     kind: ClassVar = "stopped"
     verdict: ClassVar = "given"
@@ -210,7 +215,7 @@ class StoppedBlock:
 
 
 def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock | None:
-    """Return the block of the user's answer to a choice; None for all other responses."""
+    """Return the block of an answer to a choice; None for other responses."""
     if response.name != CHOICE_TOOL or event.author != "user":
         return None
     content = response.response or {}
@@ -219,7 +224,7 @@ def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock 
 
 
 def credential_request_block(call: types.FunctionCall, event: Event) -> CredentialRequestBlock | None:
-    """Return the block of a request that the engine made; None for a call by which the model imitates one."""
+    """Return the block of a request for a credential; None if the engine did not make the request."""
     if call.name != REQUEST_CREDENTIAL or call.id not in (event.long_running_tool_ids or ()):
         return None
     try:
@@ -232,7 +237,7 @@ def credential_request_block(call: types.FunctionCall, event: Event) -> Credenti
 
 
 def payload_fields(payload: Any) -> list[Field]:
-    """Return inputs for the texts, numbers and booleans of a confirmation's payload. Other values get no input."""
+    """Return inputs for texts, numbers and booleans of a confirmation's payload. Other values get no input."""
     if payload is None:
         return []
     values = payload if isinstance(payload, Mapping) else {"": payload}
@@ -283,7 +288,7 @@ def _is_web_address(address: str) -> bool:
 
 
 def _input_type(value: Any) -> str:
-    """Return the type of the input for a value; an empty text when no input can hold the value."""
+    """Return the type of the input for a value; empty if no input can hold the value."""
     if isinstance(value, bool):
         return "checkbox"
     if isinstance(value, int | float):

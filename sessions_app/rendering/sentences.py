@@ -1,8 +1,8 @@
-"""Sentences for people that are made before their reader is known: errors, and stored outcomes.
+"""Translation of sentences that were made before their reader was known: errors, and stored outcomes.
 
-Sentences are English in the code that makes them, in the log and in the database. For a reader, `in_language` finds the
-translation of the sentence itself, or of the pattern that it was made from, such as "The frame is larger than {0}
-characters.". `tests/catalogues/extract.py` reads the patterns from the f-strings of the sources.
+Such sentences are English in the code, in the log and in the database. For a reader, `in_language` translates the
+sentence, or recognizes the pattern from which it was made, such as "The frame is larger than {0} characters.", and
+translates the pattern. `tests/catalogues/extract.py` reads the patterns from the f-strings of the sources.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ OF_THE_RUNTIME = (
     gettext_noop("The other agent did not answer in time. Try again in a moment."),
     gettext_noop("There is nothing to send to the other agent."),
 )
-"""Sentences of `runtime/models/` and `runtime/a2a/`, which know no catalogues."""
+"""Sentences of `runtime/models/` and `runtime/a2a/`, listed here for the catalogues: the runtime has none."""
 SENTENCE_ENDS = (".", "!", "?", "…")
 MAX_SENTENCE_LENGTH = 1_000
-"""No pattern is tried on longer texts: they come from agents and tools."""
+"""Maximum length of a text to match with patterns. Longer texts come from agents and tools."""
 
 
 def in_language(sentence: str) -> str:
-    """Return the sentence in the active language. A text without a translation is returned as it is."""
+    """Return the sentence in the active language; a text without translation is returned unchanged."""
     language = get_language() or "en"
     if not sentence or language.partition("-")[0] == "en":
         return sentence
@@ -59,13 +59,14 @@ def in_language(sentence: str) -> str:
 
 
 def _value_in_language(value: str) -> str:
-    """Return a value within a sentence: a sentence is translated, a name such as that of a file is not."""
+    """Return a value within a sentence, translated if it is itself a sentence and not a name."""
     return in_language(value) if value.endswith(SENTENCE_ENDS) else value
 
 
 @cache
 def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
     """Return the msgids with placeholders and their regular expressions, the longest msgid first."""
+    # The longest first: a short pattern may match sentences that were made from a longer one.
     messages = catalogues.translation("django", LOCALE, [language], fallback=True)
     msgids = [
         msgid for msgid in getattr(messages, "_catalog", {}) if isinstance(msgid, str) and "{0}" in msgid

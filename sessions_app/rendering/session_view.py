@@ -1,4 +1,7 @@
-"""`SessionView`: a session as one reader sees it."""
+"""Sessions as readers see them.
+
+Caches and shared frames have a `SessionView` as key, so it has only the properties of a reader that change the HTML.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from sessions_app.sessions.ownership import User
 
 @dataclass(frozen=True)
 class Reader:
-    """People who read alike: one rendering serves them all.
+    """A group of users who see the same HTML.
 
     Attributes:
-        shows_details: True for a reader who sees names of tools, results as JSON, milliseconds and state.
-        language: code of the language; empty for that of the site.
-        time_zone: IANA name of the time zone; empty for that of the site.
+        shows_details: True to show names of tools, results as JSON, milliseconds and state.
+        language: code of the language; empty for the site's language.
+        time_zone: IANA name of the time zone; empty for the site's time zone.
     """
 
     shows_details: bool = False
@@ -31,14 +34,14 @@ class Reader:
 
     @classmethod
     def of(cls, user: User) -> Reader:
-        """Return the person as a reader in the language and the time zone of this request or connection."""
+        """Return the reader for a user, in the language and time zone of the current request or connection."""
         # `get_current_timezone_name` of Django returns an abbreviation, which names no zone.
         zone = str(timezone.get_current_timezone())
         return cls(may_see_details(user), translation.get_language() or "", zone)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Activate the language and the time zone of the reader."""
+        """Activate the language and the time zone of the reader during the block."""
         with (
             translation.override(self.language or settings.LANGUAGE_CODE),
             timezone.override(self.time_zone or settings.TIME_ZONE),
@@ -59,12 +62,12 @@ class SessionView:
 
     @classmethod
     def of(cls, session: Session, user: User) -> SessionView:
-        """Return the session as the person sees it in this request."""
+        """Return the view of the session for a user, in the current request."""
         return cls(session.pk, session.app_name, Reader.of(user))
 
     @property
     def shows_details(self) -> bool:
-        """True when the reader sees details."""
+        """True if the reader sees details."""
         return self.reader.shows_details
 
 

@@ -1,4 +1,4 @@
-"""Template tag for any page of the site: the chat with an app, in the page or as a bubble in its corner."""
+"""Template tag to embed the chat with an app in any page of the site, in the page or behind a button."""
 
 from django import template
 
@@ -7,5 +7,5 @@ register = template.Library()
 
 @register.inclusion_tag("chat/embed.html")
 def adk_chat(app: str, bubble: bool = False) -> dict[str, object]:
-    """Return the context of the element that shows the chat. `bubble` puts it behind a button in the corner."""
+    """Embed the chat with `app`. With `bubble` it opens by a button in the corner of the page."""
     return {"app": app, "bubble": bubble}

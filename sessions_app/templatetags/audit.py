@@ -27,31 +27,31 @@ FOLDER = "admin/sessions_app/session"
 
 @register.filter
 def masked(value: object) -> str:
-    """Return the value as masked text. Apply this filter before a text is cut: half of a secret is not recognised."""
+    """Return the value as masked text. Apply this filter before cutting a text: half of a secret is not recognised."""
     return mask_text(str(value))
 
 
 @register.filter
 def pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Return names and values. A template would read `values.items` as the value of a key `items`."""
+    """Return names and values. In a template, `values.items` would be the value of a key `items`."""
     return list(values.items())
 
 
 @register.filter
 def audit_json(value: object) -> str:
-    """Return the value as indented JSON, cut when it is very long. The text is not escaped."""
+    """Return the value as indented JSON, truncated if it is very long. The text is not escaped."""
     return format_json(value)
 
 
 @register.filter
 def indented_json(text: str) -> str:
-    """Return a JSON text, which may end anywhere, with indentation. The text is not escaped."""
+    """Return a JSON text indented; it may be cut anywhere. The text is not escaped."""
     return format_beginning(text, len(text))
 
 
 @register.simple_tag
 def audit_link(url: str, text: object) -> SafeString:
-    """Render a link; the bare text when there is no URL, because the user may not open the page."""
+    """Render a link; only the text if `url` is empty, for users who may not open the page."""
     return format_html('<a href="{}">{}</a>', url, text) if url else format_html("{}", text)
 
 
@@ -59,7 +59,7 @@ def audit_link(url: str, text: object) -> SafeString:
 def audit_row(
     context: Context, entry: TimelineEntry, template_name: str, is_part: bool = False
 ) -> SafeString:
-    """Render an event of the timeline. An event that cannot be shown becomes a row that says so.
+    """Render an event of the timeline; a row with a sentence if the event cannot be shown.
 
     Args:
         context: context of the page.

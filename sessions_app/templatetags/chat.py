@@ -51,7 +51,7 @@ def site_name() -> str:
 
 @register.simple_tag
 def has_share_links() -> bool:
-    """True when people can share their chats."""
+    """True if users can share their chats."""
     return conf().share_links
 
 
@@ -64,7 +64,7 @@ def site_logo() -> str:
 
 @register.filter
 def in_language(sentence: str) -> str:
-    """Return a stored sentence in the person's language."""
+    """Return a stored sentence in the active language."""
     return sentences.in_language(sentence)
 
 
@@ -85,14 +85,14 @@ def color_scheme(context: Context) -> str:
 
 @register.simple_tag(takes_context=True)
 def chosen_theme(context: Context) -> str:
-    """Return the chosen theme; `system` on a page without a request, such as that of an internal error."""
+    """Return the chosen theme; `system` on pages without a request, such as the page of an internal error."""
     request = context.get("request")
     return languages.chosen_theme(request.COOKIES if request else {})
 
 
 @register.simple_tag
 def offered_languages() -> list[dict[str, object]]:
-    """Return the languages that a person can choose, each with its own name; none when there is no choice."""
+    """Return the languages to choose from, each with its own name; empty if there is only one."""
     codes = languages.offered_languages()
     if len(codes) < 2:
         return []
@@ -105,6 +105,6 @@ def offered_languages() -> list[dict[str, object]]:
 
 @register.simple_tag
 def sentences_script() -> str:
-    """Return the address of the script with the sentences of the page's scripts; empty for English."""
+    """Return the address of the script with the translated sentences of other scripts; empty for English."""
     code = languages.shown_language()
     return "" if code == "en" else static(f"sessions_app/sentences/{code}.js")
