@@ -1,4 +1,4 @@
-"""Agents and their tools as lines of text, for the commands that list them."""
+"""Lines of text about agents and their tools, for management commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH = 100
 
 
 def tool_name(tool: BaseTool | BaseToolset) -> str:
-    """Return a tool's name, with its kind when it is no ordinary function."""
+    """Return a tool's name, with its kind unless it is an ordinary function."""
     if isinstance(tool, BaseToolset):
         return f"{type(tool).__name__} (lists its tools at run time)"
     if isinstance(tool, AgentTool):
@@ -55,7 +55,7 @@ def agents_of(app: App) -> Iterator[tuple[str, BaseAgent]]:
 
 
 def type_text(schema: types.Schema) -> str:
-    """Return the type of a schema, in the words of JSON Schema: `string`, `array of integer`, `"a" | "b"`."""
+    """Return the type of a schema in terms of JSON Schema: `string`, `array of integer`, `"a" | "b"`."""
     if schema.any_of:
         return " | ".join(dict.fromkeys(map(type_text, schema.any_of)))
     if schema.enum:

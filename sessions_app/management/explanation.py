@@ -1,4 +1,8 @@
-"""Explanation of an app as plain text: its agents, and each tool's declaration as the model sees it."""
+"""Explanation of an app as plain text: its agents, and each tool's declaration as the model sees it.
+
+A declaration is made from annotations and docstrings, often not as the author expects. For each part the explanation
+names the place in the source it comes from, and warns about parts that are missing.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True)
 class Source:
-    """Function of a tool: its parameters, and its docstring by the line numbers of its file."""
+    """Function of a tool, with the lines of its docstring by line number of the file."""
 
     function: Callable[..., Any]
     file: str
@@ -50,7 +54,7 @@ class Source:
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """The parameters of the function, hidden ones included."""
+        """The parameters of the function, including hidden parameters such as the context."""
         return dict(inspect.signature(self.function).parameters)
 
     @property
@@ -70,7 +74,7 @@ class Source:
         return f"docstring, line {lines[0]}" if lines else "docstring"
 
     def declared_type(self, name: str) -> str:
-        """Return the annotation and the default of a parameter, as they are written."""
+        """Return the annotation and the default of a parameter as in the source."""
         parameter = self.parameters[name]
         annotation = parameter.annotation
         default = parameter.default
@@ -135,7 +139,7 @@ def _explain_parameter(
 
 
 def _source_of(function: Callable[..., Any]) -> Source | None:
-    """Return the source of a function; None when Python has none, as for functions made at run time."""
+    """Return the source of a function; None for functions without source, such as functions made at run time."""
     defined = inspect.unwrap(underlying_function(function))
     try:
         lines, start = inspect.getsourcelines(defined)
@@ -165,7 +169,7 @@ def _annotation_text(annotation: Any) -> str:
 
 
 def explain(app: App) -> Iterator[str]:
-    """Yield the explanation in lines of at most `WIDTH` characters; only a longer word exceeds them."""
+    """Yield the explanation in lines of at most `WIDTH` characters, except for longer words."""
     if app.plugins:
         yield _line("  ", ("plugins", ", ".join(plugin.name for plugin in app.plugins)))
     for _, agent in agents_of(app):

@@ -1,4 +1,7 @@
-"""Imports of an agent folder that this environment lacks, found without running the folder."""
+"""Search for missing imports in an agent folder, without running it.
+
+Running the folder would only show the first missing import; its author wants to see all at once.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from runtime.google_adk import runtime_name
 
 @dataclass(frozen=True)
 class ImportFlaw:
-    """A line of a file that cannot work in this environment."""
+    """A line of a file that fails in this environment."""
 
     file: Path
     line: int
@@ -26,7 +29,10 @@ class ImportFlaw:
 
 
 def flaws_of(folder: Path) -> Iterator[ImportFlaw]:
-    """Yield the missing imports of a folder, and its files that are not Python. Imports that may fail are left out."""
+    """Yield the missing imports of a folder, and its files that are not Python.
+
+    Imports that may fail, within `try` or for type checkers, are skipped.
+    """
     for file in sorted(folder.rglob("*.py")):
         if any(part.startswith(".") or part == "site-packages" for part in file.parts[len(folder.parts) :]):
             continue
@@ -43,7 +49,7 @@ def flaws_of(folder: Path) -> Iterator[ImportFlaw]:
 
 
 def _required(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports that must succeed when the module runs: none in `try`, none for type checkers."""
+    """Yield the imports that must succeed when the module runs."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -77,7 +83,7 @@ def _module_problem(name: str, folder: Path) -> Iterator[str]:
         yield from _runtime_problem(name)
         return
     parts = name.split(".")
-    # Below the namespace `google` each package is installed on its own.
+    # `google` is a namespace: it exists as soon as one of its packages is installed.
     package = ".".join(parts[:2]) if parts[0] == "google" else parts[0]
     is_local = (folder.parent / parts[0]).exists() or (folder.parent / f"{parts[0]}.py").exists()
     if not is_local and not _exists(package):
@@ -85,7 +91,7 @@ def _module_problem(name: str, folder: Path) -> Iterator[str]:
 
 
 def _runtime_problem(module: str, name: str = "*") -> Iterator[str]:
-    """Import a module below `google.adk`, or a name from the module; yield the reason when that fails."""
+    """Import a module below `google.adk`, or a name from it. Yield the reason if this fails."""
     wanted = module
     try:
         imported = import_module(runtime_name(module) or module)

@@ -1,6 +1,7 @@
-"""`python -m sessions_app.management.folder_probe FOLDER RESULT`: load an agent folder and write what it defines.
+"""Loading of an agent folder in a child process, because its code may run forever, print, or exit.
 
-The folder is loaded in a process of its own, because its code may run for ever, print or exit.
+The child runs this module: `python -m sessions_app.management.folder_probe FOLDER RESULT`. It writes the outcome to
+the file RESULT rather than to stdout, where the folder may print.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from sessions_app.management.agent_listing import agent_title, agents_of, tool_l
 
 @dataclass(frozen=True)
 class Probe:
-    """Outcome of loading a folder: the lines that describe its agents, or the error."""
+    """Outcome of loading a folder: lines about its agents, or the error."""
 
     lines: list[str]
     error: str | None = None
 
 
 def probe(folder: Path, seconds: float) -> Probe:
-    """Load a folder in a child process, which is killed after so many seconds."""
+    """Load a folder in a child process, which is killed after `seconds`."""
     with TemporaryDirectory() as directory:
         result = Path(directory) / "result.json"
         child = subprocess.Popen(  # noqa: S603 (this module)
@@ -42,12 +43,12 @@ def probe(folder: Path, seconds: float) -> Probe:
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONDONTWRITEBYTECODE": "1",  # the command changes nothing in the folder
             },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            start_new_session=True,  # a process group to kill, with the processes that the folder starts
         )
         try:
             child.wait(seconds)
@@ -89,4 +90,4 @@ def _lines(app: App) -> Iterator[str]:
 if __name__ == "__main__":
     django.setup()  # The site imports folders after it: they may use its settings and its models.
     Path(sys.argv[2]).write_text(json.dumps(asdict(_load(Path(sys.argv[1])))))
-    os._exit(0)  # Threads of the folder may run for ever.
+    os._exit(0)  # Threads of the folder may run forever.

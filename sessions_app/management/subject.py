@@ -1,4 +1,4 @@
-"""Subject of a management command: a session or a person."""
+"""Arguments of management commands that name a session or a user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.sessions.ownership import User
 
 MAX_NAMES = 10
-"""Most names of people in an error."""
+"""Maximum number of names in an error."""
 
 
 def add_subject_arguments(parser: ArgumentParser) -> None:
@@ -45,11 +45,11 @@ def user_named(name: str) -> User:
 
 
 def user_at_terminal(name: str | None) -> User:
-    """Return the active user with a name; without a name, the only active user of the site who is not staff.
+    """Return the active user with a name; without a name, the only active user who is not staff.
 
     Raises:
-        NotFoundError: there is no such user; or no name is given, and there is no user who could be meant.
-        InvalidInputError: the named user is not active; or no name is given, and several could be meant.
+        NotFoundError: there is no such user.
+        InvalidInputError: the named user is inactive; or no name is given, and there are several users.
     """
     if name is not None:
         user = user_named(name)

@@ -1,4 +1,12 @@
-"""Chat on a terminal: reads messages, shows what follows from them, and asks the questions of agents."""
+"""Chat in a terminal: read messages, show what follows from them, and ask the questions of agents.
+
+    prompt --- message ---> settle: show updates until nothing runs --- question ---> ask it, settle again
+       ^                          `--- nothing to ask ---.
+       `--------------------------------------------------'
+
+While the prompt waits, updates may come from elsewhere, such as a job or another browser. The prompt is then
+withdrawn with the draft, the updates are shown, and the prompt comes back with the draft.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +32,17 @@ from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate, Upd
 
 PROMPT = "you> "
 EVENTS_AT_FIRST = 8
-"""Events of an earlier conversation that are shown at the beginning."""
+"""Events of an earlier conversation to show at the start."""
 
 
 class TerminalChat:
-    """A chat in a terminal. Ctrl-C stops an answer; a second Ctrl-C, or one at an empty prompt, leaves.
+    """A chat in a terminal. Ctrl-C stops an answer; a second Ctrl-C, or Ctrl-C at an empty prompt, leaves.
 
     Args:
-        make_prompt: returns the prompt, given a function that returns the line below it.
+        make_prompt: makes the prompt; its argument returns the line to show below the prompt.
 
     Attributes:
-        was_left: True when the last `interrupt` found no answer, as Ctrl-C at the prompt does.
+        was_left: True if no answer was running at the last `interrupt`.
     """
 
     was_left = False
@@ -70,7 +78,7 @@ class TerminalChat:
                 await self._send(text)
 
     def interrupt(self) -> bool:
-        """Stop the answer. Return False when the user leaves: no answer runs, or it is being stopped already."""
+        """Stop the running answer. Return False if the user leaves: nothing runs, or it is being stopped already."""
         self.was_left = not self._is_following
         if self._is_stopping or not self._is_following:
             return False
@@ -92,7 +100,7 @@ class TerminalChat:
         await self._settle()
 
     async def _next_message(self) -> str:
-        """Return the text that the user enters. Meanwhile, news of the session is shown above the prompt."""
+        """Return the text that the user enters. Updates that arrive while the user types are shown above the prompt."""
         draft = ""
         while True:
             reading = asyncio.create_task(self._prompt.ask(PROMPT, draft))
@@ -107,7 +115,7 @@ class TerminalChat:
             await self._settle()
 
     async def _show_until(self, reading: asyncio.Task[str]) -> None:
-        """Show news until the user has entered something. News that is worth seeing withdraws the prompt first."""
+        """Show updates until the user has entered something."""
         conversation = self._conversation
         while not reading.done():
             arrival = asyncio.create_task(conversation.wait_for_news())
@@ -116,6 +124,7 @@ class TerminalChat:
             if reading.done():
                 return
             news = [update async for update in conversation.arrived()]
+            # Text written under an open prompt would mix with the line that the user edits.
             if any(map(self._is_worth_seeing, news)) and self._prompt.withdraw():
                 await asyncio.wait({reading})
             for update in news:
@@ -135,7 +144,7 @@ class TerminalChat:
                 return isinstance(update, EventUpdate)
 
     async def _settle(self) -> None:
-        """Show what happens until nothing runs, then ask the open questions; repeat until none is open."""
+        """Show updates until nothing runs, then ask new questions. Repeat until there is no new question."""
         has_asked = True
         while has_asked:
             self._is_following = True
@@ -148,7 +157,7 @@ class TerminalChat:
             has_asked = await self._ask_questions()
 
     async def _ask_questions(self) -> bool:
-        """Ask the questions of the session's calls and jobs; return False when none of them is new."""
+        """Ask the new questions of the session's calls and jobs. Return False if there are none."""
         conversation = self._conversation
         has_asked = False
         session = await conversation.session()
@@ -168,12 +177,12 @@ class TerminalChat:
         return has_asked
 
     async def _answer(self, answering: Coroutine[Any, Any, None]) -> None:
-        """Ask one question and answer it, unless the user leaves it open."""
+        """Ask a question and send the answer, unless the user leaves the question open."""
         try:
             await answering
         except LeaveError:
             await self._say("The question stays open; answer it on the page of this conversation.")
-        except AdkError as error:  # Somebody else may have answered meanwhile.
+        except AdkError as error:  # The question may have been answered elsewhere in the meantime.
             await self._screen.line(f"{error}", colour="red")
 
     async def _ask(self, label: str) -> str:

@@ -1,4 +1,8 @@
-"""Conversation: messages of a user to an agent, and what follows from them until nothing runs."""
+"""Conversation of a user with an agent: messages, and the updates that follow until nothing runs.
+
+PostgreSQL decides if something runs, because other processes may run it. Updates of the feed only say when to ask
+again: a lost one delays the end of an answer until the next, and a wrong one ends nothing early.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ DELETED = "The conversation was deleted."
 
 
 class Conversation:
-    """One session of a user with an app: an earlier one, or a new one, which its first message creates."""
+    """A session of a user with an app: an earlier session, or a new session, which the first message creates."""
 
     def __init__(self, user: User, app_name: str, session_id: UUID | None) -> None:
         self.user = user
@@ -33,10 +37,10 @@ class Conversation:
 
     @classmethod
     async def open(cls, user: User, app_name: str, session_id: UUID | None) -> Conversation:
-        """Return the conversation. The news of an earlier one begins after its last event.
+        """Open a conversation. The updates of an earlier session begin after its last event.
 
         Raises:
-            NotFoundError: the user has no such session, or it is one with another app.
+            NotFoundError: the user has no such session with the app.
         """
         conversation = cls(user, app_name, session_id)
         if session_id is not None:
@@ -48,7 +52,7 @@ class Conversation:
         return conversation
 
     async def send(self, text: str) -> str:
-        """Send a message; return the id of its invocation. Raises as `begin_session` and `send_message` do."""
+        """Send a message; return the id of its invocation. Raises the same as `begin_session` and `send_message`."""
         client_id = uuid4().hex
         if self.is_new:
             await use_cases.begin_session(self.user, self.session_id, self.app_name, client_id, text)
@@ -62,9 +66,7 @@ class Conversation:
         return await own_session(self.user, self.session_id)
 
     async def news(self, *, with_jobs: bool = False) -> AsyncIterator[Update]:
-        """Yield news until no invocation is queued or runs; with `with_jobs`, until no job is queued or runs either.
-
-        PostgreSQL decides when that is. News only tells when to ask PostgreSQL.
+        """Yield updates until no invocation is queued or running; with `with_jobs`, also until no job is.
 
         Raises:
             NotFoundError: the session was deleted.
@@ -76,16 +78,17 @@ class Conversation:
                 async for update in self.arrived():
                     has_changed = has_changed or is_end(update)
                     yield update
+        # Events that were committed before the status was read.
         async for update in self.arrived():
             yield update
 
     async def wait_for_news(self) -> None:
-        """Wait until there is news; a new conversation has none before its first message."""
+        """Wait for an update. A new conversation has none before its first message."""
         await self._has_begun.wait()
         await self.feed.wait()
 
     async def arrived(self) -> AsyncIterator[Update]:
-        """Yield the news that is here already.
+        """Yield the updates that have arrived.
 
         Raises:
             NotFoundError: the session was deleted.
@@ -96,14 +99,14 @@ class Conversation:
             yield update
 
     async def stop(self) -> None:
-        """Stop the answer that runs or waits for its turn, if there is one."""
+        """Cancel the running or first queued invocation, if there is one."""
         status = await self._status()
         if status.invocation:
-            with suppress(NotFoundError):
+            with suppress(NotFoundError):  # the session was deleted in the meantime
                 await use_cases.cancel(person(self.user), self.session_id, status.invocation[0])
 
     async def _status(self) -> SessionStatus:
-        """Return the session's status. The feed continues to its last event."""
+        """Return the session's status, and let the feed read up to its last event."""
         status = await session_status(self.session_id, self.user.pk)
         if status is None:
             raise NotFoundError(DELETED)

@@ -1,4 +1,9 @@
-"""Display: a conversation on a screen. Words appear as they come, everything else on lines of its own."""
+"""Display of a conversation on a screen.
+
+A terminal cannot take text back. A streamed text is written as it arrives, and its event later adds only the part
+that is not on the screen yet. While a text is being written, everything else waits (`_held_back`), and a second
+agent's text comes with its event.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +21,10 @@ COLOURS = {"note": "cyan", "file": "cyan", "error": "red"}
 
 
 class Display:
-    """Shows the news of one session.
+    """Show the updates of one session.
 
     Attributes:
-        jobs: open jobs by id, as the last notice of each tells.
+        jobs: last notices of open jobs, by id.
     """
 
     def __init__(self, screen: Screen, view: SessionView, user: User) -> None:
@@ -34,11 +39,11 @@ class Display:
         self.jobs: dict[str, JobNotice] = {}
 
     def leave_out_message(self, invocation_id: str) -> None:
-        """Do not show the message of an invocation, which the user has just typed."""
+        """Do not show the message of an invocation: the user has just typed it."""
         self._own_messages.add(invocation_id)
 
     async def show(self, update: Update) -> None:
-        """Show what the user should see of an update. Thoughts are shown when they are complete."""
+        """Show an update, if there is something to see. Thoughts are shown once they are complete."""
         match update:
             case TextUpdate() if not update.chunk.stream.thought:
                 await self._show_text(update.chunk)
@@ -50,7 +55,7 @@ class Display:
                 pass
 
     async def show_event(self, event: Event) -> None:
-        """Show a committed event, without the words that are on the screen already."""
+        """Show a committed event, without the text that is on the screen already."""
         self._stored.add(event.id)
         # The event of an interrupted text has another id than the text.
         on_screen_as = self._on_screen if event.interrupted else event.id
@@ -73,7 +78,7 @@ class Display:
         await self._screen.end_line()
 
     async def _show_piece(self, entry: Entry, piece: Piece, streamed: str) -> str:
-        """Show a piece; return the part of the streamed text that later pieces repeat."""
+        """Show a piece of an event; return the part of the streamed text that later pieces repeat."""
         if piece.kind in ("said", "prose"):
             common = min(len(streamed), len(piece.text))
             if common and piece.text[:common] == streamed[:common]:
@@ -89,7 +94,7 @@ class Display:
         return streamed
 
     async def _show_text(self, chunk: TextChunk) -> None:
-        """Show the next words of an event. Words of a second agent that speaks at the same time wait for its event."""
+        """Show the next part of a streamed text. The text of a second agent waits for its event."""
         event_id = chunk.stream.event_id
         if event_id in self._stored or self._on_screen not in ("", event_id):
             return
@@ -120,14 +125,14 @@ class Display:
             await self._show_note(in_a_line(job))
 
     async def _show_note(self, text: str) -> None:
-        """Show a line of its own. While text is streamed, the line waits for the event of the text."""
+        """Show a separate line. While a text is streamed, the line waits for the event of the text."""
         if self._on_screen:
             self._held_back.append(text)
         else:
             await self._screen.line(_indented(text), colour="cyan")
 
     def running_jobs(self) -> str:
-        """Return the jobs that run, on one line."""
+        """Return the active jobs on one line; empty if there are none."""
         return " · ".join(in_a_line(job) for job in self.jobs.values() if job.is_active)
 
 
@@ -140,7 +145,7 @@ def in_a_line(job: JobNotice) -> str:
 
 
 def is_end(update: Update) -> bool:
-    """True for an update after which the session may be idle: its status must be asked for."""
+    """True for an update after which the session may be idle, so its status should be read."""
     match update:
         case NoticeUpdate():
             return not update.notice.is_active

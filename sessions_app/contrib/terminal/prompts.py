@@ -1,4 +1,4 @@
-"""Prompts: lines that a user types on a terminal, or that a program writes to a pipe."""
+"""Prompts: read lines that a user types in a terminal, or that a program writes to a pipe."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CHUNK_BYTES = 65_536
 
 
 class LeaveError(Exception):
-    """Ctrl-C or Ctrl-D was pressed without a text, or the input has ended."""
+    """Ctrl-C or Ctrl-D was pressed at an empty prompt, or the input has ended."""
 
 
 class WithdrawnError(Exception):
-    """The prompt was withdrawn; `draft` is what the user had typed."""
+    """The prompt was withdrawn; `draft` is the text typed so far."""
 
     def __init__(self, draft: str) -> None:
         super().__init__(draft)
@@ -34,7 +34,7 @@ class Prompt(Protocol):
     """Asks for texts, one at a time."""
 
     async def ask(self, label: str, draft: str = "") -> str:
-        """Return the text that the user enters, pasted lines included.
+        """Return the entered text, including pasted lines.
 
         Raises:
             LeaveError: the user leaves, or the input has ended.
@@ -42,14 +42,14 @@ class Prompt(Protocol):
         """
 
     def withdraw(self) -> bool:
-        """End `ask` with `WithdrawnError`. Return False when this prompt cannot be withdrawn."""
+        """End `ask` with a WithdrawnError. Return False if this prompt cannot be withdrawn."""
 
     def redraw(self) -> None:
-        """Show the line below the prompt anew."""
+        """Update the line below the prompt."""
 
 
 class TerminalPrompt:
-    """Line editing with a history. Pasted lines stay together, and Ctrl-C drops a text.
+    """Line editing with history. Pasted lines stay together, and Ctrl-C drops the text.
 
     Args:
         below: returns the line below the prompt; empty for none.
@@ -75,10 +75,10 @@ class TerminalPrompt:
         except LeaveError:
             if not self._session.default_buffer.text:
                 raise
-            return ""
+            return ""  # Ctrl-C at a text drops the text, as in a shell.
 
     def withdraw(self) -> bool:
-        """End `ask` with what has been typed so far."""
+        """End `ask` with the text typed so far."""
         app = self._session.app
         if app.is_running and not app.is_done:
             app.erase_when_done = True
@@ -86,12 +86,12 @@ class TerminalPrompt:
         return True
 
     def redraw(self) -> None:
-        """Show the line below the prompt anew."""
+        """Update the line below the prompt."""
         self._session.app.invalidate()
 
 
 class PipePrompt:
-    """Lines of the standard input, without a terminal; they are shown as if they were typed."""
+    """Lines of the standard input, written to the output as if they were typed."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -104,11 +104,11 @@ class PipePrompt:
         return line
 
     def withdraw(self) -> bool:
-        """Return False: a line is read to its end."""
+        """Return False: reading a line cannot be interrupted."""
         return False
 
     def redraw(self) -> None:
-        """Do nothing: nothing stands below."""
+        """Do nothing: there is no line below."""
 
     async def _read_line(self) -> bytes:
         while b"\n" not in self._buffer:
@@ -121,7 +121,8 @@ class PipePrompt:
 
 
 async def _read_input() -> bytes:
-    """Read from the standard input. The thread that waits for it does not keep the process from ending."""
+    """Read from the standard input."""
+    # In a daemon thread: a thread of the loop's pool that waits for input would keep the process from ending.
     loop = asyncio.get_running_loop()
     chunk: asyncio.Future[bytes] = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""Questions of a session to its user: approvals, choices, and what jobs ask."""
+"""Questions of a session to its user: approvals, choices, and questions of jobs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Asker:
     say: Say
 
     async def choose(self, question: str, options: list[str]) -> int:
-        """Return the number of the option that the user chooses, from 0."""
+        """Return the index of the option that the user chooses."""
         for number, option in enumerate(options, 1):
             await self.say(f"  {number}  {option}")
         while True:
@@ -49,7 +49,7 @@ class Asker:
             await self.say(f"Enter a number from 1 to {len(options)}.")
 
     async def decide(self, question: str, *, more: str = "") -> str:
-        """Return `y`, `n`, or the word `more` if the user enters its first letter."""
+        """Return `y`, `n`, or `more` if the user enters this word or its first letter."""
         letters = f"y/n/{more[0]}" if more else "y/n"
         while True:
             answer = (await self.ask(f"{question} [{letters}] ")).strip().lower()
@@ -61,7 +61,7 @@ class Asker:
 
 
 async def waiting_questions(session: Session, view: SessionView) -> list[CallQuestion]:
-    """Return the questions of the session's calls that its user may answer, the oldest first."""
+    """Return the questions of pending calls that the user may answer, oldest first."""
     found: list[CallQuestion] = []
     for made in made_calls(await effective_events(session)):
         if made.is_pending:
@@ -71,13 +71,14 @@ async def waiting_questions(session: Session, view: SessionView) -> list[CallQue
 
 
 async def asking_jobs(session_id: UUID) -> list[ToolJob]:
-    """Return the session's jobs that wait for an answer, the oldest first."""
+    """Return the session's jobs that wait for an answer, oldest first."""
     waiting = ToolJob.objects.filter(session=session_id, status=JobStatus.WAITING)
     return await fetch_rows(waiting.defer("result", "args").order_by("created_at"))
 
 
 async def answer_call(asker: Asker, user: User, session_id: UUID, question: CallQuestion) -> None:
-    """Ask the question of a call, and answer the call. A credential is not asked for: the page takes it."""
+    """Ask the question of a call, and answer the call. For a credential, only refer to the page."""
+    # A terminal keeps what is typed, in its scrollback and in recordings.
     name = ""
     response: FormAnswer | dict[str, Any] | None = None
     match question:
@@ -107,7 +108,7 @@ async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> Approva
 
 
 async def answer_job(asker: Asker, user: User, job: ToolJob) -> None:
-    """Ask the question of a job, and answer it."""
+    """Ask the question of a job, and send the answer."""
     question: dict[str, Any] = job.question or {}
     await asker.say(f"{as_words(job.tool_name)} asks: {question['text']}")
     answer: bool | str
@@ -122,7 +123,7 @@ async def answer_job(asker: Asker, user: User, job: ToolJob) -> None:
 
 
 async def _value_of(asker: Asker, field: Field) -> bool | float | str | None:
-    """Return the new value of a payload's field; None when the user keeps the present one by an empty line."""
+    """Return the new value for a field of a payload; None if the user keeps the value by an empty line."""
     if field.type == "checkbox":
         return await asker.decide(field.label) == "y"
     while True:
@@ -142,6 +143,6 @@ def _number(text: str) -> float | None:
         try:
             number = kind(text)
             return number if isfinite(number) else None
-        except (ValueError, OverflowError):  # OverflowError: an integer that no float can be
+        except (ValueError, OverflowError):  # OverflowError: `isfinite` of an integer beyond all floats
             continue
     return None

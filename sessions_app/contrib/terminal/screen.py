@@ -1,4 +1,7 @@
-"""Screen: text on a terminal or in a pipe, without characters that could control the terminal."""
+"""Output of text to a terminal or a pipe.
+
+Texts of agents are not trusted: control characters, which could move the cursor or change the terminal, are escaped.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from sessions_app.rendering.hidden_characters import escape_hidden
 
 
 class TextOutput(Protocol):
-    """A stream that tells whether it is a terminal, such as `BaseCommand.stdout`."""
+    """A stream that knows if it is a terminal, such as `BaseCommand.stdout`."""
 
     def write(self, text: str, *, ending: str) -> None:
         """Write the text."""
@@ -26,10 +29,10 @@ class TextOutput(Protocol):
 
 
 class Screen:
-    """Writes pieces of text in a thread: a stopped terminal, or a full pipe, must not block the event loop.
+    """Write pieces of text.
 
     Args:
-        has_colour: False to use no colour in any case.
+        has_colour: False to never use colour.
     """
 
     def __init__(self, output: TextOutput, *, has_colour: bool = True) -> None:
@@ -38,22 +41,23 @@ class Screen:
         self.has_colour = has_colour and output.isatty() and not os.environ.get("NO_COLOR")
 
     async def write(self, text: str, *styles: str, colour: str = "") -> None:
-        """Write a text in the colour and the styles of `django.utils.termcolors`."""
+        """Write a text in a colour and styles of `django.utils.termcolors`."""
         if not text:
             return
         text = escape_hidden(text.replace("\r\n", "\n").replace("\r", "\n"))
         self._column_is_first = text.endswith("\n")
         if self.has_colour:
             text = self._painted(text, styles, colour)
+        # In a thread: a stopped terminal or a full pipe must not block the event loop.
         await asyncio.to_thread(self._write_now, text)
 
     async def line(self, text: str, *styles: str, colour: str = "") -> None:
-        """Write a text on lines of its own."""
+        """Write a text on a new line, and end the line."""
         await self.end_line()
         await self.write(f"{text}\n", *styles, colour=colour)
 
     async def end_line(self) -> None:
-        """Go to the beginning of a line."""
+        """Begin a new line, unless the cursor is at the beginning of one."""
         if not self._column_is_first:
             await self.write("\n")
 

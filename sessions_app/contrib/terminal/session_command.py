@@ -1,4 +1,8 @@
-"""Base of the commands that talk to an agent: their arguments, their event loop, signals and the end."""
+"""Base of the commands that talk to an agent: arguments, event loop, signals and shutdown.
+
+The command's process may run the invocation itself, like a web process. When the command ends first, by a signal or a
+closed pipe, it hands the invocation over to the site's processes.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ BROKEN_PIPE = 141
 
 
 class SessionCommand(BaseCommand):
-    """Talks to an agent as a user of the site."""
+    """Talk to an agent as a user of the site."""
 
     requires_system_checks: list[str] = []  # a mistake in another agent is no reason to refuse
 
@@ -41,7 +45,7 @@ class SessionCommand(BaseCommand):
         parser.add_argument("--session", type=UUID, help="go on with the session that has this id")
 
     def talk(self, options: dict[str, Any], work: Callable[[Conversation], Awaitable[int]]) -> None:
-        """Open the conversation and run the work with it; exit with the code that the work returns.
+        """Open the conversation and run `work` with it. Exit with the code that `work` returns.
 
         Raises:
             CommandError: the site has no such app, user or session.
@@ -58,7 +62,7 @@ class SessionCommand(BaseCommand):
         except AdkError as error:
             raise CommandError(str(error)) from error
         except BrokenPipeError:
-            # The reader of the output has gone. The answer goes on in the site's processes.
+            # The reader of the output has gone. Python would fail once more when it flushes stdout at its exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = BROKEN_PIPE
         if code:
@@ -66,7 +70,7 @@ class SessionCommand(BaseCommand):
 
 
 def _user(name: str | None, session_id: UUID | None) -> User:
-    """Return the user with the name; without a name, the owner of the session."""
+    """Return the user with the name; without a name the owner of the session, else the only possible user."""
     session = Session.objects.filter(pk=session_id).select_related("user").first() if session_id else None
     if name is None and session is not None:
         return session.user
@@ -74,10 +78,8 @@ def _user(name: str | None, session_id: UUID | None) -> User:
 
 
 async def _run(opening: Awaitable[Conversation], work: Callable[[Conversation], Awaitable[int]]) -> int:
-    """Run the work in a task, which signals cancel; then hand a running answer over to the site's processes.
-
-    No signal cancels the shutdown: listeners that it did not stop would keep the process alive.
-    """
+    """Run the work in a task until it ends or a signal cancels it; then shut down."""
+    # Signals cancel the task and not the shutdown, which has to stop the listeners that keep the process alive.
     loop = asyncio.get_running_loop()
     working = asyncio.create_task(_open_and_run(opening, work), name="talk")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

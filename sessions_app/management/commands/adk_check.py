@@ -18,7 +18,7 @@ from sessions_app.management.explanation import explain
 
 
 class Command(BaseCommand):
-    """Lists and checks the site's agents; the exit code is 1 for errors and 0 for warnings."""
+    """List and check the site's agents. The exit code is 1 for errors and 0 for warnings."""
 
     help = "List the apps of the site and their agents, or explain one app to its author, then check them."
     requires_system_checks: list[str] = []  # this command runs the check of the agents after the list
@@ -53,10 +53,10 @@ class Command(BaseCommand):
 
 
 def _find_app(name: str, modules: list[tuple[str, App | Exception]]) -> tuple[str, App | Exception]:
-    """Return the app of a name, or the module of that name or label that cannot be loaded.
+    """Return the app with a name, or a module with this name that cannot be loaded.
 
     Raises:
-        CommandError: there is none.
+        CommandError: there is no such app or module.
     """
     for module_name, app in modules:
         known = {app.name} if isinstance(app, App) else {module_name, module_name.removesuffix(".agents")}

@@ -19,7 +19,7 @@ from sessions_app.store.erasing import refuse_if_held
 
 
 class Command(BaseCommand):
-    """Erases a session or a person. Repeated, the command completes an interrupted erasure."""
+    """Erase a session or a user. Run it again to complete an interrupted erasure."""
 
     help = "Erase a session, or a person with the account. The default is a dry run, which only counts."
 
@@ -47,6 +47,7 @@ class Command(BaseCommand):
         session = Session.objects.filter(pk=session_pk).first()
         if session is None:
             raise NotFoundError(f"There is no session '{session_pk}'.")
+        # Before the dry run as well: it should not promise an erasure that is refused.
         refuse_if_held(LegalHold.objects.of_session(session_pk, session.user_id))
         if options["yes"]:
             self._report(erase_session(session_pk, ErasureOrder(reason=options["reason"])))

@@ -14,7 +14,7 @@ from sessions_app.management.subject import add_subject_arguments, user_pk_of
 
 
 class Command(BaseCommand):
-    """Writes the archive of an export, in which secrets are masked."""
+    """Write an archive of a session or a user, with secrets masked."""
 
     help = "Write all that is stored of a session or a person to a zip file (a path with .zip) or a new directory."
 

@@ -17,7 +17,7 @@ from sessions_app.management.folder_probe import probe
 
 
 class Command(BaseCommand):
-    """Changes and copies nothing; the exit code is 1 when the folder cannot be served."""
+    """Check a folder, without changing or copying anything. The exit code is 1 if the folder cannot be served."""
 
     help = "Check an agent folder written for google-adk, and print the setting that serves it."
     requires_system_checks: list[str] = []  # the folder is checked, not the site

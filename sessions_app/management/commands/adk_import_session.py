@@ -14,7 +14,7 @@ from sessions_app.management.subject import user_pk_of
 
 
 class Command(BaseCommand):
-    """Stores the whole session or nothing."""
+    """Import a session as a whole, or nothing."""
 
     help = "Import state, events and files of one session from a zip file that adk_export or the admin wrote."
 

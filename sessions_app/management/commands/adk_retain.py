@@ -12,7 +12,7 @@ from sessions_app.data_protection.retain import erase_expired_sessions, expired_
 
 
 class Command(BaseCommand):
-    """Erases the sessions that the setting `retention_days` no longer keeps, or counts them."""
+    """Erase sessions older than the setting `retention_days`, or count them."""
 
     help = "Erase sessions that were not used for longer than their app's retention_days."
 

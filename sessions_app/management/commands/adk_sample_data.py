@@ -20,7 +20,7 @@ STATEMENTS = Path(__file__).parent.parent / "sample_data.sql"
 
 
 class Command(BaseCommand):
-    """Writes rows directly, without the checks of use cases. For databases of development only."""
+    """Write rows by SQL, without the checks of use cases. Only for development databases."""
 
     help = "Fill the database with believable conversations over four months."
 

@@ -26,7 +26,7 @@ Created {name}/agents.py and {name}/test_agents.py. Next:
 
 
 class Command(BaseCommand):
-    """Writes to the working directory, as `startapp` does; an existing directory is refused."""
+    """Write a package to the working directory, like `startapp`. An existing directory is refused."""
 
     help = "Write a package with an agent, a tool and a test to the working directory."
     requires_system_checks: list[str] = []  # a mistake in another agent is no reason to refuse

@@ -16,7 +16,7 @@ SESSIONS_PER_QUERY = 200
 
 
 class Command(BaseCommand):
-    """Checks logs; the exit code is 1 when one is not as it was written."""
+    """Check the logs of sessions. The exit code is 1 if a log differs from what was written."""
 
     help = "Check that no event was changed, removed, added or moved since the site wrote it."
 

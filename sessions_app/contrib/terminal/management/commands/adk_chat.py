@@ -20,7 +20,7 @@ from sessions_app.rendering.session_view import Reader, SessionView
 
 
 class Command(SessionCommand):
-    """Reads messages from the terminal, or the lines of a pipe, until their end."""
+    """Read messages from the terminal, or lines from a pipe, until their end."""
 
     help = (
         "Talk to an agent. The conversation is one of the site: the user sees it in the chat, staff in the "
@@ -60,7 +60,7 @@ def _make_prompt(screen: Screen, below: Callable[[], str]) -> Prompt:
 
 
 def _handle_ctrl_c(chat: TerminalChat) -> None:
-    """Let Ctrl-C stop the answer; without an answer, or while it is being stopped, Ctrl-C leaves."""
+    """Let Ctrl-C stop the answer. Without a running answer, or a second time, Ctrl-C leaves."""
     task = asyncio.current_task()
 
     def interrupt() -> None:

@@ -31,7 +31,7 @@ class ScriptEnd:
     """Outcome of a message with all that followed it.
 
     Attributes:
-        status: that of the session's last invocation; `waiting` while a call or a job waits for an answer.
+        status: status of the session's last invocation; `waiting` while a call or a job waits for an answer.
         answer: text of the last final response; empty without one.
         error: sentence about a failure.
     """
@@ -42,7 +42,7 @@ class ScriptEnd:
 
 
 class Command(SessionCommand):
-    """Writes the answer to stdout and everything else to stderr."""
+    """Write the answer to stdout and everything else to stderr."""
 
     help = (
         "Send one message to an agent; wait for the answer, and for those to its jobs. Exit codes: 0 answered, "
@@ -119,11 +119,11 @@ async def run_message(
     on_event: Callable[[EventUpdate], Awaitable[None]],
     seconds: float | None = None,
 ) -> ScriptEnd:
-    """Send a message; return when no invocation and no job of the session is queued or runs.
+    """Send a message. Return once no invocation and no job of the session is queued or running.
 
     Raises:
-        TimeoutError: the work takes longer than `seconds`. The answer is stopped; jobs go on.
-        asyncio.CancelledError: the process is told to end. The answer is stopped as well.
+        TimeoutError: the work took longer than `seconds`. The answer is stopped; jobs continue.
+        asyncio.CancelledError: a signal ended the command. The answer is stopped as well.
     """
     answer = ""
     await conversation.send(text)
