@@ -90,7 +90,7 @@ RunChild = Callable[["Context", AgentProtocol, types.Content, dict[str, Any]], A
 
 @dataclass
 class InvocationContext:
-    """Context of one agent call (contract L2, Q7).
+    """Context of an agent call (contract L2, Q7).
 
     `for_agent` makes the context of each agent call; session, services and scope are shared.
 
@@ -242,7 +242,7 @@ class ReadonlyContext:
 
 
 class Context(ReadonlyContext):
-    """Context of one callback or tool call; collects changes in `actions` (contract S6, T3).
+    """Context of a callback or tool call; collects changes in `actions` (contract S6, T3).
 
     Attributes:
         actions: actions of the step's next event.

@@ -1,6 +1,6 @@
 """Agents from YAML files (contract A9).
 
-A file holds the fields of one agent and refers to Python objects by name; nothing else in it can execute code. Errors
+A file holds the fields of an agent and refers to Python objects by name; nothing else in it can execute code. Errors
 name file, line and key, so every value is read by `_ConfigFile._read`, which knows the key.
 """
 
@@ -41,7 +41,7 @@ def from_config(config_path: str | Path) -> BaseAgent:
 
 
 class _ConfigFile:
-    """The file of one agent.
+    """The file of an agent.
 
     Args:
         referring: chain of files whose references lead to this file, outermost first.
@@ -163,6 +163,7 @@ class _ConfigFile:
             raise ConfigurationError(
                 f"{config_path!r} is outside of {directory}. Move it beside this file or below."
             )
+        # Files that refer to each other would be read forever.
         if path in self._chain:
             raise ConfigurationError(f"{config_path!r} refers back to itself. Remove one of the references.")
         return _ConfigFile(path, self._chain).agent()

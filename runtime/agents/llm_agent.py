@@ -215,6 +215,7 @@ class LlmAgent(BaseAgent):
         name = str(self.model)
         if self._own_model is None or self._own_model.model != name:
             if not LLMRegistry.supports(name):
+                # Fails at the first model call and not here: the agent can be created and listed (contract Q17).
                 return UnknownModel(model=name)  # Not kept: a class may be registered later.
             self._own_model = LLMRegistry.new_llm(name)
         return self._own_model

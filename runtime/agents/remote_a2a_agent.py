@@ -128,6 +128,7 @@ class RemoteA2aAgent(BaseAgent):
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
+        # Raises here and not in the first turn if the credential cannot be sent as a header.
         self._credential_headers()
         if isinstance(self.agent_card, AgentCard):
             self.description = self.description or check_card(self.agent_card, self.name).description
@@ -175,6 +176,7 @@ class RemoteA2aAgent(BaseAgent):
             try:
                 if reply.task_id:
                     await self._follow(client, reply)
+                    # An interrupted attempt cancels its task: the message then has to be sent again.
                     reply.forget_canceled_task()
                 if not reply.has_ended:
                     async with aclosing(self._send(ctx, client, reply, event_id)) as events:
@@ -182,6 +184,7 @@ class RemoteA2aAgent(BaseAgent):
                             yield event
                     await self._follow(client, reply)
             finally:
+                # Also after a cancelled invocation: nobody would read the answer of the remote task (contract A10).
                 if reply.task_id and not reply.has_ended:
                     await client.cancel(reply.task_id)
 

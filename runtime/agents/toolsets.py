@@ -15,6 +15,7 @@ def toolsets_of(root: BaseAgent) -> Iterable[BaseToolset]:
     """Return the toolsets of the tree and of agents used as tools, without repetition."""
     agents = (agent for tree in trees_of(root) for agent in walk(tree))
     toolsets = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseToolset))
+    # By `id()`: toolsets need not be hashable, and several agents may share a toolset.
     return {id(toolset): toolset for toolset in toolsets}.values()
 
 

@@ -115,6 +115,7 @@ def _summary_event(plan: Plan, summary: Event, *, content: types.Content, note: 
 def _last_agent(root: BaseAgent, plan: Plan) -> str:
     """Return the name of the latest agent in the planned events, which the next message goes to."""
     previous_summary = [plan.previous] if plan.previous else []
+    # Not `route_message`: an answer to a call at the end of the range must not decide on the next message.
     return latest_agent(root, [*previous_summary, *plan.events]).name
 
 

@@ -23,6 +23,7 @@ def user_event(
 ) -> Event:
     """Return the event of a user message, with the state changes sent with it (contract L2)."""
     actions = EventActions(state_delta=dict(state_delta)) if state_delta else construct(EventActions)
+    # On no branch, so all agents see the message.
     return _event(ctx, "user", with_role(content, "user"), actions, branch=None)
 
 
@@ -56,7 +57,7 @@ def model_event(
 def function_response_event(
     ctx: InvocationContext, parts: Sequence[types.Part], actions: EventActions
 ) -> Event:
-    """Return the event with the responses to the calls of one step (contract Q1, E8)."""
+    """Return the event with the responses to the calls of a step (contract Q1, E8)."""
     content = construct(types.Content, role="user", parts=list(parts)) if parts else None
     return _event(ctx, ctx.agent.name, content, actions, branch=ctx.branch)
 

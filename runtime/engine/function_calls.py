@@ -1,6 +1,6 @@
 """Execution of the function calls of a model response (contract T2, T4, T5, T7).
 
-    run_function_calls      all calls of one step: asynchronous tools concurrently, synchronous tools in call order
+    run_function_calls      all calls of a step: asynchronous tools concurrently, synchronous tools in call order
       run_call              before_tool -> confirmation -> tool -> after_tool -> CallResult
                                                            | raises
                                                            v
@@ -53,7 +53,7 @@ _TOKEN_COUNTS = (
 
 @dataclass(frozen=True)
 class CallResult:
-    """Result of one call.
+    """Result of a call.
 
     Attributes:
         response: None while a long-running tool has returned nothing.
@@ -90,7 +90,7 @@ class CallResult:
 
 @dataclass(frozen=True)
 class Batch:
-    """Results of the calls of one step in call order, and the first failure."""
+    """Results of the calls of a step in call order, and the first failure."""
 
     results: list[CallResult] = field(default_factory=list)
     failure: Exception | None = None
@@ -186,7 +186,7 @@ async def run_call(
     tools: Tools,
     confirmations: Confirmations,
 ) -> CallResult:
-    """Run one call with its hooks."""
+    """Run a call with its hooks."""
     # `settle` runs each call in a new task, and the tool is still part of the invocation.
     adopt_write_scope()
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmations.get(call.id or ""))

@@ -120,6 +120,7 @@ async def _first_answer(
         agent_kwargs: arguments of the callbacks, in the order of a callback's parameters.
     """
     plugins = context.invocation.plugin_manager
+    # Fast path: a step has several hooks, and most agents define none.
     if callbacks is None and (plugins is None or not plugins.plugins):
         return None
     answer: T | None = None

@@ -21,7 +21,7 @@ from runtime.utils.instructions_utils import render_instruction
 
 @dataclass(frozen=True)
 class Instructions:
-    """Instructions of one model call.
+    """Instructions of a model call.
 
     Attributes:
         system: paragraphs of the system instruction.
@@ -40,7 +40,7 @@ class Instructions:
 
 
 async def render_instructions(agent: LlmAgentProtocol, ctx: InvocationContext) -> Instructions:
-    """Return the agent's instructions for one request, with templates rendered from the state.
+    """Return the agent's instructions for a request, with templates rendered from the state.
 
     Raises:
         KeyError: a template names a key missing in the state.

@@ -27,7 +27,7 @@ from runtime.tools.set_model_response_tool import SetModelResponseTool
 
 
 class Output:
-    """Writes the output of one agent call into the state, under the agent's `output_key`.
+    """Writes the output of an agent call into the state, under the agent's `output_key`.
 
     With an output schema, the output is the object of the final response. Otherwise it is the agent's text: the texts
     of events that also call a tool, then the final text. Thoughts, errors, partial events and events that end in code
@@ -91,5 +91,6 @@ def _text_before_interruption(ctx: InvocationContext) -> str:
         if event.author == "user":
             break
         recent.add(id(event))
+    # By `id()`, because events are not hashable.
     continued = [event for event in own_events(ctx) if id(event) in recent]
     return "".join(event.text() for event in continued if _is_part_of_output(event))

@@ -45,13 +45,14 @@ async def load_references(
     """
     loader = _Loader(service, args)
     loaded = list(contents)
+    # Latest first: the limit of bytes should leave out old files.
     for position in reversed(with_files):
         loaded[position] = await loader.load(contents[position])
     return loaded
 
 
 class _Loader:
-    """Loads the files of one request, up to `MAX_BYTES` in total."""
+    """Loads the files of a request, up to `MAX_BYTES` in total."""
 
     def __init__(self, service: BaseArtifactService | None, args: SessionArgs) -> None:
         self._service = service

@@ -23,7 +23,7 @@ USED_KEY = "adk_allowed_earlier"
 
 
 class ToolOfAgent(BaseModel):
-    """The subject of an allowance: a tool of one agent."""
+    """The subject of an allowance: an agent's tool."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Durations of the calls of one step.
+"""Durations of the calls of a step.
 
 One event answers all calls of a step, so the timestamps of events do not tell how long each call took.
 """

@@ -263,6 +263,7 @@ def parts_of(event: Event) -> list[types.Part]:
 def _find_answered(
     calls: Sequence[MadeCall], event: Event, response: types.FunctionResponse
 ) -> MadeCall | None:
+    # Latest first, because a model may use an id again.
     for made in reversed(calls):
         if made.is_answered_by(event, response):
             return made

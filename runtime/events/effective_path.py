@@ -108,6 +108,7 @@ def find_path(
     for rewind in rewinds:
         spans = _extended(spans, range(start, rewind.position))
         spans_before[rewind.event_id] = spans
+        # If the beginning of the log is not loaded, the undone rewind may be missing: the named invocation decides.
         if rewind.undoes in spans_before:
             after = spans_before[rewind.undoes]
         else:

@@ -62,7 +62,7 @@ class EventActions(BaseModel):
 
 
 def merge_actions(actions_in_call_order: Iterable[EventActions]) -> EventActions:
-    """Merge the actions of the calls of one step; later calls win (contract T2, Q1).
+    """Merge the actions of the calls of a step; later calls win (contract T2, Q1).
 
     The result has only fields set by a call.
     """

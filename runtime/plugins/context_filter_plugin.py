@@ -49,6 +49,7 @@ class ContextFilterPlugin(BasePlugin):
             starts = invocation_starts(contents)[-self.num_invocations_to_keep :]
             contents = contents[starts[0] :] if starts else contents
         if self.custom_filter is not None:
+            # Models refuse contents with a call but no response.
             contents = without_unpaired_calls(self.custom_filter(list(contents)))
         llm_request.contents = contents
 

@@ -29,7 +29,7 @@ def format_value(value: object) -> str:
 
 
 def format_content(content: types.Content | None) -> str:
-    """Return the parts of a content on one line, separated by ` | `."""
+    """Return the parts of a content on a single line, separated by ` | `."""
     parts = (content.parts or []) if content else []
     return " | ".join(_format_part(part) for part in parts) or "nothing"
 

@@ -252,6 +252,7 @@ class Runner:
         self, user_id: str, session_id: str, make_event: Callable[..., Awaitable[Event]]
     ) -> Event:
         async with self._sessions.one_writer(user_id, session_id):
+            # All events: a rewind may reach back before the latest summary.
             session = await self._sessions.load(user_id, session_id)
             event = await make_event(session, self.session_service, self.artifact_service)
             return await self.session_service.append_event(session, event)
@@ -377,6 +378,7 @@ class Runner:
             raise ConfigurationError(f"Agent {agent.name!r} is not a BaseAgent, so it cannot run as a tool.")
         ctx = context.invocation
         session = ctx.session
+        # The child's artifacts are stored in the caller's session (contract T6).
         artifacts = ctx.artifact_service and BorrowedArtifactService(
             ctx.artifact_service, session_args(session)
         )

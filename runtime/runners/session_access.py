@@ -61,7 +61,7 @@ class SessionAccess:
         if session is None and creates_missing:
             try:
                 session = await self.service.create_session(**args)
-            except AlreadyExistsError:  # Another first message has just created the session.
+            except AlreadyExistsError:  # A concurrent first message has just created the session.
                 session = await self.service.get_session(**args, config=config)
         if session is None:
             raise SessionNotFoundError(

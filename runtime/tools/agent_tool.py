@@ -129,6 +129,7 @@ class AgentTool(BaseTool):
             async for event in events:
                 if event.partial:
                     continue
+                # After each event and not at the end: other calls of the step see the changes (contract Q1).
                 tool_context.state.update(event.actions.state_delta)
                 tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
                 committed.append(event)

@@ -43,6 +43,7 @@ class LoadArtifactsTool(FunctionTool):
         llm_request.append_instructions(
             [f"This session has these files:\n{listed}\nTo read a file, call `{_NAME}` with its name."]
         )
+        # Only the latest call: files of earlier calls would make every further request larger.
         for response in llm_request.latest_responses(_NAME):
             for name in response.get("artifact_names", []):
                 llm_request.contents.append(await _file_content(name, tool_context))

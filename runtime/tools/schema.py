@@ -107,7 +107,7 @@ def _unsupported_type(
 
 
 class _SchemaConverter:
-    """Converts the JSON schema of one type.
+    """Converts the JSON schema of a type.
 
     In all methods, `path` is the chain of definitions around the node; a repeated name is a type that contains itself.
     """
@@ -156,7 +156,7 @@ class _SchemaConverter:
         return self.convert({**definition, **beside}, (*path, name))
 
     def _combination(self, node: Node, path: tuple[str, ...]) -> types.Schema:
-        """Convert an `allOf` of one schema."""
+        """Convert a single-schema `allOf`."""
         # Some authors and generators write a reference with further fields in this form.
         schemas = node["allOf"]
         if len(schemas) != 1:

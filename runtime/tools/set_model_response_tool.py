@@ -49,6 +49,7 @@ class SetModelResponseTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Return the answer and write it to the actions; return `{'error': …}` for an invalid answer."""
         try:
+            # A wrong answer goes back to the model as an error, for the model to correct it.
             answer = self._output.read(args.get(self._wrapper) if self._wrapper else args)
         except ValidationError as error:
             path = [self._wrapper] if self._wrapper else []

@@ -3,7 +3,7 @@
 The threads are separate from asyncio's default threads, so slow tools delay only other tools, and not the name lookups
 of the whole process.
 
-The synchronous tools of one step run one after another. Authors of plain functions expect no other code in between: two
+The synchronous tools of a step run one after another. Authors of plain functions expect no other code in between: two
 functions that read, wait and write the state would undo each other's changes. A lock in a context variable does this,
 because the calls of a step run in tasks that inherit the variable, and other steps have other locks.
 """

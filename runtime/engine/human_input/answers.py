@@ -74,6 +74,7 @@ def decide_answers(
     if message is None or not any(map(_is_answer, message.get_function_responses())):
         return NoAnswers()
     log = _RequestLog(invocation_id)
+    # Rewound requests and answers must not let a call run.
     for event in drop_rewound(events):
         log.add(event)
     if log.is_already_answered(message):

@@ -45,6 +45,7 @@ async def unconfirmed_response(
         return dict(PENDING)
     if answer.confirmed:
         return None
+    # A response and not an exception: the model reads the refusal and its reason, and continues.
     return CallFailure.REJECTED.response(REJECTED_BECAUSE + answer.reason if answer.reason else REJECTED)
 
 

@@ -43,7 +43,7 @@ def connection_of(holder: object, params: ConnectionParams, headers: Mapping[str
     Args:
         holder: object that keeps the connection open until it calls `release`.
         params: parameters of the connection.
-        headers: headers of one person, in addition to the headers of the parameters.
+        headers: headers of a person, in addition to the headers of the parameters.
 
     Raises:
         ConfigurationError: the server is not on the process's list of MCP servers.

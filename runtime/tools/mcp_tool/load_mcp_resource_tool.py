@@ -56,6 +56,7 @@ class LoadMcpResourceTool(BaseTool):
                 f"The MCP server has these resources: {names}. To read them, call `{self.name}` with their names."
             ]
         )
+        # Only the latest call: resources of earlier calls would make every further request larger.
         for response in llm_request.latest_responses(self.name):
             for name in response.get(_NAMES, []):
                 llm_request.contents.append(await self._content_of(name, tool_context))

@@ -147,6 +147,7 @@ async def response_of(result: CallToolResult, tool_name: str, tool_context: Cont
         mode="json", by_alias=True, exclude_none=True, exclude={"meta", "result_type"}
     )
     if tool_context.invocation.artifact_service is not None:
+        # The end of the call id keeps files of several calls apart.
         prefix = f"{tool_name}-{(tool_context.function_call_id or '')[-8:]}"
         for number, block in enumerate(response["content"], 1):
             await _save_data(block, f"{prefix}-{number}", tool_context)

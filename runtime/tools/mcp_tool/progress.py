@@ -18,7 +18,7 @@ class ProgressCallback(Protocol):
 
 
 class ProgressCallbackFactory(Protocol):
-    """Function that returns the callback for one call, or None."""
+    """Function that returns the callback for a call, or None."""
 
     def __call__(
         self, tool_name: str, *, callback_context: Context, **kwargs: Any

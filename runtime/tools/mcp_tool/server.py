@@ -30,7 +30,7 @@ MAX_PAGES = 100
 
 
 class McpServer:
-    """Server with the headers of one toolset."""
+    """Server with the headers of a toolset."""
 
     def __init__(self, params: ConnectionParams, headers: HeaderSource) -> None:
         self.params = params

@@ -111,6 +111,7 @@ class HttpExchange:
     def _new_client(self) -> httpx2.AsyncClient:
         if self.client_factory is not None:
             client = self.client_factory()
+            # The author's client connects by itself, so its addresses can be checked but not pinned.
             if not self.allow_internal:
                 client.event_hooks["request"].append(_check_address)
             return client
@@ -119,6 +120,7 @@ class HttpExchange:
         )
         if not self.allow_internal:
             transport = GuardedTransport(transport)
+        # `send` limits the whole exchange; a timeout for each read would let a slow server take forever.
         return httpx2.AsyncClient(transport=transport, timeout=None)
 
 

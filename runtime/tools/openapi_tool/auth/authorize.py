@@ -26,7 +26,7 @@ from runtime.tools.openapi_tool.http_exchange import ExchangeError, HttpExchange
 
 
 class Authorizer:
-    """Finds the credential for the calls of one tool."""
+    """Finds the credential for the calls of a tool."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Authorizer:
         direct = place(self._scheme, self._credential) if self._credential else None
         if direct or self._config is None or context is None:
             return direct or Placement()
-        # Concurrent calls of one step share a code, and most codes can be exchanged only once.
+        # Concurrent calls of a step share a code, and most codes can be exchanged only once.
         async with context.invocation.scope.credential_lock:
             given = context.get_auth_response(self._config)
             if given and (placed := place(self._scheme, given)):

@@ -44,7 +44,7 @@ class OpenAPIToolset(BaseToolset):
             environment are not used.
         preserve_property_names: True to keep the names of arguments; by default they become snake_case.
         allow_private_network_access: True to allow requests to loopback, private and link-local addresses.
-        timeout: seconds for one request.
+        timeout: seconds for a request.
         max_response_bytes: limit of an answer in bytes; a longer answer is an error for the model.
 
     Raises:

@@ -17,7 +17,7 @@ class UnresolvedReferenceError(ValueError):
 
 
 class References:
-    """Targets of the references in one document."""
+    """Targets of the references in a document."""
 
     def __init__(self, document: Json) -> None:
         self._document = document

@@ -38,7 +38,7 @@ _TEXTUAL = ("text/", "json", "xml", "javascript", "yaml", "csv", "x-www-form-url
 
 
 class RestApiTool(BaseTool):
-    """Calls one operation. The docstring of `OpenAPIToolset` explains the shared arguments.
+    """Calls an operation. The docstring of `OpenAPIToolset` explains the shared arguments.
 
     Args:
         operation: OpenAPI operation object, as a dict or as JSON.
