@@ -1,4 +1,8 @@
-"""AdkEncoder: server-sent events as google-adk's server sends them; `id`, which its clients ignore, is the `seq`."""
+"""Server-sent events in the form of google-adk's server.
+
+Each `data` is an event, as a Runner would yield it: without the user's message and without summaries. The `id` is the
+`seq`; google-adk's clients ignore it, others may connect again with it.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,11 @@ REASONS = {
 
 @dataclass(frozen=True)
 class AdkEncoder:
-    """Makes the frames of a run: the events that a Runner yields, without the message and summaries.
+    """Make the frames of a run.
 
     Attributes:
         streams_text: True to send partial events, each with the next piece of a text.
-        splits_artifacts: True to send files and content of an event in a frame each, as adk-web shows them.
+        splits_artifacts: True to send files and content of an event in separate frames, as adk-web expects them.
     """
 
     run_id: str
@@ -42,6 +46,7 @@ class AdkEncoder:
         """Yield the frames of an update of the run."""
         match update:
             case EventUpdate() if self._has(update.event):
+                # The encoder itself is the key: its three fields are all that changes the frame.
                 frame = update.frames.get(self)
                 if frame is None:
                     frame = update.frames[self] = self._event(update)
@@ -53,7 +58,7 @@ class AdkEncoder:
                 yield from self._refusal(REASONS[update.reason])
 
     def end_frames(self, run: InvocationNotice) -> Iterator[str]:
-        """Yield an error when the run has failed."""
+        """Yield an error if the run has failed."""
         if run.status == InvocationStatus.FAILED:
             yield from self._refusal(run.error or "The run failed.")
 
@@ -61,7 +66,7 @@ class AdkEncoder:
         yield error_frame(message)
 
     def _has(self, event: Event) -> bool:
-        """True for an event that a Runner yields: no message and no summary."""
+        """True for events that a Runner yields: all except messages and summaries."""
         is_of_run = writer_of(event.invocation_id, event.custom_metadata) == self.run_id
         return is_of_run and event.author != "user" and not event.actions.compaction
 
@@ -78,9 +83,9 @@ class AdkEncoder:
 
 @dataclass(frozen=True)
 class AdkListEncoder(AdkEncoder):
-    """Makes the elements of the list of a run's events."""
+    """Make the elements of the list of a run's events."""
 
-    heartbeat: ClassVar[str] = ""
+    heartbeat: ClassVar[str] = ""  # A list cannot hold comments; `/run` sends it as a whole at the end.
 
     def _refusal(self, message: str) -> Iterator[str]:
         yield from ()
@@ -90,13 +95,14 @@ class AdkListEncoder(AdkEncoder):
 
 
 def error_frame(message: str) -> str:
-    """Return the frame that tells why a run did not succeed."""
+    """Return a frame with the error of a run."""
     return f"data: {json.dumps({'error': message})}\n\n"
 
 
 @lru_cache(maxsize=512)
 def _partial_start(stream: StreamKey) -> str:
-    """Return the JSON of a partial event up to its text. Cached, because a text grows by many pieces."""
+    """Return the JSON of a partial event up to its text."""
+    # Cached: only the text and the time differ between the many pieces of an event.
     names = {"id": stream.event_id, "author": stream.author, "invocationId": stream.invocation_id}
     actions: dict[str, Any] = {name: {} for name in ("stateDelta", "artifactDelta", "requestedAuthConfigs")}
     start = json.dumps({**names, "partial": True, "actions": {**actions, "requestedToolConfirmations": {}}})

@@ -19,7 +19,7 @@ from sessions_app.store.artifact_service import DjangoArtifactService, artifact_
 
 
 class ArtifactNameConverter(StringConverter):
-    """Any name of a file, including slashes and line breaks."""
+    """Any filename, including slashes and line breaks."""
 
     regex = r"[\s\S]+"
 
@@ -100,7 +100,7 @@ async def _rows(
 
 
 def _number(version_id: str) -> int | None:
-    """Return the number of the version; None for the newest."""
+    """Parse the number of a version; return None for the newest."""
     if version_id == LATEST:
         return None
     if not version_id.isdecimal() or len(version_id) > 9:
@@ -116,6 +116,7 @@ def _version_or_404(rows: list[Artifact], version: int | None) -> Artifact:
 
 
 async def _content(row: Artifact) -> HttpResponse:
+    # A large file takes long to encode, so the encoding is in a thread as well.
     part = await download_threads.run(load_part, row)
     body = await download_threads.run(part.model_dump_json, by_alias=True, exclude_none=True)
     return HttpResponse(body, content_type="application/json", headers={"Cache-Control": "private, no-store"})

@@ -1,4 +1,4 @@
-"""People and sessions by the names that ADK's clients have for them: a user id, an app, and a session id."""
+"""Lookup of users and sessions by the names that google-adk's clients use: user id, app, and session id."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sessions_app.sessions.ownership import own_session_by_key
 
 @contextmanager
 def fields_named(**names: str) -> Iterator[None]:
-    """Give the field of an `InvalidInputError` the name that it has in the request.
+    """Rename the field of an `InvalidInputError` to its name in the request.
 
     Args:
-        names: names in the request by those of the use case; a field that is left out keeps its name.
+        names: names in the request, by the names of the use case. Other fields keep their names.
     """
     try:
         yield
@@ -29,11 +29,11 @@ def fields_named(**names: str) -> Iterator[None]:
 
 
 async def person_of(request: HttpRequest, scope: Scope, user_id: str) -> AbstractBaseUser:
-    """Return the person with this name or primary key, for whom the caller may do what the scope allows.
+    """Return the user with this name or primary key, for whom the caller acts.
 
     Raises:
         PermissionDeniedError: the key lacks the scope.
-        NotFoundError: the caller does not act for such a person.
+        NotFoundError: the caller does not act for such a user.
     """
     caller = caller_of(request)
     caller.require(scope)
@@ -43,9 +43,9 @@ async def person_of(request: HttpRequest, scope: Scope, user_id: str) -> Abstrac
 async def session_of(
     request: HttpRequest, scope: Scope, app_name: str, user_id: str, session_id: str
 ) -> Session:
-    """Return the person's session with an app, by the id that ADK's clients have for it. Raises as `person_of` does.
+    """Return the user's session with an app by its key. Raises the same as `person_of`.
 
     Raises:
-        NotFoundError: the person has no such session.
+        NotFoundError: the user has no such session.
     """
     return await own_session_by_key(await person_of(request, scope, user_id), app_name, session_id)

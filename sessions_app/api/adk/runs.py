@@ -1,4 +1,9 @@
-"""`/run` and `/run_sse`: a run of the site by the requests of google-adk's server, and its events as they come."""
+"""`/run` and `/run_sse`, the addresses by which clients of google-adk run an agent.
+
+google-adk's server runs the agent inside of the request. Here a request starts an invocation like any other and
+follows its events, so a run continues without its client. A client may send the same request again: with its
+`Idempotency-Key`, or for an answer with the same call, the run of the first request is found and followed.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +44,12 @@ FIELDS = {
     "state_delta": "stateDelta",
     "client_id": "header.Idempotency-Key",
 }
-"""Names of the fields in a request, by those of the use cases."""
+"""Names of fields in requests, by their names in use cases."""
 
 
 @dataclass(frozen=True)
 class RefusedRun:
-    """Stream of a run that did not begin: one frame tells why."""
+    """Stream with one frame: the error of a run that did not begin."""
 
     error: AdkError
     user_id: Any
@@ -71,8 +76,9 @@ async def run_sse(request: StreamRequest) -> Stream:
     try:
         run_id, after = await _start(request, ask, session)
     except LimitExceededError:
-        raise
+        raise  # 429 with `Retry-After`, by which clients know when to try again.
     except AdkError as error:
+        # As google-adk's server reports the errors of a run: its clients expect them in the stream.
         return RefusedRun(error, session.user_id)
     encoder = AdkEncoder(run_id, ask.streaming, splits_artifacts=not ask.function_call_event_id)
     return RunStream(session.pk, session.user_id, encoder, after=after, run_id=run_id)
@@ -103,11 +109,12 @@ async def _session_of(caller: Caller, ask: RunRequest) -> OwnSession:
 
 
 async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -> tuple[str, int]:
-    """Start or find the run; return its id, and the `seq` of the last event that the program has."""
+    """Start the run, or find the run of an earlier request. Return its id, and the `seq` to follow it from."""
     user = await request.caller.acting_for(ask.user_id)
     by = request.caller.actor_for(user)
     last = request.last_event_id
     client_id = request.idempotency_key or uuid4().hex
+    # Read before the run starts, so no event of the run is missed.
     after = session.last_seq
     if ask.new_message is None:
         run_id = await _resume(ask, by, session)
@@ -134,7 +141,7 @@ async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -
 
 
 async def _known_run(request: StreamRequest, ask: RunRequest, session: OwnSession) -> Invocation | None:
-    """Return the run that an earlier request with the same key, or with the same answer to the call, has started."""
+    """Return the run of an earlier request with the same key, or with the same answer to the call; else None."""
     if not request.idempotency_key:
         return None
     if not ask.answers:
@@ -143,12 +150,13 @@ async def _known_run(request: StreamRequest, ask: RunRequest, session: OwnSessio
     rows = _runs(session).filter(client_id=client_ids.of_answer(storable(answer.id or "")))
     row = await in_thread(rows.first)
     parts = row.message["parts"] if row else []
+    # Another answer to the same call is no repetition: it goes to the use case, which refuses it.
     is_same = any(part.get("functionResponse", {}).get("response") == answer.response for part in parts)
     return row if is_same else None
 
 
 async def _resume(ask: RunRequest, by: UserActor, session: OwnSession) -> str:
-    """Return the id of a run that goes on: it is active, or failed and is tried again."""
+    """Return the id of an active run, or retry a failed run and return its id."""
     if not ask.invocation_id:
         raise InvalidInputError(
             "There is nothing to run. Send newMessage, or the invocationId of a run to resume.",

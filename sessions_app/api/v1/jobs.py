@@ -100,6 +100,7 @@ class JobAnswer(Schema):
 
 def fields_of(row: ToolJob) -> dict[str, Any]:
     """Return the fields of `Job`."""
+    # A function may report any float; JSON has neither infinity nor NaN.
     done, total = (value if isfinite(value) else None for value in (row.progress_done, row.progress_total))
     progress = Progress(done=done, total=total or None, percent=row.percent, message=row.progress_message)
     same = (
@@ -134,7 +135,7 @@ def whole_job(row: ToolJob) -> WholeJob:
 async def list_jobs(request: HttpRequest, session_id: UUID, query: Query[JobQuery]) -> Page[Job]:
     """List the jobs of a session, newest first."""
     session = await reachable_session(caller_of(request), session_id, Scope.READ)
-    rows = session.jobs.defer("args", "result", "past_attempts", "error_detail")
+    rows = session.jobs.defer("args", "result", "past_attempts", "error_detail")  # large, and not in the list
     if query.status is not None:
         rows = rows.filter(status=query.status)
     items, following = await read_page(rows, NEWEST_JOB_FIRST, query, lambda row: Job(**fields_of(row)))

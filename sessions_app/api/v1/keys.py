@@ -87,6 +87,7 @@ async def create_key(request: HttpRequest, body: NewKey, response: HttpResponse)
     """
     caller = caller_of(request)
     caller.require(Scope.MANAGE)
+    # For caches, and for idempotency: a response with a secret is not stored for repetitions.
     response["Cache-Control"] = "no-store"
     return Status(201, await in_thread(_make, caller, body, id_of_key(request)))
 
@@ -110,6 +111,7 @@ def _listed(caller: Caller) -> list[KeySummary]:
 def _make(caller: Caller, body: NewKey, key_id: UUID | None) -> KeyWithSecret:
     people_id = None
     if body.people is not None:
+        # Only the caller's own group: the names of other groups are not to be found out here.
         group = caller.key.people if caller.key else None
         if group is None or group.name != body.people:
             raise NotFoundError("There is no such group of people for whom the caller acts.")

@@ -88,5 +88,6 @@ async def respond(request: HttpRequest, run_id: str, body: RunAnswer) -> Status[
 
 
 async def _accepted(caller: Caller, run_id: str, scope: Scope) -> Status[Run]:
-    """Return the response with a run as it is now."""
+    """Return the response with the current state of a run."""
+    # Read again: the act has changed its row.
     return Status(202, Run.of(await reachable_run(caller, run_id, scope)))

@@ -109,6 +109,7 @@ async def start_run(
 ) -> Status[Run]:
     """Send a message. Its run begins when the earlier runs of the session have ended."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
+    # The idempotency key is the client id as well, so a second attempt after a crash finds the run of the first.
     client_id = message.client_id or key_of(request) or uuid4().hex
     files = [(file.name, file.version) for file in message.files]
     run_id, _ = await use_cases.send_message(

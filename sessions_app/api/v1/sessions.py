@@ -63,7 +63,7 @@ class SessionSummary(Schema):
 
     @classmethod
     def of(cls, row: Any) -> SessionSummary:
-        """Return the summary of a session that `with_activity` has annotated."""
+        """Return the summary of a row from `with_activity`."""
         return cls(
             session_id=row.pk,
             user_id=str(row.user_id),
@@ -143,12 +143,13 @@ class Switch(Schema):
 
 
 def etag_of(summary: SessionSummary) -> str:
-    """Return the ETag of a session, which changes with all that the summary tells."""
+    """Return the ETag of a session. It changes with any field of the summary."""
     return f'"{sha256(summary.model_dump_json().encode()).hexdigest()[:32]}"'
 
 
 def _refuse_changed(if_match: str, session: Session) -> None:
-    """Raise an `HttpError` with 412 when the session, whose row is locked, has none of the ETags of `If-Match`."""
+    """Raise an `HttpError` with 412 if no ETag of `If-Match` is the current ETag of the session."""
+    # Called with the row locked, so nobody can change the session between this check and the change.
     if if_match.strip() == "*":
         return
     now = SessionSummary.of(with_activity(Session.objects.filter(pk=session.pk)).get())
@@ -157,7 +158,7 @@ def _refuse_changed(if_match: str, session: Session) -> None:
 
 
 async def summary_of(session: Session) -> SessionSummary:
-    """Return a session as it is now."""
+    """Return the current summary of a session."""
     rows = with_activity(Session.objects.filter(pk=session.pk))
     return SessionSummary.of(await in_thread(rows.get))
 
@@ -226,7 +227,7 @@ async def change_session(
         wanted.append("pin" if body.is_pinned else "unpin")
     if body.is_archived is not None:
         wanted.append("archive" if body.is_archived else "unarchive")
-    check = partial(_refuse_changed, request.headers.get("If-Match", "*"))
+    check = partial(_refuse_changed, request.headers.get("If-Match", "*"))  # `*` matches any version
     await use_cases.edit_session(actor_of(request, session.user), session.pk, wanted, body.title or "", check)
     summary = await summary_of(session)
     response["ETag"] = etag_of(summary)

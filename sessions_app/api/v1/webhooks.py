@@ -119,7 +119,7 @@ async def create_webhook(
         is_of_group=body.is_of_group,
         hook_id=id_of_key(request),
     )
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = "no-store"  # a response with a secret is not stored for repetitions
     return Status(201, WebhookWithSecret(**_summary(hook).dict(), secret=secret))
 
 
