@@ -1,8 +1,8 @@
 """Run coroutines and event streams concurrently, or in a separate thread.
 
 Code of agents and tools may raise anything. An `Exception` fails its invocation only; another `BaseException`, such as
-`SystemExit`, would leave the task and end the event loop with all other invocations. So whatever leaves a task here is
-an `Exception`, a requested cancellation, or a member of `PASSED_ON`.
+`SystemExit`, would leave the task and end the event loop with all other invocations. So `settle` and `merge` replace
+such an exception, and report an unrequested `CancelledError` as a failure.
 """
 
 from __future__ import annotations

@@ -105,7 +105,6 @@ def _merged(own: types.HttpOptions | None, given: types.HttpOptions) -> types.Ht
     if own is None:
         return given.model_copy(update={"headers": dict(given.headers or {})})
     update: dict[str, Any] = {"headers": {**(own.headers or {}), **(given.headers or {})}}
-    # Not the base URL and the API version: a caller of the Runner does not redirect the agent's requests.
     # Not the base URL: the run config does not change the address that the agent's author chose.
     for name in ("timeout", "retry_options", "extra_body"):
         value = getattr(given, name)

@@ -1,7 +1,7 @@
 """Rewind: restores the session's state and artifacts to before an invocation (contract R3).
 
-The log is append-only, so a rewind is a further event. It names the first invocation out of effect, and carries
-the changes that restore state and artifacts. Every event carries its changes, rewinds included, so the values at any
+The log is append-only, so a rewind is a further event. It names the first invocation out of effect, and carries the
+changes that restore state and artifacts. Every event carries its changes, rewinds included, so the values at any
 position follow from all events up to it, in the order of the log. A rewind that undoes an earlier rewind restores the
 values from before the earlier rewind. `app:` and `user:` state and `user:` artifacts are not rewound, because other
 sessions share them.

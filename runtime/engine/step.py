@@ -6,10 +6,10 @@
                                                       -> Transfer(agent)
                                                       -> Stop
 
-Each part of a step is a generator of events. The Runner commits an event before it asks for the
-next, so everything after a `yield` can rely on the commit. Async generators cannot return a value, so a function leaves
-its outcome in `Step.next`. Decisions (`decide_answers`, `decide_resume`, `decide_next_step`) are pure functions of the
-committed events; this module acts on them.
+Each part of a step is a generator of events. The Runner commits an event before it asks for the next, so everything
+after a `yield` can rely on the commit. Async generators cannot return a value, so a function leaves its outcome in
+`Step.next`. Decisions (`decide_answers`, `decide_resume`, `decide_next_step`) are pure functions of the committed
+events; this module acts on them.
 """
 
 from __future__ import annotations

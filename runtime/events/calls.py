@@ -1,7 +1,7 @@
 """Queries about the function calls in a list of events: pure functions.
 
 Models may use a call id again, even for another function, and parallel agents may use the same ids. So an id alone does
-not identify the call of a response: `MadeCalls` pairs calls and responses, and all other code asks it.
+not identify the call of a response; `MadeCalls` pairs calls and responses.
 
 A long-running call passes these states:
 

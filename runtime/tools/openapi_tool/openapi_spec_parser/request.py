@@ -150,7 +150,7 @@ def _form(body: ApiBody, fields: dict[str, Any]) -> str:
         encoding = as_object(body.encoding.get(name))
         style = as_text(encoding.get("style")) or "form"
         explode = encoding.get("explode", style == "form") is True
-        # OpenAPI defines no default style for an object in a form; JSON keeps its fields together.
+        # An object in a form has no style by default; JSON keeps its fields together.
         is_plain = not isinstance(value, dict) or "style" in encoding
         field = ApiParameter("", str(name), "body", style=style, explode=explode)
         pairs += query_pairs(field, value if is_plain else text_of(value))
