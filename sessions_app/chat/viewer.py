@@ -89,18 +89,15 @@ class Viewer:
         )
         self.has_ended = False
         self.is_new = False
-        self._is_open = (
-            False  # True from the first greeting on: before it the browser has not said what it has.
-        )
+        # True from the first greeting on: before it the browser has not said what it has.
+        self._is_open = False
         self._is_sending_updates = False
         self._replies: list[str] = []
         self._replying: asyncio.Task[None] | None = None
-        self._turn = (
-            asyncio.Lock()
-        )  # A frame may be sent in several pieces, which must not mix with another frame.
-        self._tasks: set[asyncio.Task[None]] = (
-            set()
-        )  # The event loop itself keeps only weak references to tasks.
+        # A frame may be sent in several pieces, which must not mix with another frame.
+        self._turn = asyncio.Lock()
+        # The event loop itself keeps only weak references to tasks.
+        self._tasks: set[asyncio.Task[None]] = set()
         self._next_greeting_at = 0.0
         self._greeting: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None

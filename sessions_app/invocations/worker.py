@@ -16,6 +16,7 @@ import logging
 import os
 import socket
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -164,12 +165,18 @@ class InvocationWorker:
         self._invocation_tasks.add(task)
         task.add_done_callback(self._invocation_tasks.discard)
         running = self._running[claim.invocation_id] = RunningInvocation(claim, task)
+        # A task that is cancelled before its first step never runs its `finally`; its lease must not be renewed.
+        task.add_done_callback(partial(self._forget, running))
         if self._is_closing:  # The worker was closed while the claim was on its way.
             running.stop(HANDED_OVER)
         if self._heartbeat is None or self._heartbeat.done():
             renewal = renew_leases(self._running, self.owner)
             self._heartbeat = create_task(renewal, "renew leases")
         return task
+
+    def _forget(self, running: RunningInvocation, task: asyncio.Task[Any]) -> None:
+        if self._running.get(running.claim.invocation_id) is running:
+            del self._running[running.claim.invocation_id]
 
     async def _run_claim(self, claim: Claim) -> asyncio.Task[Any] | None:
         """Run the invocation and write its end. Return the task of the session's next invocation, if it runs here."""

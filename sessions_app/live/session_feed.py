@@ -317,11 +317,13 @@ class SessionFeed:
             self._phase = Phase.TEXT
             return None
         if not self._rows:
+            position = self._log_position
             rows = await event_log.events_after(self.session_id, self.seq, ROWS_AT_ONCE)
             if self.has_ended:
                 return None
             if not rows:  # The hint came before its commit could be seen. The slow tick knows better.
-                self._log_position = self.seq
+                if self._log_position == position:
+                    self._log_position = self.seq
                 return None
             # In place: the timer below clears this very list.
             self._rows.extend(rows)

@@ -114,9 +114,8 @@ class SignIns:
     async def _check(self, sign_ins: Collection[SignIn]) -> None:
         if not sign_ins:
             return
-        now = (
-            time.monotonic()
-        )  # From before the query: a change during the query may be missing in its result.
+        # From before the query: a change during the query may be missing in its result.
+        now = time.monotonic()
         valid = await in_thread(_valid_sign_ins, sign_ins)
         for sign_in in sign_ins:
             if sign_in not in valid:
