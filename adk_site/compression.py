@@ -6,7 +6,8 @@ only choose the query of an address, and a page has secrets only if the request 
 requests with both are not compressed, and Django adds random bytes to all others. A CSRF token is masked differently in
 each page.
 
-Streaming responses are not compressed: downloads, because browsers show their length, and exports. Event streams,
+Streaming responses are not compressed: downloads, because browsers show their length, and exports. Nor are responses
+with an ETag, by which a program changes a session only if it is as the program has read it. Event streams,
 streams of the API and websockets do not pass Django's middleware.
 """
 
@@ -25,7 +26,8 @@ class CompressPages(GZipMiddleware):
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         has_chosen_text = bool(request.META.get("QUERY_STRING")) and bool(request.COOKIES)
-        if response.streaming or has_chosen_text:
+        # Compression makes an ETag weak, and a weak one never satisfies `If-Match` (RFC 9110, section 13.1.1).
+        if response.streaming or has_chosen_text or response.has_header("ETag"):
             return response
         return super().process_response(request, response)
 

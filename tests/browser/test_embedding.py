@@ -22,7 +22,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 EMBEDDED = re.compile(r"/assistant/embedded/shop/[0-9a-f-]{36}/$")
 IN_THE_PAGE, BUBBLE = "adk-chat:not([bubble])", "adk-chat[bubble]"
-TAG_IN_THE_PAGE = '<adk-chat src="/assistant/embedded/shop/" label="Chat with Shop" close="Close the chat">'
+TAG_IN_THE_PAGE = (
+    '<adk-chat src="/assistant/embedded/shop/"\n  label="Chat with Shop"\n  close="Close the chat">'
+)
 LACKING = ["E010", "E011", "E012", "E013", "E014", "W007", "W008", "W009", "W010"]
 
 

@@ -35,7 +35,9 @@ def event_about(name: str, value: Any) -> dict[str, Any]:
     parts = [{"functionCall": call} for call in calls] + [{"functionResponse": one} for one in responses]
     actions = {"stateDelta": {name: value}, "artifactDelta": {name: 0}, "transferToAgent": name}
     content = {"role": "model", "parts": parts}
-    return said("named", author=name or "echo", actions=actions, content=content, longRunningToolIds=["c-1"])
+    return said(
+        "named", author=name or "echo", actions=actions, content=content, longRunningToolIds=["c-1", "c-2"]
+    )
 
 
 def read(client: Client, session: Session) -> dict[str, str]:

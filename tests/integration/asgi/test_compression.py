@@ -48,6 +48,12 @@ def test_a_download_is_not_compressed() -> None:
     assert not compressed(CompressPages, RequestFactory().get("/", headers=GZIP), response)
 
 
+def test_a_response_keeps_the_etag_that_a_change_must_name() -> None:
+    response = HttpResponse(TEXT, content_type="application/json", headers={"ETag": '"1"'})
+    assert not compressed(CompressPages, RequestFactory().get("/", headers=GZIP), response)
+    assert response["ETag"] == '"1"'
+
+
 def test_development_compresses_scripts_but_no_pictures_and_no_parts_of_files() -> None:
     request = RequestFactory().get("/static/sessions_app/chat/main.js", headers=GZIP)
     assert compressed(CompressStaticFiles, request, HttpResponse(TEXT, content_type="text/javascript"))
