@@ -88,7 +88,7 @@ class AnnotationForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(Annotation)
 class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
-    """Annotations, newest first. Staff with the permissions add and delete them; nobody changes one."""
+    """Annotations, newest first. Staff with the permissions add and delete annotations; nobody changes them."""
 
     is_text = True
     form = AnnotationForm

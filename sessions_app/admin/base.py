@@ -65,8 +65,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
 
     Attributes:
         remit_paths: look-ups from a row to its app and its user; empty for rows not narrowed by remits.
-        is_text: True for rows with words of conversations. Staff need the right to read texts to see such rows.
-        text_columns: columns and fields with words of conversations, or with a link to them, and the column that
+        is_text: True for rows with text of conversations. Staff need the right to read texts to see such rows.
+        text_columns: columns and fields with text of conversations, or with a link to them, and the column that
             replaces each for staff without the right to read texts; None to leave the column out.
     """
 
@@ -146,7 +146,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     ) -> HttpResponse:
         require_read_request(request)
         if SEARCH_VAR in request.GET:
-            require(request, Right.VIEW_TEXT)  # The hits of a search reveal words of texts.
+            require(request, Right.VIEW_TEXT)  # The hits of a search reveal parts of texts.
         response = super().changelist_view(request, extra_context)
         # Recorded after the view, so a refused search leaves no record, and before the page is rendered: if the
         # record fails, nothing is shown.

@@ -68,7 +68,7 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
     change_list_template = "admin/sessions_app/uncounted_list.html"
     # Without this, a search would count the whole table.
     show_full_result_count = False
-    # Counts beside the choices of filters would read the table once for each choice.
+    # Counts next to the choices of filters would read the table once for each choice.
     show_facets = admin.ShowFacets.NEVER
 
     class Media:

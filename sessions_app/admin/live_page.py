@@ -23,7 +23,7 @@ class LivePageAdmin(StoppableAdmin, KeysetAdmin):
     whole page are recorded as accesses.
 
     Attributes:
-        live_fields: lines of `fields` with values that change while the row is open, without words of a conversation.
+        live_fields: lines of `fields` with values that change while the row is open, without text of a conversation.
     """
 
     change_list_template = "admin/sessions_app/live/change_list.html"

@@ -1,6 +1,6 @@
 """Permissions and remits of staff. All other modules of the admin check both with these functions.
 
-`view_<model>` opens lists and pages without the words of conversations. Each right below is a permission, too. Remits
+`view_<model>` opens lists and pages without the text of conversations. Each right below is a permission, too. Remits
 narrow all permissions to some apps and people.
 """
 

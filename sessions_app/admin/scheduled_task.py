@@ -42,7 +42,7 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
 
     def describe(self, row: ScheduledTask) -> SafeString:
         """Return the number of the task and its user."""
-        # Staff may stop tasks without the right to read texts, and the text of a task is words of the conversation.
+        # Staff may stop tasks without the right to read texts, and the text of a task is part of the conversation.
         return format_html("<b>{}</b>, <bdi>{}</bdi>", row.pk, row.session.user)
 
     def act(self, row: ScheduledTask, by: Actor, reason: str) -> None:

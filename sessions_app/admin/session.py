@@ -256,7 +256,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         return excerpt(", ".join(names_of(TOOL, figures_of(session).labels)), MAX_TOOLS_LENGTH)
 
     def _open_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
-        """Return the session for a response with words of the conversation.
+        """Return the session for a response with text of the conversation.
 
         Records the access, and unmasks the response if the user has a grant for the session.
         """
@@ -270,7 +270,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         return session
 
     def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
-        """Return the session for a response without words of the conversation.
+        """Return the session for a response without text of the conversation.
 
         Raises:
             Http404: there is no such session within the remits of the user.

@@ -115,7 +115,7 @@ def _record(session: Session, with_text: bool) -> Record:
         "app": session.app_name,
         "user": session.user.get_username(),
         "key": mask_text(session.key),
-        # A title is words of the conversation.
+        # A title is part of the conversation.
         "title": mask_text(session.title) if with_text else "",
         "created_at": session.created_at.isoformat(),
         "updated_at": session.updated_at.isoformat(),

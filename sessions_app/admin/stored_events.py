@@ -64,7 +64,7 @@ def with_stored(events: EventQuerySet, opened: int | None = None) -> EventQueryS
     """Annotate the events for `AuditEvent.of`.
 
     Args:
-        events: events; of one session only when `opened` is given.
+        events: events, of a single session when `opened` is given.
         opened: `seq` of the opened event; None without an opened event.
     """
     # The stored size needs no decompression, so it comes first. A small stored size may still be a long text: then

@@ -34,7 +34,7 @@ def end_unmasking(request: HttpRequest, session_id: UUID) -> None:
 
 
 def unmask_if_granted(request: HttpRequest, session_id: UUID | None) -> datetime | None:
-    """Unmask the response if the user has a grant for its session; return the end of the grant, None without one."""
+    """Unmask the response if the user has a grant for its session; return the end of the grant or None."""
     until = request.session.get(KEY, {}).get(str(session_id), 0)
     # The right is checked again: somebody may have taken it away since the grant.
     if until <= time.time() or not may(request, Right.UNMASK):

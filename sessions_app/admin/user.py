@@ -37,7 +37,7 @@ from sessions_app.data_protection.export import export_user
 from sessions_app.models import AccessKind, LegalHold
 
 USER_MODEL: type[Model] = get_user_model()
-# A project may have an admin of its own for its users: this admin extends it and takes its place.
+# A project may have its own admin of users: this admin extends it and takes its place.
 BASE: Any = (
     type(admin.site.get_model_admin(USER_MODEL)) if admin.site.is_registered(USER_MODEL) else admin.ModelAdmin
 )

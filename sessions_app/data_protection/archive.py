@@ -66,11 +66,11 @@ class Archive:
         self.files.append({"name": name, "size": size, "sha256": digest.hexdigest()})
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a file of one JSON value."""
+        """Write a file with a JSON value."""
         self.write(name, [as_json(value)])
 
     def write_list(self, name: str, values: Iterable[Any]) -> None:
-        """Write a file of one JSON list, value by value."""
+        """Write a file with a JSON list, value by value."""
         self.write(name, json_list(values))
 
     @contextmanager

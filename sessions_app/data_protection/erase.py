@@ -114,7 +114,7 @@ def erase_user(user_pk: Any, order: ErasureOrder) -> Tombstone:
 def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
     """Erase the user's sessions one after the other. In a transaction of the caller, all or none."""
     sessions = rows_of_user(Session, user_pk).order_by("pk")
-    # Always the first rows: those of the last batch are gone.
+    # Always the first rows: the sessions of the last batch are gone.
     while batch := list(sessions.values_list("pk", flat=True)[:SESSIONS_PER_QUERY]):
         for session_pk in batch:
             rows = Session.objects.filter(pk=session_pk)
@@ -125,7 +125,7 @@ def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
 def _stop_session(rows: QuerySet[Session], *, by: Any) -> None:
     """Stop the work of the session in `rows` if it still exists, in a transaction that ends before the deletion."""
     with transaction.atomic():
-        # Under the lock: a user may restore a deleted session at any moment, and its work must go on then.
+        # Under the lock: a user may restore a deleted session at any moment, and then its work must continue.
         session = rows.only("pk").select_for_update().first()
         if session is not None:
             stop_work(session.pk, by=by)
@@ -188,7 +188,7 @@ def finish(tombstone: Tombstone) -> Tombstone:
 
 
 def _add(tombstone: Tombstone, counts: Counter[str]) -> None:
-    """Add the counts to the stored ones, in the transaction of the deletion."""
+    """Add the counts to the stored counts, in the transaction of the deletion."""
     # Read under a lock: two erasures of the same user may run, and each adds the rows it has deleted.
     stored = Tombstone.objects.select_for_update().get(pk=tombstone.pk)
     stored.counts = dict(Counter(stored.counts) + counts)

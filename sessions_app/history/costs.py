@@ -16,10 +16,10 @@ MAX_TOKENS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one or more model calls.
+    """Tokens of model calls.
 
     Attributes:
-        prompt: all tokens of the input, the cached ones included.
+        prompt: all tokens of the input, including cached tokens.
         cached: tokens of the input from the model's cache.
         thoughts: tokens of the model's thoughts.
         output: tokens of the answer, without thoughts.

@@ -41,7 +41,7 @@ def permission_to_answer(answered_by: str) -> str:
 
 
 class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
-    """Answer requests, and the open ones among them."""
+    """Selections of answer requests."""
 
     def open(self) -> AnswerRequestQuerySet:
         """Return the requests whose call or job still waits, except in deleted sessions."""
@@ -87,7 +87,7 @@ class AnswerRequest(models.Model):
     objects = AnswerRequestQuerySet.as_manager()
 
     class Meta:
-        """One request for a call, in the order of their age."""
+        """A call has one request. The index gives the order of the inbox."""
 
         verbose_name = "request for an answer"
         verbose_name_plural = "approvals inbox"

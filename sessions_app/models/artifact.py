@@ -1,4 +1,4 @@
-"""Artifact: one version of a file of a session or a user; Django's storage holds the bytes."""
+"""Artifact: a version of a file of a session or a user; Django's storage holds the bytes."""
 
 from __future__ import annotations
 

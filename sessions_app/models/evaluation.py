@@ -38,6 +38,7 @@ class Evaluation(models.Model):
     set_id = models.CharField(max_length=200)
     config = models.JSONField()
     case_count = models.PositiveIntegerField()
+    # The housekeeping deletes old evaluations: a newer one then has nothing to compare with.
     previous = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""Event: one row of a session's append-only log."""
+"""Event: a row of a session's append-only log."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class EventQuerySet(models.QuerySet["Event"]):
 
 
 class Event(models.Model):
-    """One committed event.
+    """A committed event.
 
     Attributes:
         seq: 1, 2, 3 … in the session, without gaps.

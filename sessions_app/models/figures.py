@@ -32,7 +32,7 @@ class DayMetric(models.TextChoices):
 
 
 class SessionFigures(models.Model):
-    """Sums over the log of one session up to the event `seq`. Rewound events are counted: they were paid for.
+    """Sums over the log of a session up to the event `seq`. Rewound events count, too: they were paid for.
 
     Attributes:
         errors: failed calls and events with an error.
@@ -70,6 +70,7 @@ class SessionFigures(models.Model):
             GinIndex(fields=["labels"], name="session_figures_labels"),
             models.Index(fields=["-cost"], name="session_figures_cost", condition=Q(cost__gt=0)),
             models.Index(fields=["-tokens"], name="session_figures_tokens"),
+            # For the filter "With errors", and partial because most sessions have none.
             models.Index(fields=["session"], name="session_figures_errors", condition=Q(errors__gt=0)),
             models.Index(
                 fields=["counted_at"], name="session_figures_unsettled", condition=Q(is_settled=False)
@@ -98,7 +99,10 @@ class DayFigure(models.Model):
         default_permissions = ("view",)
         constraints = [
             models.UniqueConstraint(
-                fields=["day", "metric", "app_name", "name", "detail"], name="day_figure_unique"
+                # The day comes first: the overview reads ranges of days, and the sweep adds to rows by all five
+                # columns.
+                fields=["day", "metric", "app_name", "name", "detail"],
+                name="day_figure_unique",
             )
         ]
 

@@ -48,6 +48,7 @@ class IdempotentRequest(models.Model):
         """A caller uses a key for one request. Staff do not see the rows."""
 
         default_permissions = ()
+        # The claim of a key: of two requests with the same key at the same time, one inserts the row.
         constraints = [models.UniqueConstraint(fields=["caller", "key"], name="idempotent_request_key")]
         indexes = [models.Index(fields=["created_at"], name="idempotent_request_by_age")]
 

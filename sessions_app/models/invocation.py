@@ -99,6 +99,8 @@ class Invocation(ActorColumns):
             # A client id sent twice starts nothing: the INSERT of the second request conflicts with this constraint.
             models.UniqueConstraint(fields=["session", "client_id"], name="invocation_unique_client_id"),
             models.UniqueConstraint(
+                # The last guard of the lease: whatever a process believes, two invocations of a session never run
+                # together.
                 fields=["session"], condition=Q(status="running"), name="invocation_one_running"
             ),
         ]

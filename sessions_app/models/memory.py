@@ -1,4 +1,4 @@
-"""MemoryEntry: the text of one event of an earlier session, found by full text search."""
+"""MemoryEntry: the text of an event of an earlier session, found by full text search."""
 
 from __future__ import annotations
 

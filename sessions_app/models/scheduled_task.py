@@ -93,6 +93,8 @@ class ScheduledTask(models.Model):
             models.UniqueConstraint(fields=["session", "call_id"], name="scheduled_task_unique_call"),
             models.CheckConstraint(
                 condition=Q(
+                    # Conversions of later times to a time zone may fail in Python: one such row would break every
+                    # list with it.
                     start_at__lt=END_OF_CALENDAR, next_at__lt=END_OF_CALENDAR, ends_at__lt=END_OF_CALENDAR
                 ),
                 name="scheduled_task_readable_times",

@@ -53,7 +53,7 @@ class SessionQuerySet(models.QuerySet["Session"]):
 
 
 class Session(models.Model):
-    """One conversation. An append of an event locks the row.
+    """A conversation. An append of an event locks the row.
 
     Attributes:
         key: the session id of the ADK API, unique for the user and app.

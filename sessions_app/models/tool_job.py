@@ -54,7 +54,7 @@ class ToolJob(models.Model):
         task_name: name of the Celery task.
         progress_done: progress in the task's own units, out of `progress_total`. The progress is unknown when the total
             is 0 or not finite.
-        run_at: earliest start; None for an immediate one.
+        run_at: earliest start; None for an immediate start.
         sends: number of messages to the broker since the last claim.
         sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweep sends
             jobs without this time, and jobs still not started long after it.

@@ -7,7 +7,7 @@ from django.db import models
 
 
 class PersonUsage(models.Model):
-    """Sums of one user.
+    """Sums of a user.
 
     Attributes:
         day: last day with model calls of the user, null before the first; `tokens` and `cost` are sums of this day.

@@ -113,6 +113,7 @@ class WebhookDelivery(models.Model):
         default_permissions = ("view",)
         verbose_name_plural = "webhook deliveries"
         indexes = [
+            # Partial: ended deliveries stay for 30 days, and sweeps look for due deliveries every few seconds.
             models.Index(fields=["next_at"], condition=Q(next_at__isnull=False), name="webhook_delivery_due"),
             models.Index(fields=["webhook", "-id"], name="webhook_delivery_of_webhook"),
         ]

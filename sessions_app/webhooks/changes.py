@@ -47,7 +47,7 @@ def make_webhook(
     people_id = _group_of_service(maker) if is_of_group else None
     secret = new_secret()
     with transaction.atomic():
-        # Serialize the requests of a user: parallel ones could exceed the limit together.
+        # Serialize the requests of a user: parallel requests could exceed the limit together.
         get_user_model()._base_manager.select_for_update().get(pk=user.pk)
         # The id comes from the idempotency key of a request, repeated after its process died: nobody has seen the
         # first secret, and only its encrypted form is stored.

@@ -40,7 +40,7 @@ from sessions_app.webhooks.targets import ForbiddenTargetError, PublicHosts
 logger = logging.getLogger(__name__)
 BATCH_SIZE = 50
 ATTEMPT_SECONDS = 15.0
-"""Time limit of one attempt, from resolving the name to the response."""
+"""Time limit of an attempt, from resolving the name to the response."""
 CLAIM_SECONDS = 60.0
 """Seconds after which a claimed delivery without an outcome is due again."""
 PAUSES = (5, 60, 300, 1800, 7200, 14_400, 28_800, 36_000)
@@ -84,7 +84,7 @@ PushOf = Callable[[WebhookDelivery], Awaitable[Push | None]]
 
 
 async def start_round(push_of: PushOf) -> None:
-    """Start a round of deliveries unless this process is already running one."""
+    """Start a round of deliveries unless a round is running in this process."""
     if not _rounds:
         task = create_task(_deliver_due(push_of), "deliver to webhooks")
         _rounds.add(task)
@@ -176,7 +176,7 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
 def _claim_due() -> list[WebhookDelivery]:
     """Claim due deliveries for this process. End deliveries that may not be sent, and return the others."""
     with transaction.atomic():
-        # Rounds of other processes skip the locked rows and claim the next ones.
+        # Rounds of other processes skip the locked rows and claim the next rows.
         due = WebhookDelivery.objects.due().order_by("next_at").select_for_update(skip_locked=True)
         ids = list(due.values_list("pk", flat=True)[:BATCH_SIZE])
         deadline = Now() + timedelta(seconds=CLAIM_SECONDS)

@@ -32,6 +32,7 @@ class OverviewAdmin(ReadOnlyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        # The overview takes the place of the list, so the checks of Django's list view do not run.
         self.require_reading(request)
         context = {
             **page_context(self, request, _("Overview")),

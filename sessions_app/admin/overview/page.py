@@ -244,7 +244,7 @@ def _number(amount: float) -> str:
 def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
     """Return rows of sessions within the remits of the user, the most expensive first, in one query.
 
-    Staff without the right to read texts get keys instead of titles, which are words of conversations.
+    Staff without the right to read texts get keys instead of titles, which are part of conversations.
     """
     figures = SessionFigures.objects.filter(cost__gt=0, session__deleted_at=None)
     found = within_remits(request, figures, OF_SESSION).select_related("session__user").order_by("-cost")

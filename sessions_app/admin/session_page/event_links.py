@@ -1,6 +1,6 @@
 """Lookup of the rows and events with a relation to a page of events: calls, answers, jobs, artifacts, rewinds.
 
-A call may be on one page and its answer on another. All look-ups are for the whole page, so the number of queries does
+The answer to a call may be on a later page. All look-ups are for the whole page, so the number of queries does
 not grow with its events. They return ids and beginnings of results: the other events may be large.
 """
 

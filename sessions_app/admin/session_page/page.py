@@ -69,7 +69,7 @@ class SessionPage:
 
     @property
     def views(self) -> list[tuple[str, object, bool]]:
-        """Query string and name of each view, and True for the shown one."""
+        """Query string and name of each view, and True for the shown view."""
         here = f"event={self.highlighted}" if self.highlighted else ""
         return [
             (f"view={view}&{here}" if view else here, name, view == self.query.shown_view)

@@ -66,7 +66,7 @@ class StateSnapshot:
 
     @property
     def next(self) -> int | None:
-        """The event after `seq`; None at the last one."""
+        """The event after `seq`; None at the last event."""
         return None if self.seq is None or self.seq >= self.last_seq else self.seq + 1
 
 

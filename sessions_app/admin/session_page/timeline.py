@@ -61,7 +61,7 @@ class InvocationGroup:
 
     Attributes:
         view: the invocation; None when there is no such row.
-        is_continued: True when entries of the invocation stand above, on this page or an earlier one.
+        is_continued: True when entries of the invocation stand above, on this or an earlier page.
     """
 
     invocation_id: str
@@ -99,8 +99,7 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
         requests = confirmation_requests(body)
         answered = {*call_ids(body, "functionResponse"), *requests.values()}
         found = {id(callers[call_id]): callers[call_id] for call_id in answered if call_id in callers}
-        # An event with a text of its own, or with answers to calls of two entries, keeps its own line: nothing is
-        # hidden.
+        # An event with a text, or with answers to calls of two entries, keeps its own line: nothing is hidden.
         is_only_answer = (
             len(found) == 1
             and answered <= callers.keys()

@@ -49,6 +49,7 @@ class InvocationView:
     @property
     def begun_by(self) -> str:
         """The reason for the invocation in words, such as "a retry"; empty for a message of the person."""
+        # Client ids of the site begin with the reason for the invocation; ids of browsers and programs do not.
         prefix = self.invocation.client_id.partition(":")[0] + ":"
         return str(BEGINNINGS.get(prefix, ""))
 

@@ -53,7 +53,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class SpanRow:
-    """One line of the waterfall.
+    """A line of the waterfall.
 
     Attributes:
         anchor: target of links to the span of an event; empty except for the first span of each event.
@@ -111,14 +111,14 @@ class TracePage:
 
     @property
     def previous_step(self) -> str:
-        """URL of the model call before the shown one."""
+        """URL of the model call before the shown call."""
         return self._step_url(
             max((seq for seq in self.steps if self.step and seq < self.step.seq), default=0)
         )
 
     @property
     def next_step(self) -> str:
-        """URL of the model call after the shown one."""
+        """URL of the model call after the shown call."""
         return self._step_url(
             min((seq for seq in self.steps if self.step and seq > self.step.seq), default=0)
         )

@@ -84,6 +84,7 @@ def _id_of(evaluation: Evaluation) -> str:
 
 def _result(reader: StaffReader, result_id: str) -> SetResult:
     try:
+        # Only the time at the end of the id is certain: names of apps and sets may have underscores, too.
         begun = datetime.fromtimestamp(float(result_id.rpartition("_")[2]), UTC)
     except (ValueError, OverflowError, OSError):
         begun = None

@@ -16,7 +16,7 @@ class Verdict(IntEnum):
 
 
 class MetricScore(AdkSchema):
-    """Score of a case by one metric, without the reasons of a judge, which quote the conversation."""
+    """Score of a case by a metric, without the reasons of a judge, which quote the conversation."""
 
     metric_name: str
     threshold: float
@@ -34,7 +34,7 @@ class BareInvocation(AdkSchema):
 
 
 class InvocationResult(AdkSchema):
-    """Scores of one invocation."""
+    """Scores of an invocation."""
 
     actual_invocation: BareInvocation = BareInvocation()
     eval_metric_results: list[MetricScore]

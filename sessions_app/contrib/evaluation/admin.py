@@ -41,7 +41,7 @@ from sessions_app.rendering.audit_values import elapsed_time, excerpt, status_ba
 class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
     """Evaluations, newest first.
 
-    Scores are no words of conversations. Messages, calls and answers on the page need the right to read texts.
+    Scores tell nothing of conversations. Messages, calls and answers on the page need the right to read texts.
     """
 
     action = ActionKind.STOP
@@ -165,9 +165,11 @@ class ExportingAnnotationAdmin(AnnotationAdmin):
         label = request.GET.get("label", "")
         if not label:
             raise BadRequest("Name the label of the sessions: ?label=...")
+        # A session may have the label several times, as a whole and on its events.
         marked = self.get_queryset(request).filter(label=label).order_by("session").distinct("session")
         session_ids = list(marked.values_list("session", flat=True)[:MAX_CASES])
         note_access(
+            # Recorded before the stream begins: nothing is read without a record.
             request, AccessKind.EXPORT, ("annotation", ""), f"{len(session_ids)} sessions labelled {label}"
         )
         name = f"{slugify(label) or 'conversations'}.evalset.json"

@@ -30,7 +30,7 @@ CASES_PER_PAGE = 20
 
 @dataclass(frozen=True)
 class Judgement:
-    """Score of one message of a case by one metric, with the reasons of a judge."""
+    """Score of a message of a case by a metric, with the reasons of a judge."""
 
     metric: str
     score: float | None
@@ -39,7 +39,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One message of a case with the expected and the actual calls and answers.
+    """A message of a case with the expected and the actual calls and answers.
 
     Attributes:
         is_missing: True when the message has no answer, or none yet.
@@ -97,7 +97,7 @@ def load_page(
         evaluation: the evaluation.
         cases: its cases within the remits of the user.
         query: query string; `p` is the number of the page.
-        shows_text: load the words of the messages.
+        shows_text: load the text of the messages.
         shows_detail: load the details of errors.
     """
     without_words = cases.defer(*LARGE_COLUMNS)
@@ -142,6 +142,7 @@ def _exchanges(row: EvaluatedCase) -> list[Exchange]:
     actual = map(Invocation.model_validate, row.actual)
     results = list(map(MetricResult.model_validate, row.results))
     exchanges = []
+    # A case that ends early has fewer actual messages than expected.
     for number, (wanted, came) in enumerate(zip_longest(expected, actual)):
         judgements = _judgements(results, number)
         if len(expected) == 1:

@@ -28,7 +28,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True)
 class MetricReport:
-    """Result of a case by one criterion.
+    """Result of a case by a criterion.
 
     Attributes:
         score: the score; None when the metric had nothing to compare.
@@ -62,6 +62,7 @@ def reports_of(evaluation: Evaluation, cases: QuerySet[EvaluatedCase]) -> list[C
     before = EvaluatedCase.objects.filter(
         evaluation=evaluation.previous_id, eval_id__in=[row.eval_id for row in rows]
     )
+    # Cases are compared by their id in the set: positions change when cases are added.
     known = {row.eval_id: row for row in before.only("eval_id", "status", "results")}
     return [_report(row, known.get(row.eval_id)) for row in rows]
 

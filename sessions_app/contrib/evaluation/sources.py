@@ -32,7 +32,7 @@ def set_path(app_name: str, name: str) -> Path:
 
 
 def config_of(app_name: str) -> EvalConfig:
-    """Return the criteria of the directory of the app's agents, or the default ones. Raises as `config_beside` does."""
+    """Return the criteria in the directory of the app's agents, or the default criteria. Raise as `config_beside`."""
     folder = directory_of(app_name)
     return config_beside(folder) if folder else DEFAULT_CONFIG
 

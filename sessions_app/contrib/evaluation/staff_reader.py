@@ -26,7 +26,7 @@ OF_CASE = ("session__app_name", "session__user")
 
 
 class StaffReader:
-    """Eval sets and evaluations of one app, within the remits of a member of staff.
+    """Eval sets and evaluations of an app, within the remits of a member of staff.
 
     A set is a file in the directory of the app's agents. Without such a file, it has the cases of the newest evaluation
     with the id of the set.

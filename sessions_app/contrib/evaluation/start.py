@@ -57,6 +57,7 @@ def start_evaluation(app_name: str, eval_set: EvalSet, config: EvalConfig) -> Ev
             set_id=eval_set.eval_set_id,
             config=as_values(config),
             case_count=len(cases),
+            # Fixed at the start: later evaluations of the set do not change the comparison of this one.
             previous=runs.completed().first(),
         )
         rows = EvaluatedCase.objects.bulk_create(

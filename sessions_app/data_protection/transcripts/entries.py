@@ -148,6 +148,8 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             yield Piece("note", _question(block))
         case ConfirmationBlock() | ChosenBlock() | CredentialBlock() | StoppedBlock() | RepliedBlock():
             yield Piece("note", _answer(block, context.owner))
+        # `assert_never` below makes mypy refuse a new kind of block without a case here: no transcript leaves out a
+        # part.
         case CodeBlock() | FileBlock() | UploadBlock():
             yield from _attached_pieces(block)
         case _:
@@ -213,6 +215,7 @@ def _answer(
 
 def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
     """Yield a call in words, for a reader of details with its name and arguments, and the status of its job."""
+    # A job's call has a first response when the job is queued, and is done only when the job has ended.
     is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
     words = call.words.done if is_done else call.words.plain
     if call.brief and not call.words.names_arguments:

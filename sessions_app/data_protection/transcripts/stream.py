@@ -1,7 +1,7 @@
 """Streams of transcripts: each batch of events is written in a thread before the next batch is read.
 
 Downloads have threads of their own (`download_threads`): a long download must not keep the chat pages waiting. The
-memory of a download is that of one batch.
+memory of a download is bounded by the size of a batch.
 """
 
 from __future__ import annotations

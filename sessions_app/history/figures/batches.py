@@ -58,7 +58,7 @@ def recount_all_sessions() -> None:
 
 
 def _count_batch() -> bool:
-    """Count one batch; return False when nothing is left, or another process counts."""
+    """Count a batch; return False if nothing is left, or another process counts."""
     start = timezone.now() - LOOK_BACK
     FiguresProgress.objects.get_or_create(pk=1, defaults={"newest": start, "oldest": start})
     with transaction.atomic():

@@ -29,7 +29,7 @@ _NUMBERED = re.compile(r"\b(?=\w*\d)[\w-]+")
 
 @dataclass(frozen=True)
 class LogFacts:
-    """Facts of one event.
+    """Facts of an event.
 
     Attributes:
         answers: names of the tools with an answer in the event.

@@ -107,7 +107,7 @@ def _number(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class TraceEntry:
-    """One event.
+    """An event, as far as a trace needs it.
 
     Attributes:
         at: its time, in seconds since the epoch.

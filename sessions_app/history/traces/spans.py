@@ -112,7 +112,7 @@ class _AgentCall:
 
 
 class _Walk:
-    """One walk through the entries of an invocation.
+    """A walk through the entries of an invocation.
 
     Args:
         started_at: time of the claim, if known.

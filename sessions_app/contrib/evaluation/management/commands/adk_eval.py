@@ -83,6 +83,7 @@ class Command(BaseCommand):
         """Wait for the end; say once when no worker takes a case."""
         latest = evaluation
         for look, latest in enumerate(wait_for_end(evaluation.pk, LOOK_SECONDS)):
+            # The third look comes after two waits, in which a worker would have taken a case.
             if look == 2 and not latest.cases.exclude(status=CaseStatus.QUEUED).exists():
                 self.stderr.write(NO_WORKER)
         return latest
