@@ -2,14 +2,14 @@
 
 An admin of this package is built from these parts:
 
-    guarded_views.GuardedViewsMixin     time limit of statements, masked secrets, visible hidden characters
-      base.ReadOnlyAdmin                no changes; rights and remits decide about rows, columns and search
-        keyset_list.KeysetAdmin         lists of large tables, without counting and skipping rows
-        base.SessionRowAdmin            rows of a session
-      staff_acts.RecordedActsMixin      records of acts
-        confirmed_action.ConfirmedActionAdmin   an action with a page for the reason
-          stoppable.StoppableAdmin      stop, with a link in the list
-            live_page.LivePageAdmin     pages that refresh themselves
+    guarded_views.GuardedViewsMixin   time limit of statements, masked secrets, visible hidden characters
+      base.ReadOnlyAdmin              no changes; rights and remits decide about rows, columns and search
+        keyset_list.KeysetAdmin       lists of large tables, without counting and skipping rows
+        base.SessionRowAdmin          rows of a session
+    staff_acts.RecordedActsMixin      records of acts
+      confirmed_action.ConfirmedActionAdmin   an action, with a page for the reason
+        stoppable.StoppableAdmin      stop of a session's row, with a link in the list
+          live_page.LivePageAdmin     stoppable rows whose pages refresh themselves
 
 Staff with these permissions stop work, answer requests, annotate and erase sessions, correct state, set and lift legal
 holds, revoke share links and API keys, and make the keys of services.

@@ -90,7 +90,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return tuple(self._without_text(request, super().get_list_display(request)))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Leave out words of conversations and details of errors if the user may not see them."""
+        """Leave out text of conversations and details of errors if the user may not see them."""
         may_see = may(request, Right.VIEW_ERROR_DETAIL)
         shown = self._without_text(request, super().get_fields(request, obj))
         return [field for field in shown if may_see or field not in ERROR_DETAILS]

@@ -68,10 +68,9 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
 
     @admin.display(description=_("Newest runs"))
     def newest_runs(self, task: ScheduledTask) -> str:
+        # Runs have no foreign key to their task: the client id of each begins with the task's number.
         runs = Invocation.objects.filter(
-            # Runs have no foreign key to their task: the client id of each begins with the task's number.
-            session_id=task.session_id,
-            client_id__startswith=client_ids.of_schedule(task.pk, ""),
+            session_id=task.session_id, client_id__startswith=client_ids.of_schedule(task.pk, "")
         ).order_by("-id")
         ids = runs.values_list("invocation_id", flat=True)[:MAX_SHOWN_RUNS]
         links = (

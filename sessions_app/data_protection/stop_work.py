@@ -45,13 +45,9 @@ def stop_work(session_pk: UUID, *, by: Any) -> None:
         Invocation.objects.filter(session=session_pk).open().update(
             status=InvocationStatus.CANCELLED, cancelled_by_id=by, **cancelled
         )
+        # Marked as delivered, so no sweep queues an invocation with the job's response.
         ToolJob.objects.filter(session=session_pk).open().update(
-            # Marked as delivered, so no sweep queues an invocation with the job's response.
-            status=JobStatus.CANCELLED,
-            cancelled_by_id=by,
-            delivered_at=Now(),
-            question=None,
-            **cancelled,
+            status=JobStatus.CANCELLED, cancelled_by_id=by, delivered_at=Now(), question=None, **cancelled
         )
         ScheduledTask.objects.filter(session=session_pk).active().order_by().update(
             next_at=None, cancelled_at=Now(), cancelled_by_id=by

@@ -98,11 +98,9 @@ class DayFigure(models.Model):
         verbose_name_plural = "overview"
         default_permissions = ("view",)
         constraints = [
+            # The day comes first: the overview reads ranges of days, and the sweep adds to rows by all five columns.
             models.UniqueConstraint(
-                # The day comes first: the overview reads ranges of days, and the sweep adds to rows by all five
-                # columns.
-                fields=["day", "metric", "app_name", "name", "detail"],
-                name="day_figure_unique",
+                fields=["day", "metric", "app_name", "name", "detail"], name="day_figure_unique"
             )
         ]
 

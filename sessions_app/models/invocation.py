@@ -98,19 +98,17 @@ class Invocation(ActorColumns):
             models.UniqueConstraint(fields=["invocation_id"], name="invocation_unique_id"),
             # A client id sent twice starts nothing: the INSERT of the second request conflicts with this constraint.
             models.UniqueConstraint(fields=["session", "client_id"], name="invocation_unique_client_id"),
+            # The last guard of the lease: whatever a process believes, two invocations of a session never run
+            # together.
             models.UniqueConstraint(
-                # The last guard of the lease: whatever a process believes, two invocations of a session never run
-                # together.
                 fields=["session"], condition=Q(status="running"), name="invocation_one_running"
             ),
         ]
         indexes = [
             models.Index(fields=["session", "id"], condition=Q(status="queued"), name="invocation_queued"),
+            # Few rows have credentials, which an ended invocation loses.
             models.Index(
-                # Few rows have credentials, which an ended invocation loses.
-                fields=["created_at"],
-                condition=~Q(credentials=""),
-                name="invocation_with_credentials",
+                fields=["created_at"], condition=~Q(credentials=""), name="invocation_with_credentials"
             ),
             models.Index(fields=["client_id"], name="invocation_by_client_id"),
             models.Index(
@@ -120,11 +118,9 @@ class Invocation(ActorColumns):
                 condition=Q(cancelled_by__isnull=False),
                 name="invocation_by_canceller",
             ),
+            # Most rows are completed, so a list of them needs no index. Lists of any other status do.
             models.Index(
-                # Most rows are completed, so a list of them needs no index. Lists of any other status do.
-                fields=["status", "-id"],
-                condition=~Q(status="completed"),
-                name="invocation_not_completed",
+                fields=["status", "-id"], condition=~Q(status="completed"), name="invocation_not_completed"
             ),
             GinIndex(
                 SearchVector("error_message", config="simple"),

@@ -55,11 +55,9 @@ class Remit(models.Model):
         """A group has each remit once."""
 
         constraints = [
+            # NULL in `people` stands for all users, and is a value like any other here.
             models.UniqueConstraint(
-                # NULL in `people` stands for all users, and is a value like any other here.
-                fields=["group", "app_name", "people"],
-                name="remit_once",
-                nulls_distinct=False,
+                fields=["group", "app_name", "people"], name="remit_once", nulls_distinct=False
             )
         ]
 

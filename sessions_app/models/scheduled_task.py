@@ -33,12 +33,10 @@ class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
 
     def due(self) -> ScheduledTaskQuerySet:
         """Return the active tasks whose next run is due, except tasks of deactivated users and deleted sessions."""
+        # `Now` is the clock of PostgreSQL: the clocks of machines differ. A deleted session can be restored, and its
+        # tasks run then.
         return self.active().filter(
-            # `Now` is the clock of PostgreSQL: the clocks of machines differ. A deleted session can be restored, and
-            # its tasks run then.
-            next_at__lte=Now(),
-            session__user__is_active=True,
-            session__deleted_at=None,
+            next_at__lte=Now(), session__user__is_active=True, session__deleted_at=None
         )
 
 
@@ -91,10 +89,10 @@ class ScheduledTask(models.Model):
         permissions = [("cancel_scheduledtask", "Can stop scheduled task")]
         constraints = [
             models.UniqueConstraint(fields=["session", "call_id"], name="scheduled_task_unique_call"),
+            # Conversions of later times to a time zone may fail in Python: one such row would break every list with
+            # it.
             models.CheckConstraint(
                 condition=Q(
-                    # Conversions of later times to a time zone may fail in Python: one such row would break every
-                    # list with it.
                     start_at__lt=END_OF_CALENDAR, next_at__lt=END_OF_CALENDAR, ends_at__lt=END_OF_CALENDAR
                 ),
                 name="scheduled_task_readable_times",

@@ -72,7 +72,7 @@ class MayAnswerFilter(admin.SimpleListFilter):
 
 @admin.register(AnswerRequest)
 class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
-    """Open requests, the oldest first. Their effects are words of conversations."""
+    """Open requests, the oldest first. Their effects quote conversations."""
 
     is_text = True
 

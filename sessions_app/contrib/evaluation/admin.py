@@ -168,8 +168,8 @@ class ExportingAnnotationAdmin(AnnotationAdmin):
         # A session may have the label several times, as a whole and on its events.
         marked = self.get_queryset(request).filter(label=label).order_by("session").distinct("session")
         session_ids = list(marked.values_list("session", flat=True)[:MAX_CASES])
+        # Before the stream begins: nothing is read without a record.
         note_access(
-            # Recorded before the stream begins: nothing is read without a record.
             request, AccessKind.EXPORT, ("annotation", ""), f"{len(session_ids)} sessions labelled {label}"
         )
         name = f"{slugify(label) or 'conversations'}.evalset.json"

@@ -1,6 +1,6 @@
 """Entries of a transcript: the content of an event in pieces, formatted by a file or a page.
 
-Markdown file, printed page, shared page and record for the audit all use these entries, so they tell the same.
+Markdown file, printed page, shared page and record for the audit all use these entries, so their content is the same.
 """
 
 from __future__ import annotations
