@@ -40,7 +40,7 @@ class StoredValue:
 
     @property
     def is_masked(self) -> bool:
-        """True when a part of the text is a secret."""
+        """True when the mask hides a part of the text."""
         return bool(self.text) and mask_member(self.key, self.text) != self.text
 
     @property

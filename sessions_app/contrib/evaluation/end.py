@@ -79,5 +79,5 @@ def wait_for_end(evaluation_id: UUID, look_seconds: float) -> Iterator[Evaluatio
                 if news.payload == str(evaluation_id):
                     break
     finally:
-        # The connection listens on the channel: nothing else may get it.
+        # The connection still listens on the channel.
         connection.close()
