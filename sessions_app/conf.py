@@ -29,7 +29,7 @@ MASKED_PATTERNS = tuple(
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
         r"://([^\s/@:<]{0,200}:[^\s/@<]{1,200})@",  # user and password in a URL
         r"[Bb](?:earer ([\w.~+/=-]+)|asic ([\w+/=]{8,}))",  # Authorization headers
-        # The look-behind follows the first letters, so that the search begins with plain letters, which is fast.
+        # The look-behind follows the first letters, so the search begins with plain letters, which is fast.
         r"(?:AIza|sk-(?<!\wsk-)|sk_live_|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-)[\w-]{16,}"
         r"|A[KS]IA[A-Z0-9]{16}|adk_[\w-]{43}|whsec_[\w+/-]{24,}",
         # JSON web tokens. The search stays linear: a text that only begins like a token is passed over immediately.
@@ -96,11 +96,11 @@ class InvocationConf:
     """What happens to a message while another is answered: queue it (`enqueue`), refuse it (`reject`), or cancel the
     running invocation (`interrupt`)."""
     max_invocations_per_user: int = 0
-    """Invocations that may run at once for a user; 0 is no limit."""
+    """Maximum invocations running at the same time for a user; 0 is no limit."""
     max_invocations_per_app: int = 0
-    """Invocations that may run at once for an app; 0 is no limit."""
+    """Maximum invocations running at the same time for an app; 0 is no limit."""
     worker_sessions: int = 50
-    """Sessions that a Celery worker process runs at once; others wait."""
+    """Sessions run by a Celery worker process at the same time; others wait."""
     lease_seconds: float = 30.0
     """Duration of a lease. Another process takes over an invocation this long after its process died."""
     heartbeat_seconds: float = 5.0
@@ -116,43 +116,43 @@ class InvocationConf:
     invocation_cost: float = 0.0
     """Cost of an invocation by `prices`; 0 is no limit."""
     tool_threads: int = 32
-    """Synchronous tools that a process runs at once; others wait."""
+    """Synchronous tools run by a process at the same time; others wait."""
     answer_limits: Mapping[str, AnswerLimit] = field(default_factory=dict)
-    """Time limits by the name of the tool that waits for an answer; "" is for all other tools."""
+    """Time limits for answers, by name of the tool; "" is for all other tools."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class ModelConf:
-    """Prices and rate limits of models, by the beginning of a model's name; the longest beginning counts."""
+    """Prices and rate limits of models, by prefix of the model's name; the longest prefix counts."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     """Prices of models, `{"input": ..., "output": ..., "cached_input": ...}`."""
     model_rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
-    """Rate limits, `{"requests": ..., "tokens": ...}`, shared by all processes and all models of that beginning."""
+    """Rate limits, `{"requests": ..., "tokens": ...}`, shared by all processes and all models with that prefix."""
     model_wait_seconds: float = Field(default=120.0, gt=0)
-    """Longest wait of a model call for its turn under such a limit."""
+    """Maximum seconds that a model call waits under a rate limit."""
     title_model: str = ""
-    """Model that gives each chat a title after the first answer; empty keeps the title made from the first message."""
+    """Model for titles of chats, called after the first answer; empty keeps the title made from the first message."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class JobConf:
-    """Jobs, scheduled tasks, and the sweep that repairs what a crash left."""
+    """Jobs, scheduled tasks, and the sweep, which repairs what crashes leave behind."""
 
     job_result_limit: int = 64_000
-    """Characters of a job result; a longer one becomes an artifact."""
+    """Maximum characters of a job result; a longer result becomes an artifact."""
     job_lost_seconds: float = 20.0
     """Seconds without a heartbeat after which the worker of a running job is considered dead."""
     job_resend_seconds: float = 60.0
-    """Seconds after which a sent job that has not started is sent to the broker again; doubles with each send."""
+    """Seconds after which a job is sent to the broker again if it has not started; doubles with each send."""
     cancel_grace_seconds: float = 10.0
-    """Seconds that a cancelled job's function has to end before its process is killed."""
+    """Seconds for the function of a cancelled job to end before its process is killed."""
     sweep_seconds: float = 4.0
-    """Seconds after which a sweep leaves the rest of its work to the next one."""
+    """Seconds after which a sweep leaves the rest of its work to the next sweep."""
     schedule_shortest_seconds: float = 60.0
     """Shortest interval of a scheduled task."""
     schedule_longest_seconds: float = 3650 * 86_400.0
-    """Longest interval of a scheduled task, and longest time from now until a task or a job starts."""
+    """Longest interval of a scheduled task, and longest delay of a task or a job."""
     max_schedules_per_session: int = 20
     """Active scheduled tasks of a session."""
 
@@ -166,17 +166,17 @@ class SessionConf:
     retention_days: int = Field(default=0, ge=0)
     """Days without use after which a session is erased; 0 keeps sessions."""
     retention_batch: int = Field(default=10_000, ge=1)
-    """Sessions that one run of the daily housekeeping erases."""
+    """Maximum sessions erased by a run of the daily housekeeping."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class PageConf:
-    """What pages show, and what users may send."""
+    """Contents of pages, and limits on messages and uploads."""
 
     site_name: str = "Agents"
     """Name of the site on its pages and on the sign-in page."""
     site_logo: str = ""
-    """Path of a picture among the static files, shown beside the name; empty for none."""
+    """Path of a picture among the static files, shown next to the name; empty for none."""
     show_details: bool = False
     """Show all users what staff see in their own chats: names of tools, results as JSON, milliseconds and state.
 
@@ -185,23 +185,23 @@ class PageConf:
     """Let users share their chats: everybody who is signed in and has a chat's link reads the whole chat
     (docs/security.md)."""
     message_limit: int = 32_000
-    """Characters of a message."""
+    """Maximum characters of a message."""
     upload_bytes: int = Field(default=10 * 1024**2, ge=1)
-    """Bytes of a file that a user uploads."""
+    """Maximum bytes of an uploaded file."""
     upload_files: int = Field(default=10, ge=1)
-    """Files of a message."""
+    """Maximum files of a message."""
     upload_types: tuple[str, ...] = ()
-    """MIME types that users may upload, such as `image/*`; empty allows all."""
+    """Allowed MIME types of uploads, such as `image/*`; empty allows all."""
     markdown_limit: int = 100_000
-    """Characters of a text that are rendered as Markdown; the rest is shown as plain text."""
+    """Maximum characters of a text to render as Markdown; the rest is shown as plain text."""
     markdown_cells: int = 2_000
-    """Table cells of a text that are rendered as tables; the rest is shown as plain text."""
+    """Maximum cells of all tables of a text; the rest is shown as plain text."""
     markdown_lines: int = 2_000
-    """Lines of a text that are rendered as Markdown; the rest is shown as plain text."""
+    """Maximum lines of a text to render as Markdown; the rest is shown as plain text."""
     markdown_marks: int = 4_000
-    """Characters of a text that may begin a link, emphasis or the like; later paragraphs have no markup."""
+    """Maximum characters of a text that may begin a link, emphasis or the like; later paragraphs have no markup."""
     markdown_nesting: int = 16
-    """Depth of lists and quotations in a text; deeper ones are shown as plain text."""
+    """Maximum depth of lists and quotations; deeper text is shown as plain text."""
     dev_ui: bool = False
     """Serve adk-web, google-adk's page for developers, to staff under `dev-ui/` (docs/adk-server.md)."""
     dev_ui_directory: str = ""
@@ -213,47 +213,47 @@ class StreamConf:
     """Streaming to browsers and programs."""
 
     merge_seconds: float = 0.02
-    """Shortest time for which streamed text is gathered before it is sent."""
+    """Minimum time to gather streamed text before sending it."""
     merge_seconds_under_load: float = 0.1
-    """Longest time for which streamed text is gathered."""
+    """Maximum time to gather streamed text."""
     relay_seconds: float = 0.05
     """Shortest time between two messages to other processes."""
     slow_reader_seconds: float = 20.0
-    """Seconds that a client with a full send queue has to read it before it is disconnected."""
+    """Seconds after which a client with a full send queue is disconnected."""
     frame_limit: int = 256_000
-    """Characters of a websocket frame from a browser."""
+    """Maximum characters of a frame from a browser."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class QuotaConf:
-    """What a user or a client address may use; 0 is no limit."""
+    """Quotas of users and client addresses; 0 is no limit."""
 
     max_sockets_per_user: int = Field(default=50, ge=0)
-    """Sockets and event streams that a user may have open."""
+    """Maximum open sockets and event streams of a user."""
     max_sockets_per_address: int = Field(default=1_000, ge=0)
-    """Sockets and event streams that a client address may have open."""
+    """Maximum open sockets and event streams of a client address."""
     max_frames_per_user: int = Field(default=600, ge=0)
-    """Frames in a minute, from all sockets of a user."""
+    """Maximum frames in a minute, from all sockets of a user."""
     max_frames_per_address: int = Field(default=12_000, ge=0)
-    """Frames in a minute from a client address."""
+    """Maximum frames in a minute from a client address."""
     max_new_sessions_per_user: int = Field(default=100, ge=0)
-    """Sessions that a user may create in an hour."""
+    """Maximum sessions created by a user in an hour."""
     max_new_sessions_per_address: int = Field(default=1_000, ge=0)
-    """Sessions that a client address may create in an hour."""
+    """Maximum sessions created from a client address in an hour."""
     max_queued_messages_per_user: int = Field(default=50, ge=0)
-    """Messages of a user that may wait for their turn."""
+    """Maximum queued messages of a user."""
     max_tokens_per_user: int = Field(default=5_000_000, ge=0)
-    """Tokens that a user may use in a day of the site's time zone."""
+    """Maximum tokens used by a user in a day of the site's time zone."""
     max_cost_per_user: float = Field(default=0.0, ge=0)
-    """Cost by `prices` that a user may cause in a day; without prices nothing has a cost."""
+    """Maximum cost by `prices` of a user in a day. Models without a price cost nothing."""
     max_artifact_bytes_per_user: int = Field(default=1_000_000_000, ge=0)
-    """Bytes of all artifacts of a user, older versions included."""
+    """Maximum bytes of all artifacts of a user, including older versions."""
     sign_in_failures: int = Field(default=10, ge=0)
-    """Wrong passwords for one name from one client address after which sign-ins wait."""
+    """Wrong passwords for a name from a client address after which sign-ins are refused for a while."""
     sign_in_lock_seconds: float = Field(default=900.0, gt=0)
-    """Seconds for which sign-ins wait."""
+    """Seconds for which sign-ins are refused."""
     max_sign_ins_per_address: int = Field(default=300, ge=0)
-    """Sign-ins that a client address may try in an hour, for all names together."""
+    """Maximum attempts to sign in from a client address in an hour, for all names together."""
     trusted_proxies: int = Field(default=0, ge=0)
     """Reverse proxies in front of the site that append their client's address to `X-Forwarded-For`; with 0 the header
     is ignored."""
@@ -270,7 +270,7 @@ class ProcessConf:
     page_connections: int = 10
     """PostgreSQL connections of a web process for pages, the admin and its database threads."""
     page_wait_seconds: float = 10.0
-    """Longest wait of a page for one of these connections."""
+    """Maximum seconds that a page waits for one of these connections."""
     statement_seconds: float = 30.0
     """Longest duration of a statement in a web process; 0 is no limit."""
     audit_statement_seconds: float = 10.0
@@ -278,22 +278,22 @@ class ProcessConf:
     prepared_statements: bool = True
     """Keep prepared statements. Turn off behind a connection pooler that does not track them."""
     download_threads: int = 8
-    """Threads that read pieces of downloaded files."""
+    """Threads to read downloaded files."""
     limit_threads: int = 4
-    """Threads that call Redis to count open sockets."""
+    """Threads to count open sockets in Redis."""
     broker_threads: int = 2
-    """Threads that send tasks to the broker."""
+    """Threads to send tasks to the broker."""
     cached_bytes: int = 256_000_000
-    """Estimated bytes of events of recently used sessions that a process caches."""
+    """Maximum bytes, by estimate, of a process's cache of events of recently used sessions."""
     cached_html_bytes: int = 32_000_000
-    """Bytes of rendered events that a process caches."""
+    """Maximum bytes of a process's cache of rendered events."""
     streamed_bytes: int = 64_000_000
-    """Bytes of streamed text in a process; above it the longest text is shown only when complete."""
+    """Maximum bytes of streamed text in a process; above it the longest texts are shown only once complete."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class AuditConf:
-    """Secrets, and what staff may read."""
+    """Masking and encryption of secrets, and limits on what staff may read."""
 
     masked_keys: tuple[str, ...] = MASKED_KEYS
     """Names of secrets. A value under such a key is masked for staff, in exports and in logs. `*` stands for any
@@ -302,23 +302,23 @@ class AuditConf:
     """Regular expressions of texts to mask, besides numbers of payment cards. If a pattern has groups, only the groups
     are masked."""
     unmask_seconds: float = Field(default=900.0, gt=0)
-    """Seconds for which staff with the permission see the masked values of a session that they unmask."""
+    """Seconds for which staff see the masked values of a session after unmasking it."""
     error_detail_limit: int = 8_000
-    """Characters of an error that are kept for staff; 0 keeps none."""
+    """Maximum characters of an error's details to keep for staff; 0 keeps none."""
     access_log_days: int = Field(default=365, ge=0)
-    """Days for which the records of what staff read are kept; 0 keeps them."""
+    """Days for which records of accesses by staff are kept; 0 keeps them forever."""
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     """Texts from which the keys that encrypt credentials are derived: the first one encrypts, all decrypt. Empty uses
     `SECRET_KEY` and `SECRET_KEY_FALLBACKS`."""
     credential_seconds: float = 3600.0
-    """Longest time for which a credential is kept for an invocation that has not ended."""
+    """Maximum seconds to keep a credential for an invocation that has not ended."""
     saved_credential_days: int = Field(default=90, ge=1)
-    """Days after which a credential that a tool saved for later invocations is deleted."""
+    """Days after which credentials saved by tools for later invocations are deleted."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class AgentConf:
-    """Where agents come from, and what they may reach."""
+    """Sources of agents, and servers that they may reach."""
 
     agent_dirs: tuple[Path, ...] = ()
     """Directories of agent folders: each folder is an app (docs/authoring.md). Relative ones begin at the working
