@@ -115,7 +115,9 @@ class ApiStream:
             return
         try:
             caller = await caller_of_stream(scope)
+            # Reserved before the body is read: a client that sends its body slowly has a connection open, too.
             with await reserve_connection(caller):
+                # Files come as base64, so a body is larger than its files.
                 body = await read_body(receive, 2 * conf().upload_bytes)
                 headers = {
                     name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]

@@ -81,6 +81,7 @@ async def newest_page(session: Session, reader: User) -> LogPage:
     # Up to `last_seq`, so events, rewinds and invocations agree: the feed sends whatever is committed from now on.
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     events = await _last_events(session, session.last_seq, rewinds)
+    # Messages without events are placed by time: only those of the page's time belong on the page.
     oldest = events[PAGE_EVENTS - 1].happened_at if len(events) > PAGE_EVENTS else None
     since = oldest or session.created_at
     recent = Q(created_at__gte=since) & ~_is_rewound(session, rewinds)

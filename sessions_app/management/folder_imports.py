@@ -34,6 +34,7 @@ def flaws_of(folder: Path) -> Iterator[ImportFlaw]:
     Imports that may fail, within `try` or for type checkers, are skipped.
     """
     for file in sorted(folder.rglob("*.py")):
+        # A virtual environment in the folder is not code of its author.
         if any(part.startswith(".") or part == "site-packages" for part in file.parts[len(folder.parts) :]):
             continue
         try:
@@ -85,6 +86,7 @@ def _module_problem(name: str, folder: Path) -> Iterator[str]:
     parts = name.split(".")
     # `google` is a namespace: it exists as soon as one of its packages is installed.
     package = ".".join(parts[:2]) if parts[0] == "google" else parts[0]
+    # The directory of an agent folder is on the import path, so modules next to the folder are found.
     is_local = (folder.parent / parts[0]).exists() or (folder.parent / f"{parts[0]}.py").exists()
     if not is_local and not _exists(package):
         yield f"missing  {package}, which is not installed"

@@ -55,7 +55,7 @@ def probe(folder: Path, seconds: float) -> Probe:
         except subprocess.TimeoutExpired:
             return Probe([], f"Its import did not end within {seconds:g} seconds.")
         finally:
-            _kill(child)
+            _kill(child)  # After success as well: the folder may have started processes.
         if not result.exists():
             return Probe([], f"Its import ended the process with code {child.returncode}.")
         return Probe(**json.loads(result.read_text()))

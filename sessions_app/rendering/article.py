@@ -43,6 +43,7 @@ NOTES = (
 def article(context: Mapping[str, Any]) -> SafeString:
     """Return `<article id="event-<seq>">` with the blocks and notes of an event."""
     pieces = [_opening(context)]
+    # Events with nothing but calls continue the turn above them and need no header, unless they failed.
     if context["speaker"] != "quiet" or context["error"]:
         pieces.append(_header(context))
     for block in context["blocks"]:
@@ -147,6 +148,7 @@ def _block(block: Block, context: Mapping[str, Any]) -> SafeString:
 
 
 def _call(call: CallBlock, *, shows_details: bool) -> SafeString:
+    # The HTML is cached while the call's state changes, so it has all three phrases: `data-state` shows one of them.
     attributes = _attributes(
         data_call_id=call.call_id,
         data_tool=call.name,

@@ -92,6 +92,7 @@ def _with_length(beginning: str, length: int) -> str:
 
 def excerpt(text: str, length: int = EXCERPT_LENGTH) -> str:
     """Return the beginning of the text on one line."""
+    # Four times the length, because runs of white space become one space.
     return Truncator(" ".join(mask_text(beginning_of(text, 4 * length)).split())).chars(length)
 
 

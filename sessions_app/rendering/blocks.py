@@ -392,6 +392,7 @@ def _confirmation_request_block(
     return ConfirmationRequestBlock(
         call_id=call.id or "",
         asking_call_id=str(original.get("id") or ""),
+        # The default hint, in English, says no more than the words of the call, in the reader's language.
         hint="" if hint == default_hint(tool) else hint,
         words=words,
         args=[ShownArgument(labels[name], text) for name, text in whole_args],

@@ -68,6 +68,7 @@ def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> 
     title = gettext(tool.title) if tool and tool.title else as_words(name)
     phrase = ARGUMENT.sub(lambda match: _argument(args, match[1]), title)
     verb, _, rest = phrase.partition(" ")
+    # Tenses only in English: a title of another language is shown as it was translated.
     has_tenses = tool is not None and shown_language() == "en" and _is_imperative(tool, verb)
     running, done = tenses(verb.lower()) if has_tenses else (None, None)
     return CallWords(

@@ -25,6 +25,7 @@ def changes_block(before: str, after: str) -> SafeString:
 
 
 def _changed_lines(old: list[str], new: list[str]) -> Iterator[SafeString]:
+    # Without `autojunk`: in long texts it ignores frequent lines, and unchanged lines would be shown as changed.
     for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES):
         if group[0][1] or group[0][3]:
             yield format_html(_SAME, "…")

@@ -36,7 +36,7 @@ class HtmlCache:
     def __init__(self) -> None:
         self._html: OrderedDict[tuple[SessionView, int], str] = OrderedDict()
         self._bytes = 0
-        self._lock = Lock()
+        self._lock = Lock()  # The event loop and the rendering thread use the cache.
 
     def get(self, view: SessionView, seq: int) -> str | None:
         """Return the cached HTML of an event; None if it is not cached."""

@@ -236,6 +236,7 @@ def _parse_times(question: Mapping[str, Any]) -> dict[str, Any]:
 
 def _state_changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in sorted(state_delta.items()):
+        # The state of an app belongs to all its users.
         if not key.startswith((State.TEMP_PREFIX, State.APP_PREFIX)):
             yield key, one_line(value)
 

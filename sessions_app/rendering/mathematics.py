@@ -65,6 +65,7 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
     if start is None:
         return False
     begin = state.pos + len(start)
+    # Bounded: a text may have thousands of opening marks without an end, and each would search the rest of the text.
     end = state.src.find(DELIMITERS[start], begin, begin + MAX_FORMULA_LENGTH + 2)
     if end < 0 or not _is_formula(start, state.src, begin, end):
         return False
@@ -80,9 +81,9 @@ def _is_formula(mark: str, text: str, begin: int, end: int) -> bool:
     content = text[begin:end]
     following = text[end + len(mark) : end + len(mark) + 1]
     if mark == "$" and (content != content.strip() or following.isalnum()):
-        return False
+        return False  # "from $5 to $10": the second mark begins a price.
     if mark == r"\[" and following == "(":
-        return False
+        return False  # A link with escaped brackets.
     return bool(content.strip()) if mark == r"\(" else _has_signs(content)
 
 

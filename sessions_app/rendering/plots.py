@@ -49,6 +49,7 @@ class _Scale:
     """Coordinates of columns and values in the plot."""
 
     def __init__(self, largest: float, number: int) -> None:
+        # Marks at round numbers: the smallest step of 1, 2, 5 or 10 times a power of ten with at most four marks.
         power = 10 ** floor(log10(largest / 4)) if largest > 0 else 1
         self.mark: float = next((n * power for n in (1, 2, 5, 10) if n * power * 4 >= largest), power)
         self.largest = max(largest, self.mark)

@@ -48,6 +48,7 @@ def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
     # A MIME type is the sender's claim: NUL shows that the file is no text.
     if not is_text(mime_type) or b"\0" in beginning:
         return Preview("none")
+    # `utf-8-sig` drops a byte order mark, which would become part of the first cell. The last character may be cut.
     text = storable(beginning.decode("utf-8-sig", errors="replace"))
     is_cut = size > len(beginning)
     if mime_type in _DELIMITERS:
@@ -60,7 +61,7 @@ def _table(text: str, delimiter: str, is_cut: bool) -> Preview:
     """Return the first rows and columns; the text if it cannot be read as a table."""
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        lines = list(islice(reader, MAX_ROWS + 2))
+        lines = list(islice(reader, MAX_ROWS + 2))  # a header, and one more row to see if the table is cut
     except csv.Error:
         return Preview("text", text[:MAX_CHARACTERS], is_cut=is_cut or len(text) > MAX_CHARACTERS)
     if not lines:

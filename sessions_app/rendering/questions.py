@@ -280,6 +280,7 @@ def _title_alone(title: str) -> tuple[str, list[Field], list[tuple[str, str]], s
 
 
 def _is_web_address(address: str) -> bool:
+    # The address comes from a tool: with another scheme, such as `javascript:`, the link would run a script.
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -292,7 +293,7 @@ def _input_type(value: Any) -> str:
     if isinstance(value, bool):
         return "checkbox"
     if isinstance(value, int | float):
-        return "number" if abs(value) <= MAX_EXACT_INTEGER else ""
+        return "number" if abs(value) <= MAX_EXACT_INTEGER else ""  # the browser would round a larger number
     if isinstance(value, str):
         return "lines" if "\n" in value or "\r" in value else "text"
     return "text" if value is None else ""

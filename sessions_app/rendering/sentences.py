@@ -67,6 +67,7 @@ def _value_in_language(value: str) -> str:
 def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
     """Return the msgids with placeholders and their regular expressions, the longest msgid first."""
     # The longest first: a short pattern may match sentences that were made from a longer one.
+    # `gettext` cannot list its msgids, so read its catalogue.
     messages = catalogues.translation("django", LOCALE, [language], fallback=True)
     msgids = [
         msgid for msgid in getattr(messages, "_catalog", {}) if isinstance(msgid, str) and "{0}" in msgid

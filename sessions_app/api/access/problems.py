@@ -89,6 +89,7 @@ def _invalid(error: Any) -> HttpResponse:
 
 
 def _http_error(error: Any) -> HttpResponse:
+    # django-ninja wraps what a parser raises into an HttpError with status 400.
     if isinstance(error.__cause__, ValidationError):
         return _invalid(error.__cause__)
     if isinstance(error.__cause__, HttpError):

@@ -86,6 +86,8 @@ class SiteRequestHandler(RequestHandler):
         """Begin or continue a task. Yield the task and its updates until it is at rest."""
         with _as_a2a_errors():
             task = await _begin_or_continue(params, context)
+            # A program may leave early. `aclosing` then leaves the feed immediately, and not at some garbage
+            # collection.
             async with aclosing(_follow(task, context)) as news:
                 async for item in news:
                     yield item

@@ -107,7 +107,7 @@ class AgentOfCaller:
             own = rows.filter(session=session_id, session__user=user.pk, session__deleted_at=None)
             if begun := await in_thread(own.filter(client_id=client_id).first):
                 return await load_task(begun)  # A repeated message must not store its files again.
-        elif not message.context_id:
+        elif not message.context_id:  # With files, the first upload creates the session.
             network = self.caller.network
             await use_cases.begin_session(user, session_id, self.app_name, client_id, text, network=network)
         new_app = "" if message.context_id else self.app_name

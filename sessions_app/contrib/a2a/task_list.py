@@ -70,6 +70,7 @@ async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> Ta
     token = request.page_token
     found = _invocations(user, app_name, request)
     is_more = True
+    # Each task has one invocation that continues no other: its first.
     count = await in_thread(found.exclude(_IS_CONTINUATION).count)
     if request.HasField("status_timestamp_after"):
         found = found.filter(changed_at__gte=request.status_timestamp_after.ToDatetime(tzinfo=UTC))
@@ -79,7 +80,7 @@ async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> Ta
         for row in rows[:size]:
             token = _token_after(row)
             task = await _task_that_ends_with(row)
-            if task and request.status in (0, task.state):
+            if task and request.status in (0, task.state):  # 0 is the unset value of the field.
                 tasks.append(task)
             if len(tasks) == size:
                 break

@@ -178,6 +178,7 @@ def _continued_by(row: Invocation) -> str:
         return name
     if f"{prefix}:" == client_ids.JOB:
         name = ToolJob.objects.filter(pk=name).values_list("call_id", flat=True).first() or ""
+    # The invocation that answers a call does not name the one that made it: the event of the call does.
     made = row.session.events.filter(body__content__parts__contains=[{"functionCall": {"id": name}}])
     body = made.order_by("seq").values_list("body", flat=True).first() or {}
     return writer_of(body.get("invocationId"), body.get("customMetadata"))
@@ -194,6 +195,7 @@ def _first_row(user: User, app_name: str, task_id: str) -> Invocation | None:
 
 
 def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]], list[ToolJob]]:
+    # A stream loads its task again and again, with the row that it has.
     first.refresh_from_db(fields=["status", "error_message", "started_at", "finished_at"])
     rows = [first]
     new = [first]

@@ -83,7 +83,9 @@ class TerminalChat:
         if self._is_stopping or not self._is_following:
             return False
         self._is_stopping = True
-        self._stopping = asyncio.create_task(self._stop())
+        self._stopping = asyncio.create_task(
+            self._stop()
+        )  # The event loop keeps only weak references to tasks.
         return True
 
     async def _stop(self) -> None:

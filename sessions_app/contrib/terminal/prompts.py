@@ -67,6 +67,7 @@ class TerminalPrompt:
         """Return the entered text."""
         self._session.app.erase_when_done = False
         toolbar = self._below if self._below() else None
+        # `handle_sigint`: the command has its own handler, which stops an answer.
         try:
             entered: str = await self._session.prompt_async(
                 label, default=draft, bottom_toolbar=toolbar, handle_sigint=False
@@ -115,7 +116,7 @@ class PipePrompt:
             chunk = await _read_input()
             if not chunk and not self._buffer:
                 raise LeaveError
-            self._buffer += chunk or b"\n"
+            self._buffer += chunk or b"\n"  # The last line may lack its end.
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
