@@ -1,4 +1,4 @@
-"""URL patterns of the chat pages."""
+"""URL patterns of the chat pages. A project includes them at an address of its choice; `api/urls.py` has the API."""
 
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
@@ -21,7 +21,7 @@ from sessions_app.sessions.list.changes import CHANGES
 
 
 class FilenameConverter(StringConverter):
-    """Any file name of an agent, including slashes and line breaks."""
+    """Any filename, including slashes and line breaks: agents choose the names of their files."""
 
     regex = r"[\s\S]*"
 

@@ -1,1 +1,1 @@
-"""The apps that the site serves: where their agents are found, how they are loaded, reloaded and checked."""
+"""The apps of the site: registry, loading, reload, and system checks."""

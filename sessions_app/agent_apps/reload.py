@@ -151,7 +151,7 @@ def _newer_registry(present: Registry, change: _Change) -> tuple[Registry, Reloa
 
 
 def _problem(name: str, error: Exception, *, is_served: bool) -> str:
-    """Return the sentence for an agent that cannot be loaded."""
+    """Return the sentence for an agent that failed to load."""
     # The message of an AgentFolderError says that the folder is not served: wrong while an earlier version is.
     cause: BaseException = error
     if isinstance(error, AgentFolderError):

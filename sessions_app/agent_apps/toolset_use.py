@@ -28,8 +28,8 @@ class _Uses:
 
     Attributes:
         apps: the apps by `id()`.
-        counts: numbers of invocations and jobs that are using an app, by `id()` of the app.
-        closings: tasks that close toolsets.
+        counts: numbers of running invocations and jobs by `id()` of their app.
+        closings: tasks closing toolsets.
     """
 
     def __init__(self) -> None:

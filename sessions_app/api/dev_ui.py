@@ -95,7 +95,7 @@ def _page(request: HttpRequest, directory: Path, user: User) -> HttpResponse:
 
 async def _file(directory: Path, name: str) -> HttpResponse:
     try:
-        path = Path(safe_join(directory, name))
+        path = Path(safe_join(directory, name))  # refuses `..`
         content = await download_threads.run(path.read_bytes)
     except (SuspiciousFileOperation, OSError, ValueError) as error:
         raise Http404 from error

@@ -48,7 +48,7 @@ site_api = SiteApi(
     docs_decorator=csp_update({"img-src": ["data:"]}),  # images in swagger-ui's styles
 )
 add_problem_handlers(site_api)
-add_idempotency(site_api)
+add_idempotency(site_api)  # before the routers: django-ninja decorates operations when their router is added
 for module in (
     account,
     sessions,

@@ -63,6 +63,7 @@ def _with_head(view: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _head_as_get(request: HttpRequest) -> Iterator[None]:
+    # Restored afterwards: middleware and the server must see HEAD.
     method = request.method
     if method == "HEAD":
         request.method = "GET"

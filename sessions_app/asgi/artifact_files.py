@@ -26,7 +26,7 @@ TEXT = "text/plain; charset=utf-8"
 MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
 # Line ends would end the header; marks of direction would make a program's name look like a picture's.
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters that a file name in a header must not have."""
+"""Characters to replace in a file name for a header."""
 
 
 async def find_artifact(session: Session, filename: str, version: str) -> Artifact:

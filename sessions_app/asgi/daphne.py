@@ -36,7 +36,7 @@ FRAGMENT_CHARACTERS = 65_536
 
 
 class _BufferWatch:
-    """Twisted push producer (`IPushProducer`) that records if the buffer of a connection has room."""
+    """Twisted push producer (`IPushProducer`): records if the buffer of a connection has room."""
 
     __slots__ = ("_room",)
 

@@ -1,4 +1,4 @@
-"""Types of ASGI, and helpers for applications that are not served by Django's handler."""
+"""Types of ASGI, and helpers for applications outside of Django's handler."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _sign_in_address(request: HttpRequest) -> str:
 def _render_framed(
     request: HttpRequest, template: str, context: dict[str, Any], status: int = HTTPStatus.OK
 ) -> HttpResponseBase:
-    """Return a page that pages of this site may embed."""
+    """Return a page for an iframe in pages of this site."""
     response = render(request, template, context, status=status)
     # Both headers: Django's middleware would add `DENY`, and the site's policy refuses frames as well.
     response["X-Frame-Options"] = "SAMEORIGIN"

@@ -24,7 +24,7 @@ MAX_NAME_BYTES = 150
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 """Unicode categories of control characters, such as NUL, line breaks and U+202E."""
 _RESERVED = re.compile(r'[\\/:*?"<>|]')
-"""Characters that separate folders or that Windows does not allow in names."""
+"""Separators of folders, and characters not allowed in names on Windows."""
 
 
 @require_GET

@@ -1,4 +1,4 @@
-"""Limits on the size and the rate of the frames that a browser sends."""
+"""Limits on the size and the rate of frames from browsers."""
 
 from __future__ import annotations
 

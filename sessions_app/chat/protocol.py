@@ -78,7 +78,7 @@ class Message(ClientFrame):
 
 
 class Switch(ClientFrame):
-    """Bring back the alternative that the event `seq` is part of.
+    """Bring back the alternative with the event `seq`.
 
     Refused with `conflict` while an invocation runs or is queued.
     """

@@ -40,7 +40,7 @@ class EventFrame(ServerFrame):
 
     Attributes:
         body: JSON of the event, as it is stored.
-        rewound_from: `seq` of the first event that a rewind undid; None for other events.
+        rewound_from: for a rewind, the `seq` of the first event it undid; else None.
     """
 
     type = "event"
@@ -63,7 +63,7 @@ class EventFrame(ServerFrame):
 
 @dataclass(frozen=True)
 class PartialFrame(ServerFrame):
-    """A piece of text of an event that is not committed yet.
+    """A piece of text of an uncommitted event.
 
     Attributes:
         lease: fencing token of the lease under which the text is streamed. Text under a higher token replaces it.
@@ -160,7 +160,7 @@ class ErrorFrame(ServerFrame):
 
     Attributes:
         message: a sentence for the person.
-        in_reply_to: client id of the message that was refused or failed; None for any other error.
+        in_reply_to: client id of the refused or failed message; None for other errors.
     """
 
     type = "error"

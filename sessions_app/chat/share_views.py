@@ -1,4 +1,4 @@
-"""Sharing of a session: the owner's dialog about the share link, and the page that the link leads to."""
+"""Sharing of a session: the owner's dialog about the share link, and the page behind the link."""
 
 from __future__ import annotations
 

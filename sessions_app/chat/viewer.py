@@ -43,7 +43,7 @@ from sessions_app.store.sql.event_log import SessionStatus
 
 logger = logging.getLogger(__name__)
 MAX_REPLY_CHARACTERS = 256 * 1024
-"""Limit on the characters of the replies that wait for the browser."""
+"""Maximum characters of queued replies."""
 FAREWELL_SECONDS = 1.0
 """Maximum time for a last frame before the socket is closed."""
 GREETING_SECONDS = 1.0

@@ -1,1 +1,1 @@
-"""Django system checks of the agents, of `settings.ADK`, and of the project that has installed this app."""
+"""Django system checks of agents, of `settings.ADK`, and of the project around this app."""

@@ -30,7 +30,7 @@ def env_file_of(folder: Path) -> Path | None:
 
 
 def set_variables_of(folder: Path) -> None:
-    """Set the variables of the folder's `.env` file. Variables that the process has already are not changed.
+    """Set the variables of the folder's `.env` file. Variables of the process are not overwritten.
 
     If the file has changed, the variables set from it before are removed first.
 
@@ -55,7 +55,7 @@ def _remove_variables(file: _ReadFile) -> None:
 
 
 def _read(file: Path) -> dict[str, str]:
-    """Read the file into the environment, and return the variables that are new."""
+    """Read the file into the environment; return the new variables."""
     before = set(os.environ)
     try:
         environ.Env.read_env(file)

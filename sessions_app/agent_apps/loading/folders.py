@@ -1,4 +1,4 @@
-"""Agent folders: apps in the layout of google-adk, in the directories that `ADK["agent_dirs"]` names.
+"""Agent folders: apps in the layout of google-adk, in the directories of `ADK["agent_dirs"]`.
 
 A folder defines `app` or `root_agent` in its `agent.py` or `__init__.py`, or an agent in `root_agent.yaml`. Its
 modules may import `google.adk`, which is then an alias of `runtime`.

@@ -94,6 +94,7 @@ async def _create(
     return _streamed(stream_session(session, user_id))
 
 
+# Streamed, because a session is returned with all its events.
 def _streamed(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
     headers = {"Cache-Control": "private, no-store"}
     return StreamingHttpResponse(body, content_type="application/json", headers=headers)

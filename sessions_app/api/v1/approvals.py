@@ -77,6 +77,7 @@ async def list_approvals(request: HttpRequest, query: Query[PageQuery]) -> Page[
     caller = caller_of(request)
     caller.require(Scope.READ)
     rows = AnswerRequest.objects.open().filter(reach(caller, "session__user"), answered_by=PERSON)
+    # State, arguments and results may be large, and the list has none of them.
     rows = rows.select_related("session", "job").defer(*LARGE_OF_SESSION, "job__args", "job__result")
     items, following = await read_page(rows, OLDEST_FIRST, query, Approval.of)
     return Page[Approval](items=items, next=following)

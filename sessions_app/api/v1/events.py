@@ -74,11 +74,13 @@ class Feedback(Schema):
 async def list_events(request: HttpRequest, session_id: UUID, query: Query[EventQuery]) -> HttpResponseBase:
     """List the stored events of a session. The ETag changes with each new event."""
     session = await reachable_session(caller_of(request), session_id, Scope.READ)
+    # Events never change, so the log is the same as long as its last `seq` is.
     etag = f'"{session.pk}-{session.last_seq}"'
     if unchanged := get_conditional_response(request, etag=etag):
         return unchanged
     newest_first = query.before is not None
     bounds = {"seq__lt": query.before} if newest_first else {"seq__gt": query.after}
+    # Up to the `seq` of the ETag: events that are committed during the response are not in it.
     events = session.events.filter(**bounds, seq__lte=session.last_seq)
     if not query.rewound:
         events = without_rewound(events, await in_thread(find_rewinds, session.pk, session.last_seq))

@@ -163,6 +163,7 @@ def _require_manager(request: HttpRequest) -> Caller:
 
 
 def _hooks_of(caller: Caller) -> QuerySet[Webhook]:
+    # Webhooks with a session are the push notifications of A2A, which have their own methods.
     made = Q(made_by=caller.key) if caller.key else Q()
     return Webhook.objects.filter(made | Q(user=caller.user.pk), session=None)
 

@@ -84,7 +84,7 @@ def artifact_update(task: SiteTask, artifact: Artifact) -> TaskArtifactUpdateEve
 
 
 def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) -> TaskArtifactUpdateEvent:
-    """Return an update with a piece of the text that an agent is writing."""
+    """Return an update with a piece of streamed text."""
     # The event's id, under which `ArtifactMaker` sends the whole artifact once the event is committed.
     artifact = Artifact(artifact_id=event_id, parts=[Part(text=encodable(text))])
     return TaskArtifactUpdateEvent(
@@ -131,7 +131,7 @@ def question_text(job: ToolJob) -> str:
 
 
 def options_of(call: types.FunctionCall) -> list[Any]:
-    """Return the options of a call that asks for a choice; empty for other calls."""
+    """Return the options of a choice; empty for other calls."""
     options = (call.args or {}).get("options")
     return options if isinstance(options, list) else []
 
