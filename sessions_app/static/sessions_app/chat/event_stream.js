@@ -19,6 +19,7 @@ export class EventStream {
   /** @param url - URL of the websocket, which changes when a new chat begins. */
   constructor(url) {
     this.url = url;
+    // Later, like a WebSocket: the caller sets `onopen` after the constructor.
     queueMicrotask(() => this.onopen?.());
   }
 

@@ -40,6 +40,7 @@ export class Outbox {
       UNSENT + entry.id,
       JSON.stringify({ id: entry.id, text, replaces, files: entry.files, at: Date.now() }),
     );
+    // The storage may be full or forbidden. Only an entry that was stored can be found discarded by another tab.
     entry.isKept = this.#isStored(entry);
     this.#deliver(entry);
   }

@@ -107,6 +107,7 @@ export class ChatSocket {
 
   #disconnect(code) {
     this.#heard += 1;
+    // `close` may wait for the server: without handlers, a late event of this socket cannot disturb the next one.
     for (const handler of ["onclose", "onmessage", "onopen"]) this.#socket[handler] = null;
     this.#socket.close();
     if (FINAL_STATES[code]) {
@@ -114,11 +115,13 @@ export class ChatSocket {
       this.#setState(FINAL_STATES[code]);
       return;
     }
+    // Refused twice, or not ready in time: something may block websockets. If one was ready before, nothing does.
     if (!this.#wasReady && (!code || this.#attempts % 2)) this.#changeTransport();
     this.#setState(navigator.onLine ? "reconnecting" : "offline");
     let delay = Math.min(MAX_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
     if (code === TOO_MANY_CONNECTIONS) delay = MAX_RETRY_DELAY;
     this.#attempts += 1;
+    // A random part: after a restart of the server its tabs should not connect all at the same moment.
     this.#retryTimer = setTimeout(() => this.#connect(), delay * (0.5 + Math.random() / 2));
   }
 
@@ -129,6 +132,7 @@ export class ChatSocket {
   }
 
   #sendHeartbeat() {
+    // Nothing came since the last ping: the connection is dead, although the browser may not notice for minutes.
     if (this.#heardAtPing === this.#heard) this.#disconnect();
     else if (this.send("ping") || this.#socket?.readyState === WebSocket.CONNECTING) this.#heardAtPing = this.#heard;
   }
