@@ -83,7 +83,7 @@ def _refuse_old_database(using: str, **kwargs: Any) -> None:
     Raises:
         CommandError: the database lacks a replaced migration. The message names the remedy.
     """
-    # Django would drop `0001_initial` from its plan without a warning, and the new tables would be missing.
+    # Django would drop `0001_initial` from its plan without a warning.
     applied = MigrationRecorder(connections[using]).applied_migrations()
     initial = import_module("sessions_app.migrations.0001_initial").Migration
     missing = [name for app, name in initial.replaces if (app, name) not in applied]

@@ -11,8 +11,7 @@ from sessions_app.process.pool import close_pool
 
 async def shut_down() -> None:
     """Hand over the running invocations of this loop, flush its frames and close its connections."""
-    # Work ends before what it uses: invocations first, then toolsets, then the hub, which still publishes their end,
-    # and the pool last.
+    # Invocations end before what they use: toolsets, the hub, which still publishes their end, and last the pool.
     await close_open_sockets()
     await close_worker()
     await close_used_toolsets()

@@ -44,7 +44,7 @@ async def reachable_session(
     """Return a session within reach, with its user.
 
     Args:
-        deleted: True to include deleted sessions that are not erased yet.
+        deleted: True to include deleted sessions, until they are erased.
 
     Raises:
         PermissionDeniedError: the caller's key lacks the scope.

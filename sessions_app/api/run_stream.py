@@ -35,7 +35,7 @@ class StreamEncoder(Protocol):
         """Return the frames of an update; none if the update is not for this stream."""
 
     def end_frames(self, run: InvocationNotice) -> Iterable[str]:
-        """Return the last frames of the stream of a run that has ended."""
+        """Return the last frames, after the end of the run."""
 
 
 class RunStream:

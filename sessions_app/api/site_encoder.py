@@ -60,7 +60,7 @@ class SiteEncoder:
                 yield sse("end", reason=update.reason)
 
     def end_frames(self, run: InvocationNotice) -> Iterator[str]:
-        """Yield the last frame of the stream of a run that has ended."""
+        """Yield the last frame, after the end of the run."""
         yield sse("end", reason="run_ended", run_id=run.id, status=run.status, error=run.error)
 
     def _has(self, run_id: str) -> bool:

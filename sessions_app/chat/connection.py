@@ -88,7 +88,7 @@ class Connection:
 
     def leave(self) -> None:
         """Stop the viewer, and count the connection as closed. Running invocations continue."""
-        if self.user.is_authenticated:  # `open` did nothing for anonymous users.
+        if self.user.is_authenticated:  # `open` has neither counted nor watched anonymous users.
             self._sign_ins.unwatch(self._sign_in, self.viewer.on_signed_out)
             open_sockets().close(self._socket_id)
             add_connections(-1)

@@ -62,7 +62,7 @@ def probe(folder: Path, seconds: float) -> Probe:
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child and the processes that it started."""
+    """Kill the child and its own child processes."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:  # all of them have ended

@@ -44,7 +44,7 @@ RESERVED = "adk_"
 RESTORED_ACTIONS = ("state_delta", "artifact_delta", "transfer_to_agent", "skip_summarization")
 """Actions that the events of a client may have."""
 CLOCK_SECONDS = 60.0
-"""Tolerance for clocks of clients that are ahead."""
+"""Tolerance for clients with a fast clock."""
 _DELETED = "Deleted by its user, through ADK's addresses."
 
 
@@ -144,7 +144,7 @@ def _check_events(events: Sequence[Event]) -> None:
 
 
 def _claim_of(event: Event) -> str:
-    """Return a description of the event's part that is reserved for the framework; empty if it has none."""
+    """Return a description of a part reserved for the framework; empty if the event has none."""
     if event.long_running_tool_ids:
         return "calls that wait for an answer"
     if event.actions != EventActions(**event.actions.model_dump(include=set(RESTORED_ACTIONS))):

@@ -1,4 +1,4 @@
-"""Use cases about uploads: files of the user, sent before the message that refers to them."""
+"""Use cases about uploads: files of the user, sent before their message."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def upload_bytes(
 
 
 async def remove_upload(user: User, session_id: UUID, file: FileName) -> None:
-    """Delete an uploaded file that no message refers to. Do nothing if the file is gone already.
+    """Delete an uploaded file before its message is sent. Do nothing if the file is gone already.
 
     Raises:
         NotFoundError: the user has no such session.

@@ -26,7 +26,7 @@ from sessions_app.process.pool import UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 PLACES = ("body", "header", "path", "query")
-"""Parts of a request that have fields."""
+"""Parts of a request with named fields."""
 OF_VALIDATOR = "Value error, "
 """Prefix that pydantic adds to the message of a validator."""
 

@@ -1,4 +1,4 @@
-"""Addresses of the agents served by A2A: ASGI applications that Django's handler does not see.
+"""Addresses of the agents served by A2A: ASGI applications outside of Django's handler.
 
 The SDK's server would answer some unusual requests with an internal error, so method, app, key and JSON are checked
 here first. While `ADK["a2a_apps"]` names no app, nothing is served, and the package `a2a-sdk` is not needed.

@@ -16,7 +16,7 @@ from sessions_app.contrib.a2a.tasks import SiteTask
 from sessions_app.store.artifact_service import DjangoArtifactService
 
 MAX_BYTES = 8_000_000
-"""Maximum bytes of the files in a response. Of files that do not fit, only the names are sent."""
+"""Maximum bytes of the files in a response. Of further files only the names are sent."""
 
 
 class ArtifactMaker:

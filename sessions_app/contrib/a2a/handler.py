@@ -149,14 +149,14 @@ class SiteRequestHandler(RequestHandler):
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Return one configuration of a task."""
+        """Return a configuration of a task."""
         with _as_a2a_errors():
             return await push.find_config(_agent(context), params.task_id, params.id)
 
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        """Return the configurations of a task, all on one page."""
+        """Return all configurations of a task, without pages."""
         with _as_a2a_errors():
             configs = await push.configs_of(_agent(context), params.task_id)
             return ListTaskPushNotificationConfigsResponse(configs=configs)
@@ -164,13 +164,13 @@ class SiteRequestHandler(RequestHandler):
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """Delete one configuration of a task."""
+        """Delete a configuration of a task."""
         with _as_a2a_errors():
             await push.delete_config(_agent(context), params.task_id, params.id)
 
 
 async def _begin_or_continue(params: SendMessageRequest, context: ServerCallContext) -> SiteTask:
-    """Return the task begun or continued by a message. Store the message's push configuration, if it has one."""
+    """Return the task begun or continued by a message. Store the message's push configuration, if there is any."""
     task = await _agent(context).receive(params.message)
     if params.configuration.HasField("task_push_notification_config"):
         config = params.configuration.task_push_notification_config

@@ -51,7 +51,7 @@ class QuestionAnswer:
 
 
 def text_of(message: Message) -> str:
-    """Return the text of a message, with data parts as JSON and files that are only linked as URLs."""
+    """Return the text of a message, with data parts as JSON and linked files as URLs."""
     texts = [part.text or part.url or _json(part) for part in message.parts]
     return "\n".join(text for text in texts if text)
 

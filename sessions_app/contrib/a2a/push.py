@@ -71,7 +71,7 @@ async def configs_of(agent: AgentOfCaller, task_id: str) -> list[TaskPushNotific
 
 
 async def find_config(agent: AgentOfCaller, task_id: str, config_id: str) -> TaskPushNotificationConfig:
-    """Return one configuration of a task, without its secrets.
+    """Return a configuration of a task, without its secrets.
 
     Raises:
         TaskNotFoundError: the caller has no such task, or the task has no such configuration.
@@ -83,7 +83,7 @@ async def find_config(agent: AgentOfCaller, task_id: str, config_id: str) -> Tas
 
 
 async def delete_config(agent: AgentOfCaller, task_id: str, config_id: str) -> None:
-    """Delete one configuration of a task, if it exists."""
+    """Delete a configuration of a task, if it exists."""
     agent.caller.require(Scope.RUN)
     await in_thread(_delete, await agent.find(task_id), config_id)
 
@@ -102,7 +102,7 @@ async def push_of(delivery: WebhookDelivery) -> Push | None:
 
 
 def _headers(config: TaskPushNotificationConfig, message_id: str, body: bytes) -> dict[str, str]:
-    """Return the headers of a notification: its id, and the proof for the receiver that the site sent it."""
+    """Return the headers of a notification: its id, and token, credentials or signature as proof of its sender."""
     headers = {"webhook-id": message_id}
     authentication = config.authentication
     if config.token:

@@ -39,7 +39,7 @@ for _name in ("a2a.server.routes.jsonrpc_dispatcher", "a2a.compat.v0_3.jsonrpc_a
 
 
 class _ContextBuilder(DefaultServerCallContextBuilder):
-    """Pass the caller that `endpoint.py` has admitted to the handler."""
+    """Pass the caller, admitted by `endpoint.py`, to the handler."""
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)

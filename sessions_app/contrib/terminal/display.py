@@ -55,7 +55,7 @@ class Display:
                 pass
 
     async def show_event(self, event: Event) -> None:
-        """Show a committed event, without the text that is on the screen already."""
+        """Show a committed event, except for text that was streamed to the screen before."""
         self._stored.add(event.id)
         # The event of an interrupted text has another id than the text.
         on_screen_as = self._on_screen if event.interrupted else event.id

@@ -31,7 +31,7 @@ YES, NO = {"y", "yes"}, {"n", "no"}
 
 @dataclass(frozen=True)
 class Asker:
-    """Functions that ask a user at a terminal and write to the user."""
+    """Asks the user of a terminal, and writes to it."""
 
     ask: Ask
     say: Say

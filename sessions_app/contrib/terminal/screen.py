@@ -57,7 +57,7 @@ class Screen:
         await self.write(f"{text}\n", *styles, colour=colour)
 
     async def end_line(self) -> None:
-        """Begin a new line, unless the cursor is at the beginning of one."""
+        """Begin a new line, unless the current line is empty."""
         if not self._column_is_first:
             await self.write("\n")
 

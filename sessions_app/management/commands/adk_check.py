@@ -53,7 +53,7 @@ class Command(BaseCommand):
 
 
 def _find_app(name: str, modules: list[tuple[str, App | Exception]]) -> tuple[str, App | Exception]:
-    """Return the app with a name, or a module with this name that cannot be loaded.
+    """Return the app with a name, or the unloadable module with this name.
 
     Raises:
         CommandError: there is no such app or module.

@@ -34,7 +34,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the counts, then erase if that is confirmed."""
+        """Write the counts; with `--yes`, erase."""
         try:
             if options["session"]:
                 self._erase_session(options["session"], options)

@@ -1,4 +1,4 @@
-"""`manage.py adk_import`: check an agent folder that was written for google-adk, and tell how to serve it."""
+"""`manage.py adk_import`: check an agent folder written for google-adk, and print the setting to serve it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--seconds", type=float, default=30.0, help="longest time for the import")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the imports that are missing, the agents with their tools, and the setting."""
+        """Write the missing imports, the agents with their tools, and the setting."""
         folder = _agent_folder(options["path"])
         flaws = list(flaws_of(folder))
         self._write_section("Imports", list(map(str, flaws)) or ["all are found"])

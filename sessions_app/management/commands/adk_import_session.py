@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("source", type=Path, help="the zip file")
 
     def handle(self, *args: Any, source: Path, **options: Any) -> None:
-        """Write the id of the session, and why it may differ from the original one."""
+        """Write the id of the session, and reasons to doubt that it equals the original."""
         try:
             allowed = options["unverified"]
             imported = import_session(source, user_pk_of(options["user"]), allow_unverified=allowed)

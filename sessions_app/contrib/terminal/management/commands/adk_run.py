@@ -1,4 +1,4 @@
-"""`manage.py adk_run`: send one message to an agent and write its answer, for scripts."""
+"""`manage.py adk_run`: send a message to an agent and write its answer, for scripts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class ScriptEnd:
-    """Outcome of a message with all that followed it.
+    """Outcome of a message and of its jobs.
 
     Attributes:
         status: status of the session's last invocation; `waiting` while a call or a job waits for an answer.
