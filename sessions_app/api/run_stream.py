@@ -53,9 +53,8 @@ class RunStream:
         self.feed = SessionFeed(session_id, user_id, after=after)
         self._run_id = run_id
         self._outcome: InvocationNotice | None = None  # The end of the run, from its notice.
-        self._end: tuple[InvocationNotice, int] | None = (
-            None  # The end of the run, and the `seq` of its last event.
-        )
+        # The end of the run, and the `seq` of its last event.
+        self._end: tuple[InvocationNotice, int] | None = None
         self._is_complete = False
 
     @property
