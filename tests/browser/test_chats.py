@@ -246,6 +246,20 @@ def test_a_chat_is_renamed_from_the_palette_where_the_list_is_hidden(chat: ChatP
     expect(chat.page.locator("#title")).to_have_text(new)
 
 
+def test_text_typed_before_the_scripts_have_started_stays(chat: ChatPage) -> None:
+    held: list[Route] = []
+    chat.page.route("**/composer.js", lambda route: held.append(route))
+    with chat.page.expect_request("**/composer.js"):
+        chat.page.reload(wait_until="commit")
+    chat.box.fill("Typed early")
+    held[0].continue_()
+    chat.wait_until_connected()
+    expect(chat.box).to_have_value("Typed early")
+    chat.page.unroute("**/composer.js")
+    chat.reload()
+    expect(chat.box).to_have_value("Typed early")
+
+
 def test_letters_typed_while_the_palette_is_loaded_are_searched_for(chat: ChatPage) -> None:
     chat.box.fill("A draft")
     keyboard, palette = chat.page.keyboard, chat.page.get_by_role("dialog")

@@ -21,7 +21,12 @@ export class Composer {
     this.stopButton = form.querySelector("#stop");
     this.draft = { storage, name: "draft" };
     this.onSend = onSend;
+    const typed = this.field.value; // before this script has started
     this.open(this.draft);
+    if (typed) {
+      this.field.value = typed;
+      this.#refresh();
+    }
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
