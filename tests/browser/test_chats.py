@@ -231,6 +231,7 @@ def test_an_empty_chat_with_menu_and_palette_suits_everybody(chat: ChatPage) -> 
 def test_a_chat_is_renamed_from_the_palette_where_the_list_is_hidden(chat: ChatPage) -> None:
     title, new = unique("Narrow"), unique("Renamed")
     say(chat, title)
+    expect(chat.chats.filter(has_text=title)).to_have_count(1)  # The palette acts on the entry of the list.
     chat.page.set_viewport_size({"width": 400, "height": 800})
     expect(chat.page.locator("#chats")).to_be_hidden()
     chat.page.keyboard.press("Control+k")

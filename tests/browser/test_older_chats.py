@@ -6,12 +6,12 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
-from tests.browser.test_chats import say, unique
+from tests.browser.test_chats import LIST_ANEW, say, unique
 from tests.model_server import Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -101,11 +101,27 @@ def test_two_deleted_chats_can_both_be_undone_and_the_focus_stays_on_the_page(
     expect(tab.page).not_to_have_url(address)
 
 
-def test_the_focus_of_a_message_that_goes_stays_on_the_page(chat: ChatPage, model: Model) -> None:
+def test_a_deleted_chat_stays_away_though_an_older_list_arrives_and_the_focus_on_the_page(
+    chat: ChatPage, model: Model
+) -> None:
     model.play(rules={".": Turn(text=["Fine."])})
     title = unique("Kept")
     say(chat, title)
     chat.new_chat()
+    held: list[Route] = []
+    chat.page.route(LIST, lambda route: held.append(route))
+    with chat.page.expect_request(LIST):
+        chat.page.evaluate(LIST_ANEW)
+    expect(chat.chats.filter(has_text=title)).to_have_count(1)
+    older = held[0].fetch()
     chat.choose(title, "Delete")
+    entry = chat.chats.filter(has_text=title)
+    expect(entry).to_have_count(0)
+    with chat.page.expect_response(LIST) as response:
+        held[0].fulfill(response=older)
+    response.value.finished()
+    chat.page.evaluate("new Promise(requestAnimationFrame)")  # The page has read the response.
+    expect(entry).to_have_count(0)
+    chat.page.unroute(LIST)
     chat.page.get_by_role("button", name="Undo").press("Enter")
     expect(chat.page.locator("main")).to_be_focused()

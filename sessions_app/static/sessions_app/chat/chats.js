@@ -32,7 +32,7 @@ export class Chats {
       event.preventDefault();
       this.#loadMore(event.target);
     });
-    root.addEventListener("change", () => this.refresh()); // the palette has made a change
+    root.addEventListener("change", () => this.#handleChange()); // the palette has made a change
     document.addEventListener("visibilitychange", () => this.refresh());
     this.#decorate();
   }
@@ -40,6 +40,12 @@ export class Chats {
   /** Read the list again after `delay` ms; a hidden page, when it is shown. */
   refresh(delay = NEWS_DELAY) {
     if (!document.hidden) this.#schedule(delay);
+  }
+
+  // A read on its way was asked for before this page changed a chat: its list is out of date.
+  #handleChange() {
+    this.#request += 1;
+    this.refresh();
   }
 
   #schedule(delay) {
@@ -55,7 +61,7 @@ export class Chats {
   // The list may have been read again while the menu was loaded.
   async #openMenu(id) {
     const { ChatMenu } = await import("./menu.js");
-    this.#menu ??= new ChatMenu(this.root, { onChange: () => this.refresh() });
+    this.#menu ??= new ChatMenu(this.root, { onChange: () => this.#handleChange() });
     const button = this.root.querySelector(`[data-id="${id}"] .item-menu`);
     if (button) this.#menu.open(button);
   }

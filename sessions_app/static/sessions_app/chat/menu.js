@@ -157,9 +157,11 @@ async function share(item, onChange) {
 /** Delete the chat, with the possibility to undo it for some seconds. */
 export async function remove(item, onChange) {
   const { id } = item.dataset;
+  const list = item.closest("#chats");
   const isCurrent = item.querySelector("[aria-current]") !== null;
   await changeChat(id, "delete");
-  item.remove();
+  list.querySelector(`[data-id="${id}"]`)?.remove(); // The list may have been read again, with a new item.
+  onChange();
   showToast(t("Deleted."), {
     onUndo: async () => {
       await changeChat(id, "restore").catch((error) => showToast(error.message));
