@@ -119,6 +119,20 @@ def test_a_web_process_answers_health_checks(fleet: Fleet) -> None:
     assert (answer.status_code, answer.text) == (200, "ok\n")
 
 
+def test_without_trusted_proxies_a_client_chooses_neither_its_address_nor_its_scheme(fleet: Fleet) -> None:
+    url = fleet.url("web1")
+    forged = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Port": "5", "X-Forwarded-Proto": "https"}
+    with httpx.Client(base_url=url, headers=forged) as client:
+        client.get("/accounts/login/")
+        form = {"username": "demo", "password": "no", "csrfmiddlewaretoken": client.cookies["csrftoken"]}
+        # Over HTTPS Django would refuse this origin.
+        answer = client.post("/accounts/login/", data=form, headers={"Origin": url})
+    assert answer.status_code == 200
+    with psycopg.connect(postgres_url(fleet.data)) as connection:
+        addresses = connection.execute("SELECT ip_address FROM axes_accessattempt").fetchall()
+    assert [str(address) for (address,) in addresses] == ["127.0.0.1"]
+
+
 def stage_delivery(fleet: Fleet, url: str) -> str:
     """Make a webhook and ask for a test delivery; return its id."""
     _, cookies = fleet.new_chat("web1")
