@@ -1,12 +1,18 @@
-"""Worker: runs the invocations of an event loop, each in its own asyncio task rather than in a consumer.
+"""Worker: claims and runs the invocations of an event loop, each in its own asyncio task rather than in a consumer.
+
+    message -----> start:      enqueue -----> claim --+
+                                                      +--> _create_task --> _run_claim: run, write the end
+    Celery task -> run_queue:  start_next --> claim --+                              |
+                                   ^                                                 |
+                                   +---------------- more is queued -----------------+
 
 Web processes and Celery workers have the same worker. A message to an idle session runs where it arrived, without a
-broker; a message to a busy session stays queued, and the process that ends the running invocation begins the next.
-Whatever starts an invocation elsewhere (a job's result, a sweep, a hand-over) sends a Celery task, which calls
-`run_queue`.
+broker. A message to a busy session stays queued: the process that ends the running invocation claims the next and runs
+it in a new task. `_run_claim` returns that task, so `run_queue` can await the whole queue. Whatever starts an
+invocation elsewhere (a job's result, a sweep, a hand-over) sends a Celery task.
 
-A shutdown hands the running invocations over: each task is cancelled, queues its invocation again, and ends. After a
-crash a sweep finds the expired leases.
+A shutdown hands the running invocations over: `RunningInvocation.stop` cancels each task, which queues its invocation
+again and ends. After a crash a sweep finds the expired leases.
 """
 
 from __future__ import annotations
@@ -52,7 +58,7 @@ class InvocationWorker:
         self._live = live
         self._running: dict[str, RunningInvocation] = {}
         self._invocation_tasks: set[asyncio.Task[Any]] = set()
-        self._background_tasks: set[asyncio.Task[None]] = set()
+        self._background_tasks: set[asyncio.Task[Any]] = set()
         self._compacting: set[UUID] = set()
         self._heartbeat: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -148,7 +154,9 @@ class InvocationWorker:
         for running in list(self._running.values()):
             running.stop(HANDED_OVER)
         await self.wait_until_idle()
-        others = [*self._background_tasks, *([self._heartbeat] if self._heartbeat else [])]
+        others = set(self._background_tasks)
+        if self._heartbeat is not None:
+            others.add(self._heartbeat)
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
@@ -162,8 +170,7 @@ class InvocationWorker:
         fields = {**claim.log_fields, "app": claim.app_name, "attempt": claim.attempts}
         logger.info("Invocation %s begins, attempt %d", claim.invocation_id, claim.attempts, extra=fields)
         task = create_task(self._run_claim(claim), f"invocation {claim.invocation_id}")
-        self._invocation_tasks.add(task)
-        task.add_done_callback(self._invocation_tasks.discard)
+        _keep_until_done(task, self._invocation_tasks)
         running = self._running[claim.invocation_id] = RunningInvocation(claim, task)
         # A task that is cancelled before its first step never runs its `finally`; its lease must not be renewed.
         task.add_done_callback(partial(self._forget, running))
@@ -179,7 +186,7 @@ class InvocationWorker:
             del self._running[running.claim.invocation_id]
 
     async def _run_claim(self, claim: Claim) -> asyncio.Task[Any] | None:
-        """Run the invocation and write its end. Return the task of the session's next invocation, if it runs here."""
+        """Run the invocation and write its end. Return the task of the session's next invocation, for `run_queue`."""
         ending = None
         finished = None
         running = self._running[claim.invocation_id]
@@ -190,24 +197,26 @@ class InvocationWorker:
                 ending = await run_to_ending(execution, running)
                 running.is_ending = True
                 if ending is not None:
-                    # Shielded: a cancellation now, as at the end of the loop, must not leave a half-written end.
-                    finished = await asyncio.shield(write_ending(execution, ending, self._live))
+                    # Shielded and kept: when this task is cancelled now, `wait_until_idle` waits for the write.
+                    writing = asyncio.create_task(write_ending(execution, ending, self._live))
+                    _keep_until_done(writing, self._invocation_tasks)
+                    finished = await asyncio.shield(writing)
         finally:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.drop_text(claim.session_id, claim.invocation_id)
         if finished is not None and finished.status != InvocationStatus.FAILED:
             self._start_follow_up_work(execution)
-        # Without an ending the lease is lost or the session gone. What is queued is not known: try a claim.
-        more_is_queued = ending is None or (finished is not None and finished.more_is_queued)
-        return await self.start_next(claim.session_id) if more_is_queued else None
+        # Without an ending the lease is lost or the session gone, and the queue is not known: try a claim.
+        if ending is None or (finished is not None and finished.more_is_queued):
+            return await self.start_next(claim.session_id)
+        return None
 
     def _start_follow_up_work(self, execution: Execution) -> None:
         """Begin to compact the session, ask for a title and export spans. A shutdown cancels this work."""
         try:
             app = execution.app
-        except (
-            NotFoundError
-        ):  # The invocation was stopped before it began, and the site no longer has its app.
+        except NotFoundError:
+            # The invocation was stopped before it began, and the site no longer has its app.
             return
         if app.events_compaction_config is not None:
             self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")
@@ -219,9 +228,7 @@ class InvocationWorker:
             self._run_in_background(export, f"export {claim.invocation_id}")
 
     def _run_in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = create_task(work, name)
-        self._background_tasks.add(task)
-        task.add_done_callback(self._background_tasks.discard)
+        _keep_until_done(create_task(work, name), self._background_tasks)
 
     async def _compact(self, execution: Execution) -> None:
         """Compact the session, unless a compaction runs: the next invocation compacts the rest."""
@@ -235,6 +242,12 @@ class InvocationWorker:
             logger.exception("Session %s was not compacted", session_id)
         finally:
             self._compacting.discard(session_id)
+
+
+def _keep_until_done(task: asyncio.Task[Any], tasks: set[asyncio.Task[Any]]) -> None:
+    """Hold a reference to the task: the event loop has only a weak one."""
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
 
 
 def _make_worker() -> InvocationWorker:

@@ -22,6 +22,7 @@ from sessions_app.models import Event, Invocation, Session
 from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.store.history_cache import cache
 from tests.fakes import ScriptedModel, call, text_content
+from tests.integration.locks import blocked, held
 from tests.integration.tampering import tamper_async
 from tests.served_agents import Served, wait_for_requests
 
@@ -74,6 +75,27 @@ async def replace_last_event(session: Session, body: dict[str, Any]) -> Event:
 async def replace_body(session: Session, event: Event, body: dict[str, Any]) -> None:
     await tamper_async(lambda: Event.objects.filter(pk=event.pk).update(body=body))
     cache.forget((session.app_name, str(session.user_id), session.key))
+
+
+async def test_the_end_is_written_when_the_invocations_task_is_cancelled_during_the_write(
+    person: User, model: ScriptedModel
+) -> None:
+    answer = asyncio.Event()
+    model.turns = [answer]
+    session = await use_cases.create_session(person, "words")
+    invocation_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m1", "hi")
+    await wait_for_requests(model, 1)
+    task = worker()._running[invocation_id].task
+    async with held("SELECT FROM sessions_app_invocation FOR UPDATE"):
+        answer.set()
+        await blocked(1)
+        task.cancel()
+        await asyncio.wait([task])
+        idle = asyncio.create_task(worker().wait_until_idle())
+        await asyncio.sleep(0)
+        assert not idle.done()
+    await idle
+    assert await statuses(session) == ["completed"]
 
 
 class TestEndsThatCannotBeWritten:
