@@ -39,6 +39,10 @@ class ConflictError(AdkError):
     """The request conflicts with the current state: refresh and try again."""
 
 
+class StateChangedError(ConflictError):
+    """The state has changed since it was read. Nothing was overwritten: look at the new values."""
+
+
 class LegalHoldError(ConflictError):
     """A legal hold forbids to erase this."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.sessions.state import State
 from sessions_app.base.actors import Act, ActionKind, Actor
-from sessions_app.errors import ConflictError, InvalidInputError, StaleLeaseError
+from sessions_app.errors import ConflictError, InvalidInputError, StateChangedError
 from sessions_app.invocations.held_lease import hold_lease
 from sessions_app.invocations.state_delta import append_change
 from sessions_app.live.process import live
@@ -53,6 +53,6 @@ async def correct_state(
         )
         try:
             await append_change(service, session, changes)
-        except StaleLeaseError as error:  # The append wrote nothing: a value differs from `seen`.
+        except StateChangedError as error:
             raise ConflictError(CHANGED) from error
     return seqs[0]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from uuid import UUID
 
 from sessions_app.conf import conf
-from sessions_app.errors import ConflictError
+from sessions_app.errors import ConflictError, StaleLeaseError
 from sessions_app.invocations.worker import worker
 from sessions_app.store.sql import session_lease
 
@@ -19,7 +19,7 @@ async def hold_lease(session_id: UUID) -> AsyncGenerator[int]:
     """Hold the session's lease: no invocation begins. Afterwards run invocations queued in between.
 
     Raises:
-        ConflictError: an invocation runs or is queued.
+        ConflictError: an invocation runs or is queued, or the lease was lost and an append of the block was refused.
     """
     lease_token = await session_lease.acquire(
         session_id, owner=worker().owner, lease_seconds=conf().lease_seconds
@@ -28,6 +28,8 @@ async def hold_lease(session_id: UUID) -> AsyncGenerator[int]:
         raise ConflictError(BUSY)
     try:
         yield lease_token
+    except StaleLeaseError as error:
+        raise ConflictError(BUSY) from error
     finally:
         if await session_lease.release(session_id, lease_token):
             await worker().start_next(session_id)

@@ -19,9 +19,9 @@ from runtime.runners import Runner
 from sessions_app.agent_apps.registry import get_app
 from sessions_app.base import actors
 from sessions_app.base.actors import Act, ActionKind, Actor
-from sessions_app.errors import ConflictError, NotFoundError, StaleLeaseError
+from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds, rewound_from
-from sessions_app.invocations.held_lease import BUSY, hold_lease
+from sessions_app.invocations.held_lease import hold_lease
 from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
@@ -132,8 +132,6 @@ async def _append_rewind(
         raise NotFoundError(
             "That message is not in this conversation any more: it may have been replaced already."
         ) from error
-    except StaleLeaseError as error:
-        raise ConflictError(BUSY) from error
     await reconcile_after_rewind(session, act.by)
     for commit in committed:  # Last: at this event a tab reads the statuses, which must be reconciled.
         first_rewound = await rewound_from(session.pk, commit.seq)

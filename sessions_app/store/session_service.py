@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 
-from runtime.errors import AlreadyExistsError, SessionNotFoundError
+from runtime.errors import AdkError, AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound, rewinds_past_start
 from runtime.events.summaries import latest_full_summary, without_superseded
@@ -30,7 +30,7 @@ from runtime.sessions.session import Session, update_time
 from sessions_app import models
 from sessions_app.base.actors import Act
 from sessions_app.base.codec import event_from_json, event_to_json, is_storable, user_pk
-from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError
+from sessions_app.errors import InvalidInputError, NotFoundError, StaleLeaseError, StateChangedError
 from sessions_app.process.threads import in_thread
 from sessions_app.store.erasing import delete_session_row
 from sessions_app.store.history_cache import History, SessionName, bodies_in_slices, cache
@@ -235,8 +235,8 @@ class DjangoSessionService(BaseSessionService):
     async def _store(self, session: Session, event: Event) -> None:
         append = self._writer.make_append(session, event)
         committed = await appends.append(append)
-        if committed is None:
-            raise await self._refusal(session)
+        if isinstance(committed, appends.Refusal):
+            raise _refusal_error(committed, session.id)
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
         # The cache reads a copy from the body: later changes of the writer's event object are not in the log.
@@ -265,15 +265,18 @@ class DjangoSessionService(BaseSessionService):
             session.events.append(missed)
             session.state.update(missed.actions.state_delta)
 
-    async def _refusal(self, session: Session) -> Exception:
-        # The append's statement returns no row in both cases; only a refused append pays for the second query.
-        loaded = await event_log.load((session.app_name, _pk_or_none(session.user_id), session.id), recent=0)
-        if loaded is None:
-            return SessionNotFoundError(f"Session {session.id!r} was deleted meanwhile.")
-        return StaleLeaseError(
-            f"Another process has taken over session {session.id!r}. "
-            "This process stops writing to it; committed events are not lost."
-        )
+
+def _refusal_error(refusal: appends.Refusal, session_id: str) -> AdkError:
+    match refusal:
+        case appends.Refusal.MISSING:
+            return SessionNotFoundError(f"Session {session_id!r} was deleted meanwhile.")
+        case appends.Refusal.VALUE_CHANGED:
+            return StateChangedError()
+        case appends.Refusal.STALE_LEASE:
+            return StaleLeaseError(
+                f"Another process has taken over session {session_id!r}. "
+                "This process stops writing to it; committed events are not lost."
+            )
 
 
 def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -> Session:

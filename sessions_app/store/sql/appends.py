@@ -11,14 +11,24 @@ with its state and jobs, or nothing. The statement is a chain of CTEs, built fro
     INSERT   the event's row, which selects from `s`, too
 
 All later parts select from `s`. A writer without the right to append gets no `s`, so the statement writes nothing and
-returns no row. `seq` is counted in the session's row rather than taken from a sequence: the lock of the row makes the
-numbers dense, in the order of the commits.
+returns no row; a second statement finds the reason (`Refusal`). `seq` is counted in the session's row rather than taken
+from a sequence: the lock of the row makes the numbers dense, in the order of the commits.
+
+Lock order, which every writer keeps, or two writers could wait for each other:
+
+    session ---> user state ---> app state
+
+PostgreSQL runs a CTE when another part reads its rows, not where the CTE stands. Therefore a part that locks a row
+reads or counts the rows of the part that locks the row before. A row that does not exist yet has its place in the
+order, too: a user's first state is inserted before the app's state is locked. Parts that skip locked rows wait for
+nothing, and need no order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
@@ -74,58 +84,76 @@ class Committed:
     seq: int
 
 
-async def append(event: Append) -> Committed | None:
-    """Write the row of the event, and all rows that belong to it, in one statement.
+class Refusal(Enum):
+    """Reason why an event was not appended."""
 
-    Return None, with nothing written, when the session does not exist, its lease refuses the event (by `needs_lease`
-    and `lease_token`), or a value differs from `expected`.
-    """
-    delta = event.delta
-    params = _parameters(event)
-    has_texts = event.model_call is not None and bool(event.model_call.texts)
+    MISSING = auto()
+    """The session does not exist."""
+    STALE_LEASE = auto()
+    """The session's lease refuses the event, by `Append.needs_lease` and `Append.lease_token`."""
+    VALUE_CHANGED = auto()
+    """A value differs from `Append.expected`."""
+
+
+async def append(append: Append) -> Committed | Refusal:
+    """Write the row of the event, and all rows that belong to it, in one statement. A refusal has written nothing."""
+    delta = append.delta
+    params = _parameters(append)
+    is_conditional = append.expected is not None
+    has_texts = append.model_call is not None and bool(append.model_call.texts)
     statement = partial(
         _append_statement,
         changes_state=bool(delta.session or delta.user or delta.app),
-        is_conditional=event.expected is not None,
-        creates_jobs=bool(event.jobs),
-        is_recorded=event.act is not None,
-        has_errors=bool(event.errors),
+        is_conditional=is_conditional,
+        creates_jobs=bool(append.jobs),
+        is_recorded=append.act is not None,
+        has_errors=bool(append.errors),
         has_texts=has_texts,
     )
     # A group may wait for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
-    if delta.app and event.expected is None and not has_texts:
-        row = await fetch_in_turn(event.key[0], statement(waits=False), params)
+    if delta.app and not is_conditional and not has_texts:
+        row = await fetch_in_turn(append.key[0], statement(waits=False), params)
         # No row: the group was rolled back, a row was locked, or the append is refused. The waiting statement tells.
         row = row or await fetch_one(statement(), params)
-    elif delta.app and delta.user and event.expected is not None:
+    elif delta.app and delta.user and is_conditional:
         row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
     else:
         row = await fetch_one(statement(), params)
-    return Committed(**row) if row else None
+    return Committed(**row) if row else await _refusal(params, is_conditional)
 
 
-def _parameters(event: Append) -> dict[str, Any]:
-    app_name, user_id, key = event.key
+async def _refusal(params: dict[str, Any], is_conditional: bool) -> Refusal:
+    # A lost lease stays lost: a conditional writer that may still write has met another value.
+    row = await fetch_one(_SELECT_RIGHT, params)
+    if row is None:
+        return Refusal.MISSING
+    if is_conditional and row["may_write"]:
+        return Refusal.VALUE_CHANGED
+    return Refusal.STALE_LEASE
+
+
+def _parameters(append: Append) -> dict[str, Any]:
+    app_name, user_id, key = append.key
     params = {
         "app": app_name,
         "user": user_id,
         "key": key,
-        "token": event.lease_token,
-        "needs_lease": event.needs_lease,
-        "at": event.timestamp,
-        "body": event.body,
-        "session_delta": Jsonb(event.delta.session),
-        "user_delta": Jsonb(event.delta.user),
-        "app_delta": Jsonb(event.delta.app),
-        "jobs": jobs_parameter(event.jobs),
-        "model_call": event.model_call.body if event.model_call else None,
-        **texts_parameters(event.model_call),
-        "act": act_parameter(event.act) if event.act else None,
+        "token": append.lease_token,
+        "needs_lease": append.needs_lease,
+        "at": append.timestamp,
+        "body": append.body,
+        "session_delta": Jsonb(append.delta.session),
+        "user_delta": Jsonb(append.delta.user),
+        "app_delta": Jsonb(append.delta.app),
+        "jobs": jobs_parameter(append.jobs),
+        "model_call": append.model_call.body if append.model_call else None,
+        **texts_parameters(append.model_call),
+        "act": act_parameter(append.act) if append.act else None,
     }
-    if event.errors:
-        params["errors"] = errors_parameter(event.errors)
-    if event.expected is not None:
-        params["expected"] = Jsonb(dict(event.expected))
+    if append.errors:
+        params["errors"] = errors_parameter(append.errors)
+    if append.expected is not None:
+        params["expected"] = Jsonb(dict(append.expected))
     return params
 
 
@@ -147,11 +175,13 @@ def _append_statement(
     """
     parts = [_BODY]
     if changes_state and is_conditional:
-        parts += [_LOCK_SESSION, _COMPARE, _NEXT_SEQ_AND_STATE_IF_EQUAL, _STORE_USER_STATE, _STORE_APP_STATE]
+        parts += [_LOCK_SESSION, _COMPARE, _next_seq_and_state("equal"), _STORE_USER_STATE, _STORE_APP_STATE]
     elif changes_state:
-        locked = [_LOCK_SESSION, _NEXT_SEQ_AND_STATE, _LOCK_USER_STATE]
-        parts += locked if waits else [_LOCK_FREE_ROWS, _NEXT_SEQ_AND_STATE]
-        parts += [_STORE_USER_STATE, _LOCK_APP_STATE, _STORE_APP_STATE]
+        if waits:
+            parts += [_LOCK_SESSION, _lock_user_state("FOR UPDATE")]
+        else:
+            parts += [_lock_user_state("FOR UPDATE SKIP LOCKED"), _LOCK_FREE_SESSION]
+        parts += [_next_seq_and_state("old"), _STORE_USER_STATE, _LOCK_APP_STATE, _STORE_APP_STATE]
     else:
         parts += [_NEXT_SEQ]
     if creates_jobs:
@@ -166,13 +196,17 @@ def _append_statement(
     return f"WITH {', '.join(parts)} {insert}"
 
 
+_IS_SESSION = "app_name = %(app)s AND user_id = %(user)s AND key = %(key)s"
+
 # A writer with a token must hold the newest lease. A writer without a token may append an event with content only while
 # no lease is in force; `lease_expires_at < now()` covers a crashed owner that no sweep has found yet.
-_MAY_WRITE = """
-    app_name = %(app)s AND user_id = %(user)s AND key = %(key)s AND CASE
-        WHEN %(token)s::bigint IS NOT NULL THEN lease_token = %(token)s::bigint AND lease_owner <> ''
-        ELSE NOT %(needs_lease)s::boolean OR lease_owner = '' OR lease_expires_at < now()
-    END"""
+_HAS_RIGHT = """CASE
+    WHEN %(token)s::bigint IS NOT NULL THEN lease_token = %(token)s::bigint AND lease_owner <> ''
+    ELSE NOT %(needs_lease)s::boolean OR lease_owner = '' OR lease_expires_at < now()
+END"""
+
+_MAY_WRITE = f"{_IS_SESSION} AND {_HAS_RIGHT}"
+_SELECT_RIGHT = f"SELECT {_HAS_RIGHT} AS may_write FROM sessions_app_session WHERE {_IS_SESSION}"  # noqa: S608
 
 # Materialized: PostgreSQL would otherwise parse the JSON at each use.
 _BODY = "given AS MATERIALIZED (SELECT %(body)s::jsonb AS body)"
@@ -197,17 +231,19 @@ s AS (
 _LOCK_SESSION = f"""
 old AS (SELECT id, state FROM sessions_app_session WHERE {_MAY_WRITE} FOR UPDATE)"""  # noqa: S608
 
-_NEXT_SEQ_AND_STATE = f"""
+
+def _next_seq_and_state(old: str) -> str:
+    """Return the part `s`. `old` is the part with the locked row of the session and its state."""
+    return f"""
 s AS (
     UPDATE sessions_app_session AS t
     SET {_TIMES}, last_seq = last_seq + 1, state = t.state || %(session_delta)s,
         log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
-    FROM old, given WHERE t.id = old.id
+    FROM {old} AS old, given WHERE t.id = old.id
     RETURNING t.id, t.last_seq, t.log_hash, given.body, old.state AS before
 )"""  # noqa: S608
-_NEXT_SEQ_AND_STATE_IF_EQUAL = _NEXT_SEQ_AND_STATE.replace("FROM old,", "FROM equal AS old,")
 
-# Lock order: session row, then user state, then app state, also when a row is new. Every writer keeps to it.
+
 _STORE_USER_STATE = """
 user_state AS (
     INSERT INTO sessions_app_userstate AS t (app_name, user_id, state)
@@ -223,20 +259,22 @@ app_state AS (
     ON CONFLICT (app_name) DO UPDATE SET state = t.state || EXCLUDED.state
 )"""
 
-_LOCK_USER_STATE = """
+
+def _lock_user_state(lock: str) -> str:
+    return f"""
 old_user AS (
     SELECT state FROM sessions_app_userstate
-    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{}' FOR UPDATE
-)"""
+    WHERE app_name = %(app)s AND user_id = %(user)s AND %(user_delta)s <> '{{}}' {lock}
+)"""  # noqa: S608
+
 
 # A user without state is not free: its insert would wait for an uncommitted insert of the same row.
-_LOCK_FREE_ROWS = f"""
-{_LOCK_USER_STATE.replace("FOR UPDATE", "FOR UPDATE SKIP LOCKED")}, old AS (
+_LOCK_FREE_SESSION = f"""
+old AS (
     SELECT id, state FROM sessions_app_session
     WHERE {_MAY_WRITE} AND (%(user_delta)s = '{{}}' OR EXISTS (SELECT FROM old_user)) FOR UPDATE SKIP LOCKED
 )"""  # noqa: S608
 
-# The count keeps the lock order: PostgreSQL writes the user's row, which is counted, before it locks the app's.
 _LOCK_APP_STATE = """
 old_app AS (
     SELECT state FROM sessions_app_appstate
@@ -255,7 +293,6 @@ WITH {_LOCK_SESSION}
 INSERT INTO sessions_app_userstate (app_name, user_id, state) SELECT %(app)s, %(user)s, '{{}}' FROM old
 ON CONFLICT (app_name, user_id) DO NOTHING"""  # noqa: S608
 
-# The counts keep the lock order: PostgreSQL locks the rows that a subquery counts before the next part.
 _COMPARE = f"""
 old_user AS (
     SELECT state FROM sessions_app_userstate

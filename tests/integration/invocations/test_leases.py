@@ -9,7 +9,8 @@ from django.db.models.functions import Now
 
 from sessions_app import models
 from sessions_app.base import actors
-from sessions_app.errors import StaleLeaseError
+from sessions_app.errors import ConflictError, StaleLeaseError
+from sessions_app.invocations.held_lease import hold_lease
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.session_service import Writer
 from sessions_app.store.sql import invocation_queue, leases
@@ -61,6 +62,18 @@ class TestFence:
             session, text_event("new")
         )
         assert [event.text for event in await event_rows(session)] == ["new"]
+
+    @pytest.mark.parametrize("expected", [{}, {"a": "other"}], ids=["as seen", "changed"])
+    async def test_a_correction_whose_lease_was_lost_says_so(
+        self, person: User, expected: dict[str, str]
+    ) -> None:
+        session = await create_session(person)
+        with pytest.raises(ConflictError, match="An answer is being written"):
+            async with hold_lease((await session_row(session)).pk) as lease_token:
+                await models.Session.objects.aupdate(lease_token=lease_token + 1)
+                writer = Writer(lease_token=lease_token, expected=expected)
+                await DjangoSessionService(writer).append_event(session, delta_event(a=1))
+        assert await event_rows(session) == []
 
     async def test_a_writer_that_released_its_lease_stores_nothing(self, person: User) -> None:
         session = await create_session(person)

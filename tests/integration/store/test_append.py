@@ -17,7 +17,7 @@ from runtime import types
 from runtime.errors import StateValueError
 from runtime.events import Event
 from sessions_app import models
-from sessions_app.errors import StaleLeaseError
+from sessions_app.errors import StateChangedError
 from sessions_app.process.pool import close_pool
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoSessionService
@@ -287,7 +287,7 @@ class TestManyWriters:
             appending = asyncio.create_task(DjangoSessionService().append_event(other, delta_event(**both)))
             await blocked(2)
         refused, written = await asyncio.gather(correcting, appending, return_exceptions=True)
-        assert isinstance(refused, StaleLeaseError if seen else Event), refused
+        assert isinstance(refused, StateChangedError if seen else Event), refused
         assert isinstance(written, Event), written
         assert await shared_state(person) == {"app:a": 1, **both}
 
@@ -295,7 +295,7 @@ class TestManyWriters:
         session = await create_session(person)
         await models.UserState.objects.all().adelete()
         service = DjangoSessionService(Writer(expected={"user:b": "other"}))
-        with pytest.raises(StaleLeaseError):
+        with pytest.raises(StateChangedError):
             await service.append_event(session, delta_event(**{"user:b": 2, "app:b": 2}))
         assert not await models.UserState.objects.aexists()
 
