@@ -34,14 +34,16 @@ def bench_site(settings_module: str = "tests.benchmarks.settings") -> Iterator[N
 
     from adk_site.embedded.lifetime import running_servers
 
-    with running_servers(settings.DATA_DIR):
-        os.environ.update(DATABASE_URL=settings.DATABASE_URL, REDIS_URL=settings.REDIS_URL)
-        django.setup()
-        call_command("migrate", verbosity=0)
-        connections.close_all()
-        yield
-    if not kept:
-        shutil.rmtree(settings.DATA_DIR)
+    try:
+        with running_servers(settings.DATA_DIR):
+            os.environ.update(DATABASE_URL=settings.DATABASE_URL, REDIS_URL=settings.REDIS_URL)
+            django.setup()
+            call_command("migrate", verbosity=0)
+            connections.close_all()
+            yield
+    finally:
+        if not kept:
+            shutil.rmtree(settings.DATA_DIR)
 
 
 def postgres_cpu_seconds() -> float:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import random
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -15,7 +16,10 @@ from tests.benchmarks.servers import bench_site
 
 
 def main() -> int:
-    """Run, print the report, and exit with 1 if a check failed."""
+    """Run, print the report, and exit with 1 if a check failed.
+
+    SIGTERM and SIGINT stop the run and all its processes.
+    """
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.randrange(10_000))
     arguments.add_argument("--people", type=int, default=200)
@@ -23,12 +27,23 @@ def main() -> int:
     arguments.add_argument("--kills", type=int, default=40)
     arguments.add_argument("--pause", type=float, default=3.0, help="mean seconds between two kills")
     options = arguments.parse_args()
+    # A shell starts a command in the background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt)
     print(f"chaos, seed {options.seed}: started", flush=True)
     try:
         return _run(options)
-    except BaseException:
+    except KeyboardInterrupt:
+        print(f"chaos, seed {options.seed}: stopped before its verdict", file=sys.stderr, flush=True)
+        return 130
+    except Exception:
         print(f"chaos, seed {options.seed}: aborted", file=sys.stderr, flush=True)
         raise
+
+
+def _interrupt(*_: object) -> None:
+    """Take SIGTERM as SIGINT, for which asyncio ends the run in order."""
+    signal.raise_signal(signal.SIGINT)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -42,11 +57,14 @@ def _run(options: argparse.Namespace) -> int:
         site = Site(settings.DATA_DIR, settings.DATABASE_URL, settings.REDIS_URL)
         try:
             site.start()
+            print(f"chaos, seed {options.seed}: the site runs in {settings.DATA_DIR}", flush=True)
             report = asyncio.run(run(site, **vars(options)))
-        except BaseException:
+        except Exception:
             _keep_evidence(options.seed, traceback.format_exc(), settings.DATA_DIR)
             raise
         finally:
+            # A second Ctrl-C must not leave the processes running.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             site.stop()
         if report.verdict.problems:
             evidence = "\n".join([str(report), *report.verdict.evidence])

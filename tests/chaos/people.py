@@ -35,7 +35,8 @@ class Person:
         browser: The tab.
         staff: Corrects the state of the session.
         random: Source of all choices.
-        timeout: Seconds within which an act must be done.
+        act: The act that is not done yet; empty between two acts.
+        acts_done: Number of acts that are done.
         sent: Client ids of all messages.
         unedited: Client ids of the messages that were not edited, or whose version came back, in order.
         stopped: Client ids of the messages that the person stopped.
@@ -46,7 +47,8 @@ class Person:
     browser: Browser
     staff: Staff
     random: Random
-    timeout: float
+    act: str = ""
+    acts_done: int = 0
     sent: list[str] = field(default_factory=list)
     unedited: list[str] = field(default_factory=list)
     stopped: set[str] = field(default_factory=set)
@@ -67,28 +69,22 @@ class Person:
             at_least: Minimal number of acts.
             until: Called after the minimal number; True ends the talk.
             pause: Mean of the seconds between two acts.
-
-        Raises:
-            TimeoutError: an act was not done in time; the message names it.
         """
         for number, verb in enumerate(verbs):
             if number >= at_least and until():
                 return
             client_id = f"p{self.number}-m{number}"
-            try:
-                async with asyncio.timeout(self.timeout):
-                    await self._do(verb, client_id)
-            except TimeoutError as error:
-                raise TimeoutError(
-                    f"{client_id} ({verb}) was not done within {self.timeout:.0f} seconds. "
-                    f"The page has {self.page.invocations} and events up to {self.page.seq}"
-                ) from error
+            self.act = f"{client_id} ({verb})"
+            await self._do(verb, client_id)
+            self.act = ""
+            self.acts_done += 1
             await asyncio.sleep(self.random.expovariate(1 / pause))
 
     async def read_to(self, seq: int) -> None:
         """Read the missing events up to `seq`."""
-        async with asyncio.timeout(self.timeout):
-            await self.browser.do(Read(seq))
+        self.act = f"reading up to event {seq}"
+        await self.browser.do(Read(seq))
+        self.act = ""
 
     async def _do(self, verb: str, client_id: str) -> None:
         match verb:

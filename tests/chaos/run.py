@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -21,10 +23,9 @@ from sessions_app.use_cases import create_session
 from tests.benchmarks.doors import sign_in
 from tests.benchmarks.people import make_person
 from tests.chaos.browser import Browser
-from tests.chaos.conversation import Conversation
-from tests.chaos.evidence import describe
 from tests.chaos.people import MESSAGES_A_SECOND, VERBS, VERBS_OF_PROGRAMS, Person
 from tests.chaos.processes import TARGETS, WEB, Site
+from tests.chaos.progress import while_progress
 from tests.chaos.settings import HAS_A2A
 from tests.chaos.staff import Staff
 from tests.chaos.verdict import Verdict, is_quiet, judge
@@ -33,12 +34,11 @@ APPS = ("chaos", "chaos_gemini")
 USERS_PER_APP = 2
 PROGRAM_AMONG = 3
 """Each of so many people is a program that uses the HTTP API."""
-RECOVERY_SECONDS = 90.0
+PATIENCE_SECONDS = 180.0
+"""Time without any progress after which a run ends. A lost job or lease is taken up again within half of it."""
 BUSY_SECONDS = 15.0
 """Longest wait until a web process runs an invocation, so that its kill interrupts one."""
 BY_FORCE = "The function went on"
-SECONDS_PER_PERSON = 1.0
-"""Added to the timeout for each person, because the machine is busier with more people."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,8 @@ class Report:
 async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, pause: float) -> Report:
     """Run the load while processes are killed, wait until nothing runs, and check the database.
 
+    The run takes as long as it makes progress. A run that ends early is checked as well: its end is a problem.
+
     Args:
         site: The processes to kill.
         seed: Seed of all random choices.
@@ -71,9 +73,28 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
         kills: Number of kills.
         pause: Mean seconds between two kills.
     """
-    choices = random.Random(seed)
-    timeout = RECOVERY_SECONDS + people * SECONDS_PER_PERSON
-    talkers = await _make_people(people, list(site.ports.values()), seed, timeout)
+    talkers = await _make_people(people, list(site.ports.values()), seed)
+    problems: list[str] = []
+    try:
+        async with while_progress(partial(_progress, site, talkers), patience=PATIENCE_SECONDS):
+            await _talk_and_kill(site, talkers, random.Random(seed), messages, kills, pause)
+            for name in WEB:
+                await asyncio.to_thread(site.wait_for, name)
+            await _wait_until(_is_quiet)
+            for person in talkers:
+                await person.read_to((await Session.objects.aget(pk=person.browser.session_id)).last_seq)
+    except TimeoutError:
+        problems.append(f"the run ended early: nothing happened for {PATIENCE_SECONDS:g} seconds")
+    except Exception:  # noqa: BLE001 - the rows are checked whatever has ended the run
+        problems.append(f"the run ended early: {traceback.format_exc()}")
+    verdict = await sync_to_async(judge)(talkers, site.outages)
+    verdict.add("runs to their end", 1, problems)
+    return Report(seed, site.kills, await _counts(talkers), verdict)
+
+
+async def _talk_and_kill(
+    site: Site, talkers: Sequence[Person], choices: random.Random, messages: int, kills: int, pause: float
+) -> None:
     first_verbs = _shuffled_forever(VERBS, choices)
     async with asyncio.TaskGroup() as tasks:
         killer = tasks.create_task(_kill_repeatedly(site, choices, kills, pause))
@@ -81,30 +102,28 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
             own = VERBS_OF_PROGRAMS if person.browser.key else VERBS
             first = first_verbs if own is VERBS else _shuffled_forever(own, person.random)
             verbs = chain([*islice(first, messages)], _shuffled_forever(own, person.random))
-            talk = person.talk(verbs, at_least=messages, until=killer.done, pause=people / MESSAGES_A_SECOND)
-            tasks.create_task(_with_evidence(person, talk))
-    for name in WEB:
-        await asyncio.to_thread(site.wait_for, name)
-    await _wait_until(_is_quiet, timeout)
-    for person in talkers:
-        read = person.read_to((await Session.objects.aget(pk=person.browser.session_id)).last_seq)
-        await _with_evidence(person, read)
-    verdict = await sync_to_async(judge)(talkers, site.outages)
-    return Report(seed, site.kills, await _counts(talkers), verdict)
+            pause_of_person = len(talkers) / MESSAGES_A_SECOND
+            talk = person.talk(verbs, at_least=messages, until=killer.done, pause=pause_of_person)
+            tasks.create_task(talk)
 
 
-async def _with_evidence(person: Person, act: Awaitable[None]) -> None:
-    """Await the act; on a timeout add the person's stored conversation to the error."""
-    try:
-        await act
-    except TimeoutError as error:
-        error.add_note(await sync_to_async(_describe_stored)(person))
-        raise
+async def _progress(site: Site, people: Sequence[Person]) -> list[int]:
+    """Return figures of which some grows whenever anything has been done. None of them grows without end."""
+    return [
+        sum(site.kills.values()),
+        sum(person.acts_done for person in people),
+        sum(person.page.seq for person in people),
+        *await sync_to_async(_stored_progress)(),
+    ]
 
 
-def _describe_stored(person: Person) -> str:
+def _stored_progress() -> list[int]:
     close_old_connections()
-    return describe(Conversation.load(Session.objects.get(pk=person.browser.session_id)))
+    return [
+        Event.objects.count(),
+        Invocation.objects.filter(finished_at__isnull=False).count(),
+        ToolJob.objects.filter(finished_at__isnull=False).count(),
+    ]
 
 
 async def _kill_repeatedly(site: Site, choices: random.Random, kills: int, pause: float) -> None:
@@ -112,7 +131,12 @@ async def _kill_repeatedly(site: Site, choices: random.Random, kills: int, pause
         await asyncio.sleep(pause * (0.5 + choices.random()))
         if target in WEB:
             await _wait_until(partial(_runs_invocations, site.processes[target].pid), BUSY_SECONDS)
-        await asyncio.to_thread(site.kill, target)
+        kill = asyncio.create_task(asyncio.to_thread(site.kill, target), name=f"kill {target}")
+        try:
+            await asyncio.shield(kill)
+        finally:
+            # Also when the run ends early: the checks need what is killed now, and is then started again.
+            await asyncio.wait([kill])
 
 
 def _shuffled_forever(kinds: Sequence[str], choices: random.Random) -> Iterator[str]:
@@ -121,8 +145,8 @@ def _shuffled_forever(kinds: Sequence[str], choices: random.Random) -> Iterator[
         yield from choices.sample(kinds, len(kinds))
 
 
-async def _wait_until(is_so: Callable[[], bool], seconds: float) -> None:
-    """Wait until the database shows it, at most so many seconds."""
+async def _wait_until(is_so: Callable[[], bool], seconds: float = math.inf) -> None:
+    """Wait until the database shows it, up to `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not await sync_to_async(is_so)():
         await asyncio.sleep(0.05)
@@ -172,7 +196,7 @@ def _make_key(user: User) -> str:
     return key
 
 
-async def _make_people(count: int, ports: list[int], seed: int, act_seconds: float) -> list[Person]:
+async def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
     """Create signed-in people, each with a session of an obedient app; some share a user. Some are programs."""
     groups = [APPS[number % len(APPS)] for number in range(len(APPS) * USERS_PER_APP)]
     users = [await sync_to_async(make_person)() for _ in groups]
@@ -187,13 +211,13 @@ async def _make_people(count: int, ports: list[int], seed: int, act_seconds: flo
         choices = random.Random(f"{seed} browser {number}")
         key = keys[group] if number % PROGRAM_AMONG == PROGRAM_AMONG - 1 else ""
         browser = Browser(session.pk, cookies[group], ports, choices, key)
-        people.append(Person(number, browser, staff, random.Random(f"{seed} person {number}"), act_seconds))
+        people.append(Person(number, browser, staff, random.Random(f"{seed} person {number}")))
     if HAS_A2A:
         from tests.chaos.a2a_program import A2aProgram
 
         session, choices = await create_session(users[0], groups[0]), random.Random(f"{seed} A2A")
         program = A2aProgram(session.pk, "", ports, choices, keys[0], app=groups[0])
-        people.append(Person(count, program, staff, choices, act_seconds))
+        people.append(Person(count, program, staff, choices))
     else:
         print("chaos: without a program of A2A, because a2a-sdk is not installed", flush=True)
     await close_pool()

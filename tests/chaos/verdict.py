@@ -74,6 +74,7 @@ def judge(people: list[Person], outages: list[Outage]) -> Verdict:
 
 def _check_person(person: Person, conversation: Conversation) -> list[tuple[str, int, list[str]]]:
     return [
+        ("people who have done all their acts", 1, _check_acts(person)),
         ("dense logs with matching session states", 1, check_session_state(conversation)),
         (
             "clients that received exactly the log",
@@ -94,6 +95,14 @@ def _check_person(person: Person, conversation: Conversation) -> list[tuple[str,
         ("corrections made once", len(person.corrected), check_corrections(person.corrected, conversation)),
         ("jobs answered once", len(conversation.jobs), check_jobs(conversation)),
         ("scheduled tasks with all their runs", len(conversation.tasks), check_tasks(conversation)),
+    ]
+
+
+def _check_acts(person: Person) -> list[str]:
+    if not person.act:
+        return []
+    return [
+        f"not done: {person.act}. The page has {person.page.invocations} and events up to {person.page.seq}"
     ]
 
 
