@@ -27,8 +27,10 @@ MASKED_PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-        r"://([^\s/@:<]{0,200}:[^\s/@<]{1,200})@",  # user and password in a URL
-        r"[Bb](?:earer ([\w.~+/=-]+)|asic ([\w+/=]{8,}))",  # Authorization headers
+        # User and password in a URL. Advice names them so.
+        r"://(?!user:password@)([^\s/@:<]{0,200}:[^\s/@<]{1,200})@",
+        # Authorization headers; "bearer token" and "basic information" are prose. Base64 mixes cases and digits.
+        r"[Bb](?:earer (?!tokens?\b(?!\.?[\w~+/=-]))([\w.~+/=-]+)|asic (?=\w[a-z]*+[A-Z0-9+/=])([\w+/=]{8,}))",
         # The look-behind follows the first letters, so the search begins with plain letters, which is fast.
         r"(?:AIza|sk-(?<!\wsk-)|sk_live_|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-)[\w-]{16,}"
         r"|A[KS]IA[A-Z0-9]{16}|adk_[\w-]{43}|whsec_[\w+/-]{24,}",

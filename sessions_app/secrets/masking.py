@@ -42,6 +42,10 @@ _LEXEME = re.compile(
     r'"(?:[^"\\]|\\.)*"\s*:\s*|"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[\[\]{}]|[,:\s]+', re.DOTALL
 )
 """A name with its colon, a text, another value, a bracket, or the separators between them."""
+_ERROR_NAMES = ("Error", "Exception", "Warning")
+"""Ends of names before a message, such as `DefaultCredentialsError: Your default credentials were not found.`"""
+_PLACEHOLDERS = ("", "…", "None", "True", "False")
+"""Values in code and advice that are no secrets, without full stops: `Gemini(api_key=...)` leaves nothing."""
 _EMPTY = ("null", "true", "false", '""')
 """Values revealing only whether there is a secret."""
 _PIECES = re.compile(r"(<(?:script|style|textarea)\b[^<]*+</(?:script|style|textarea)>|<[^<>]*+>)")
@@ -264,10 +268,13 @@ def _mask_named(text: str) -> str:
     pieces = []
     end = 0
     for found in _NAME.finditer(text):
-        if found.end() >= end and _names_secret(found[1], conf().masked_keys):
-            if value := _NAMED_VALUE.match(text, found.end()):
-                pieces += [text[end : found.end()], MASK]
-                end = value.end()
+        name = found[1]
+        if found.end() < end or name.endswith(_ERROR_NAMES) or not _names_secret(name, conf().masked_keys):
+            continue
+        value = _NAMED_VALUE.match(text, found.end())
+        if value and value[0].rstrip(".") not in _PLACEHOLDERS:
+            pieces += [text[end : found.end()], MASK]
+            end = value.end()
     return "".join([*pieces, text[end:]])
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import logging
 import re
 import time
+from base64 import b64encode
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
+from adk_site.embedded.paths import CHECKOUT
 from sessions_app.admin.state_correction.stored_values import MAX_SHOWN_CHARACTERS, StoredValue
 from sessions_app.rendering.audit_values import TRUNCATE_AT, format_json, truncate
 from sessions_app.secrets.masking import (
@@ -39,6 +43,9 @@ SECRET = "hunter2hunter2hunter2"
         f'{{\\"api-key\\": \\"{SECRET}\\"}}',
         f"X-Api-Key: {SECRET}",
         f"Authorization: Bearer {SECRET}",
+        f"Bearer token-{SECRET}",
+        f"Bearer token.{SECRET}",
+        f"Basic {b64encode(f'ada:{SECRET}'.encode()).decode()}",
         f"https://app:{SECRET}@host/x",
         f"sk-{SECRET}",
         f"sk_live_{SECRET}",
@@ -103,11 +110,37 @@ def test_other_digits_beside_the_number_of_a_card_do_not_hide_it(text: str, mask
         "task-0123456789abcdef0",
         "the password is wrong",
         "eyJa-eyJb.eyJc",
+        "Set GOOGLE_API_KEY, or pass Gemini(api_key=...).",
+        "Set GOOGLE_API_KEY, or pass Gemini(api_key='…').",
+        "client = Client(api_key=None)",
+        "google.auth.exceptions.DefaultCredentialsError: Your default credentials were not found.",
+        "Set DATABASE_URL to postgresql://user:password@host/database",
+        "Send an API key as a bearer token.",
+        "Basic authentication needs basic information.",
     ],
 )
 def test_what_only_resembles_a_secret_stays(text: str) -> None:
     assert mask_text(text) == text
     assert mask_json(json.dumps({"text": text})) == json.dumps({"text": text})
+
+
+def sentences_of_errors() -> Iterator[str]:
+    """Yield the texts in `raise` statements of the product, with X for each inserted value."""
+    for package in ("runtime", "sessions_app", "adk_site"):
+        for path in (CHECKOUT / package).rglob("*.py"):
+            statements = ast.walk(ast.parse(path.read_text()))
+            raised = [node for node in statements if isinstance(node, ast.Raise)]
+            for text in (node for statement in raised for node in ast.walk(statement)):
+                if isinstance(text, ast.JoinedStr):
+                    yield re.sub(r"\{[^}]*\}", "X", ast.unparse(text)[2:-1])
+                elif isinstance(text, ast.Constant):
+                    yield str(text.value)
+
+
+def test_the_advice_of_the_errors_of_this_repository_stays() -> None:
+    sentences = list(sentences_of_errors())
+    assert len(sentences) > 300
+    assert [sentence for sentence in sentences if mask_text(sentence) != sentence] == []
 
 
 def test_a_value_under_the_key_of_a_secret_is_masked_whole() -> None:
