@@ -1,5 +1,9 @@
 """Links for bare http and https URLs in Markdown.
 
+A URL ends where a reader sees its end: at punctuation of any script, and where a sentence goes on without a space, as
+in "https://example.com/helpを". Letters of such a script belong to the URL in labels of its host, and after a delimiter
+of its path, as in "https://ja.wikipedia.org/wiki/日本". With a letter of the sentence, the host would be another host.
+
 markdown-it's own extension, `linkify-it-py`, is not used: it takes seconds for 30 KB of "http://a.b/(", which a model
 may write, and a page would wait for it.
 """
@@ -13,7 +17,25 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-URL = re.compile(r"\bhttps?://[^\s<>\"`{}|\\^]+", re.IGNORECASE)
+from sessions_app.rendering.written_scripts import SIGNS, UNSPACED
+
+_STOPS = r"\s<>\"`{}|\\^" + SIGNS
+_LABEL = rf"[^\[\]/?#:@!$&'()*+,;=.~{_STOPS}]"
+_SPACED_LABEL = rf"[^\[\]/?#:@!$&'()*+,;=.~{_STOPS}{UNSPACED}]"
+_IN_NAMES = r"[\u2013·・](?=\w)"
+"""Signs within raw titles in paths, such as those of Wikipedia: `Michelson–Morley`."""
+URL = re.compile(
+    rf"""
+    (?<![A-Za-z0-9_]) (?i:https?)://
+    (?:(?a:[\w.~%!$&'()*+,;=:-])*+@)?                                      # user and password
+    (?:\[[\da-fA-F:.]++\] | (?:{_LABEL}++\.(?={_LABEL}))*+ (?:{_SPACED_LABEL}++|{_LABEL}++))
+    (?::\d++)?
+    (?:[/?#]
+        (?:[^{_STOPS}{UNSPACED}]++|{_IN_NAMES})*+
+        (?:(?<=[/?#=&_+@(:-])[{UNSPACED}](?:[^{_STOPS}]++|{_IN_NAMES})*+)?
+    )?""",
+    re.VERBOSE,
+)
 AFTER_A_URL = ".,;:!?'*_~"
 BRACKETS = {")": "(", "]": "["}
 

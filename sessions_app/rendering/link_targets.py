@@ -14,10 +14,12 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdurl import parse
 
+from sessions_app.rendering.written_scripts import SIGNS
+
 ISOLATE, END_OF_ISOLATE = "\u2066", "\u2069"
 """Characters around the added host: direction characters in the link's text cannot move it."""
 INVISIBLE = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-URL = re.compile(r"(?:https?:[/\\]*|\bwww\.)([^\s/\\?#:@,;!'\"()<>\[\]]+)", re.IGNORECASE)
+URL = re.compile(rf"(?:https?:[/\\]*|\bwww\.)([^\s/\\?#:@,;!'\"()<>\[\]{SIGNS}]+)", re.IGNORECASE)
 HOST = re.compile(r"\W*+(?:[\w.+-]++@)?((?:[\w-]++\.)+[^\W\d_]{2,})(?!\w)")
 """Host or e-mail address at the beginning of a word."""
 FILE_ENDINGS = frozenset(

@@ -59,6 +59,7 @@ def test_a_link_whose_text_is_another_address_names_its_target(text: str, shown:
         ),
         ("[help@bank.example](mailto:help@bank.example)", "help@bank.example"),
         ("[README.md](https://code.example/README.md)", "README.md"),
+        ("[「https://bank.example」です](https://bank.example)", "「https://bank.example」です"),
         ("[Node.js](https://nodejs.example)", "Node.js"),
         ("[Node.js, version 2.0](https://nodejs.example)", "Node.js, version 2.0"),
         ("[2.0](https://bank.example) [e.g.](https://bank.example)", "2.0 e.g."),

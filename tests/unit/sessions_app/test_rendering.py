@@ -102,7 +102,31 @@ def test_links_open_in_a_new_tab_without_a_referrer() -> None:
         ("[https://a.example](https://b.example)", ["https://b.example"]),
         ("`https://a.example` xhttps://a.example ftp://a.example https://", []),
         ("https://例え.example/ä", ["https://xn--r8jz45g.example/%C3%A4"]),
-        ("https://a.example/…)]", ["https://a.example/%E2%80%A6"]),
+        ("https://a.example/…)]", ["https://a.example/"]),
+        ("https://a.example/1，https://a.example/2；", ["https://a.example/1", "https://a.example/2"]),
+        ("“https://a.example/b”—https://a.example/c—d", ["https://a.example/b", "https://a.example/c"]),
+        ("「https://a.example」です", ["https://a.example"]),
+        (
+            "詳細はhttps://a.example/docsを参照（https://a.example）",
+            ["https://a.example/docs", "https://a.example"],
+        ),
+        (
+            "https://a.example입니다. https://a.example:80に (https://a.example/b)を",
+            ["https://a.example", "https://a.example:80", "https://a.example/b"],
+        ),
+        ("https://a.example👍 https://a.example\u200b**です**", ["https://a.example"] * 2),
+        (
+            "https://日本.example/日本・東京。 https://हिन्दी.example।",
+            [
+                "https://xn--wgv71a.example/%E6%97%A5%E6%9C%AC%E3%83%BB%E6%9D%B1%E4%BA%AC",
+                "https://xn--j2bd4cyah0f.example",
+            ],
+        ),
+        ("https://a.example/Michelson–Morley", ["https://a.example/Michelson%E2%80%93Morley"]),
+        (
+            "http://[::1]:8000/a https://user:word@a.example",
+            ["http://[::1]:8000/a", "https://user:word@a.example"],
+        ),
     ],
 )
 def test_bare_urls_become_links(text: str, urls: list[str]) -> None:
