@@ -201,7 +201,8 @@ def _shorten_result(response: dict[str, Any], job: ToolJob) -> dict[str, Any]:
 
 def _pause(job: ToolJob, question: JobQuestion) -> bool:
     """Store the question and pause the job. Return False when it was cancelled or claimed by a later attempt."""
-    # A paused run does not count as an attempt: the next run gets the same number, and all retries are left.
+    # A paused run does not count as an attempt: the next run gets the same number, and all retries are left. The number
+    # still fences. Only its holder gives it back, by its last write, and runs lost before have smaller numbers.
     with transaction.atomic():
         is_written = (
             _this_attempt(job)
