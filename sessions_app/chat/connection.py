@@ -62,6 +62,8 @@ class Connection:
         self.viewer = Viewer(self.session_id, self.user, send=send, close=close)
         self._scope = scope
         self._socket_id = ""
+        self._sign_ins = live().sign_ins
+        self._sign_in: SignIn | None = None
 
     async def open(self) -> None:
         """Admit the session's owner, or close the connection with one of the codes of the module's docstring."""
@@ -70,7 +72,6 @@ class Connection:
             return
         add_connections(1)
         self._sign_in = SignIn.of_scope(self._scope)
-        self._sign_ins = live().sign_ins
         # Before the first await: a sign-out during the checks must end this connection, too.
         self._sign_ins.watch(self._sign_in, self.viewer.on_signed_out)
         if not await self._count_open_socket():
@@ -88,7 +89,7 @@ class Connection:
 
     def leave(self) -> None:
         """Stop the viewer, and count the connection as closed. Running invocations continue."""
-        if self.user.is_authenticated:  # `open` has neither counted nor watched anonymous users.
+        if self._sign_in is not None:  # Otherwise `open` has neither counted nor watched the user.
             self._sign_ins.unwatch(self._sign_in, self.viewer.on_signed_out)
             open_sockets().close(self._socket_id)
             add_connections(-1)
@@ -106,7 +107,7 @@ class Connection:
 
     async def is_signed_in(self) -> bool:
         """True if the sign-in was valid at the last tick, or is valid now."""
-        return await self._sign_ins.is_valid(self._sign_in)
+        return self._sign_in is not None and await self._sign_ins.is_valid(self._sign_in)
 
     async def _remember_time_zone(self, app_name: str) -> None:
         """Store the browser's time zone for scheduled tasks, which run while no browser is open."""

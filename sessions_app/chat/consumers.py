@@ -33,7 +33,11 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Handle the socket's messages one after the other."""
         # Channels also waits for messages of a channel layer, in tasks of 3 KB for each socket. The hub replaces them.
-        self.scope, self.base_send = scope, send
+        self.scope = scope
+        self.base_send = send
+        # Here and not in `connect`: an error of the constructor is left to the server, as no viewer could tell it.
+        self._connection = Connection(scope, send=self._send_frame, close=self.close)
+        self._viewer = self._connection.viewer
         try:
             while True:
                 await self.dispatch(await receive())
@@ -43,19 +47,20 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     async def connect(self) -> None:
         """Accept the socket, then admit the session's owner; close the socket for anyone else."""
-        self._connection = Connection(self.scope, send=self._send_frame, close=self.close)
-        self._viewer = self._connection.viewer
         # Accept before the checks: browsers hide the code of a close that precedes the acceptance.
         await self.accept()
         await self._connection.open()
 
-    async def disconnect(self, code: int) -> None:
+    # Channels would close old database connections in Django's thread after a disconnect and before each other message.
+    # The handlers hold none.
+
+    async def websocket_disconnect(self, message: dict[str, Any]) -> None:
         """Stop sending. Running invocations continue."""
         self._connection.leave()
+        raise StopConsumer
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Call the handler of a message."""
-        # Channels would also close old database connections in Django's thread; the handlers here hold none.
         try:
             await getattr(self, get_handler_name(message))(message)
         except StopConsumer:

@@ -41,6 +41,13 @@ UNAVAILABLE = (
 )
 """Errors raised while PostgreSQL is unavailable; the statement may or may not have been executed."""
 
+_OF_STATEMENTS = (
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.QueryCanceled,
+)
+"""Errors that psycopg counts as operational, although only the statement has failed, and not its connection."""
+
 WAIT_SECONDS = 10.0
 """Longest wait of a statement for a connection, in seconds."""
 RECONNECT_SECONDS = 4.0
@@ -135,6 +142,8 @@ async def _connection() -> AsyncIterator[AsyncConnection[Row]]:
             yield connection
         finally:
             await pool.putconn(connection)
+    except _OF_STATEMENTS:
+        raise
     except psycopg.OperationalError:
         # A restart of PostgreSQL breaks the idle connections too: drop them now instead of failing once for each.
         await pool.check()

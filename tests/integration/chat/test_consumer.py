@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, User
 from pytest_django import Settings
@@ -19,6 +20,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.base.statuses import JobStatus
 from sessions_app.chat import viewer
+from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.conf import conf
 from sessions_app.invocations.worker import worker
 from sessions_app.live.hub import Hub
@@ -307,6 +309,12 @@ async def test_an_unexpected_error_of_a_frame_is_told_with_a_reference_and_the_s
     assert reference_of(frame) in caplog.text and "odd row" in caplog.text
     await tab.send(type="ping")
     assert (await tab.receive())["type"] == "pong"
+
+
+async def test_an_error_before_the_connection_exists_reaches_the_server() -> None:
+    socket = WebsocketCommunicator(ChatConsumer.as_asgi(), "/ws/chat/")
+    with pytest.raises(KeyError, match="url_route"):
+        await socket.connect()
 
 
 async def test_an_unexpected_error_of_a_greeting_is_told_and_the_browser_is_asked_to_connect_again(

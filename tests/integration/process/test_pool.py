@@ -7,6 +7,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+import psycopg
 import pytest
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from pytest_django import Settings
@@ -99,6 +100,24 @@ async def test_a_cancellation_that_comes_with_a_connection_is_not_lost(
         await task
     stats = (await get_pool()).get_stats()
     assert stats["pool_available"] == stats["pool_size"] == 1
+
+
+@pytest.mark.parametrize("condition", ["lock_not_available", "deadlock_detected", "query_canceled"])
+async def test_an_error_of_a_statement_does_not_check_the_other_connections(
+    monkeypatch: pytest.MonkeyPatch, condition: str
+) -> None:
+    checks: list[AsyncConnectionPool] = []
+
+    async def note_check(self: AsyncConnectionPool) -> None:
+        checks.append(self)
+
+    monkeypatch.setattr(AsyncConnectionPool, "check", note_check)
+    with pytest.raises(psycopg.OperationalError):
+        await fetch_one(f"DO $$ BEGIN RAISE {condition}; END $$", {})
+    assert checks == []
+    with pytest.raises(psycopg.OperationalError):
+        await fetch_one("SELECT pg_terminate_backend(pg_backend_pid())", {})
+    assert len(checks) == 1
 
 
 def test_a_loop_that_has_used_a_pool_ends() -> None:
