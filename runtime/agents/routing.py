@@ -16,6 +16,7 @@ from runtime.engine.resume.agent_progress import entry_agent, find_latest_agent,
 from runtime.events.calls import answered_call_events
 from runtime.events.event import Event
 from runtime.events.summaries import last_agent_before_summary
+from runtime.models.llm_response import has_answer
 
 
 def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
@@ -46,7 +47,7 @@ def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
     # A failed invocation does not change which agent gets the next message (contract L5).
     failed: set[str] = set()
     for event in reversed(events):
-        if event.error_code and not event.content:
+        if event.error_code and not has_answer(event.content):
             failed.add(event.invocation_id)
         elif event.author != "user" and event.invocation_id not in failed:
             yield event.author

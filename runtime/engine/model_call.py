@@ -35,7 +35,7 @@ from runtime.events.calls import find_call_event
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import DeclaredTool, LlmRequest
-from runtime.models.llm_response import LlmResponse
+from runtime.models.llm_response import NO_CONTENT, WITHOUT_ANSWER, LlmResponse
 from runtime.models.rate_limit import ask
 from runtime.models.retry import collect_failed_attempts
 from runtime.run_config import ModelCall, StreamingMode
@@ -186,7 +186,12 @@ def _build_event(
 
 
 def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
-    """Return a whole response after code and planner processing; leave partial responses unchanged."""
+    """Return a whole response after code and planner processing; leave partial responses unchanged.
+
+    A response without an answer becomes an error (contract E7).
+    """
+    if not response.partial and response.is_unanswered():
+        return response.model_copy(update={"error_code": NO_CONTENT, "error_message": WITHOUT_ANSWER})
     parts = response.content.parts if response.content else None
     if response.partial or not parts:
         return response

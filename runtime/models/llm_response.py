@@ -9,8 +9,15 @@ from pydantic.alias_generators import to_camel
 
 from runtime import types
 
-# Finish reasons of a successful answer. MAX_TOKENS is a success, too, if the answer has content.
+# Finish reasons of a successful answer. MAX_TOKENS is a success, too, if a part of the answer has arrived.
 _COMPLETE = {types.FinishReason.STOP, types.FinishReason.FINISH_REASON_UNSPECIFIED}
+
+# Fields that describe a part: without a text, a part with nothing else is empty.
+_DESCRIPTIONS = {"thought", "thought_signature", "part_metadata", "video_metadata", "media_resolution"}
+
+NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
+"""Error code of a response that ended successfully without an answer, as google-adk names it."""
+WITHOUT_ANSWER = "The model sent a response without an answer."
 
 
 class LlmResponse(BaseModel):
@@ -49,10 +56,10 @@ class LlmResponse(BaseModel):
     @classmethod
     def create(cls, generate_content_response: types.GenerateContentResponse) -> LlmResponse:
         """Build a response from the first candidate. A refused prompt or a stopped answer sets the error fields."""
-        candidates = generate_content_response.candidates
-        if not candidates:
-            return _without_candidate(generate_content_response)
+        candidates = generate_content_response.candidates or [types.Candidate()]
         candidate = candidates[0]
+        if candidate.finish_reason is None and not (candidate.content and candidate.content.parts):
+            return _without_candidate(generate_content_response)
         error_code, error_message = _stop_error(candidate)
         return cls(
             content=candidate.content,
@@ -68,6 +75,10 @@ class LlmResponse(BaseModel):
             model_version=generate_content_response.model_version,
         )
 
+    def is_unanswered(self) -> bool:
+        """Return True if the model ended its answer successfully, but has given none."""
+        return self.finish_reason in _COMPLETE and not self.error_code and not has_answer(self.content)
+
     def get_function_calls(self) -> list[types.FunctionCall]:
         """Return the function calls in the content, in order."""
         return [part.function_call for part in self._parts() if part.function_call]
@@ -80,10 +91,22 @@ class LlmResponse(BaseModel):
         return (self.content.parts or []) if self.content else []
 
 
+def has_answer(content: types.Content | None) -> bool:
+    """Return True if the content has a call, a file, code, or a text other than thoughts and spaces."""
+    return any(map(_is_answer, (content and content.parts) or ()))
+
+
+def _is_answer(part: types.Part) -> bool:
+    if part.text is not None:
+        return bool(part.text.strip()) and not part.thought
+    return any(value is not None and name not in _DESCRIPTIONS for name, value in part)
+
+
 def _stop_error(candidate: types.Candidate) -> tuple[str, str] | tuple[None, None]:
     reason = candidate.finish_reason
-    has_content = candidate.content is not None and bool(candidate.content.parts)
-    if reason is None or reason in _COMPLETE or (reason is types.FinishReason.MAX_TOKENS and has_content):
+    if reason is None or reason in _COMPLETE:
+        return None, None
+    if reason is types.FinishReason.MAX_TOKENS and has_answer(candidate.content):
         return None, None
     return str(reason.value), f"The model stopped its answer: {reason.value}."
 
@@ -96,7 +119,7 @@ def _without_candidate(response: types.GenerateContentResponse) -> LlmResponse:
         detail = feedback.block_reason_message
     else:
         code = "EMPTY_RESPONSE"
-        message = "The model sent a response without an answer."
+        message = WITHOUT_ANSWER
         detail = None
     return LlmResponse(
         error_code=code,

@@ -93,7 +93,7 @@ class AgentTool(BaseTool):
         if last is None:
             return ""
         # A broken answer is still useful as text, but not as an object of a schema.
-        if last.error_code and (self._output or not last.text()):
+        if last.error_code and (self._output or not last.text().strip()):
             return {"error": f"{self.name} failed: {last.error_message or last.error_code}"}
         return self._result(last)
 

@@ -34,6 +34,7 @@ NOTES = (
     "error",
     "withdrawn",
     "is_empty_answer",
+    "is_cut",
     "is_resumed",
     "is_interrupted",
 )

@@ -17,6 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
+from runtime import types
 from runtime.events import Event
 from runtime.events.allowances import withdrawn_tool
 from runtime.sessions.state import State
@@ -169,6 +170,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
         "is_resumed": is_resumed(event),
         "is_stopped_by_staff": is_stopped_by_staff(event),
         "is_empty_answer": _is_empty_answer(event, blocks),
+        "is_cut": _is_cut(event),
         "withdrawn": withdrawn_tool(event),
     }
     if not any(content.values()):
@@ -223,9 +225,15 @@ def _speaker(event: Event, blocks: list[Block]) -> str:
 
 def _is_empty_answer(event: Event, blocks: list[Block]) -> bool:
     """True if a model ended its turn without an error, and without an answer besides thoughts."""
+    # Events of earlier versions: the engine now records an error.
     has_ended = event.finish_reason is not None and not event.error_code and not event.interrupted
     is_final = event.author != "user" and event.is_final_response() and not event.actions.transfer_to_agent
     return has_ended and is_final and all(isinstance(block, ThoughtBlock) for block in blocks)
+
+
+def _is_cut(event: Event) -> bool:
+    """True if the answer was cut by the model's limit on its length."""
+    return event.finish_reason is types.FinishReason.MAX_TOKENS and not event.error_code
 
 
 def _parse_times(question: Mapping[str, Any]) -> dict[str, Any]:

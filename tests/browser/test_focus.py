@@ -67,9 +67,19 @@ def test_new_messages_gives_the_focus_to_the_composer_and_focus_is_never_behind_
         assert chat.page.evaluate(COVERED) <= 0
 
 
-def test_an_answer_without_words_is_said_to_be_empty(chat: ChatPage, model: Model) -> None:
-    model.play(Turn(text=[""]))
+def test_an_answer_without_words_can_be_tried_again_and_a_cut_answer_continued(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(Turn(text=[""]), Turn(text=["One, two"], finish_reason="MAX_TOKENS"), Turn(text=["three."]))
     chat.send("Say nothing")
-    expect(chat.marks).to_have_text(["Help desk gave no answer."])
-    expect(chat.errors_shown).to_have_count(0)
+    expect(chat.errors_shown).to_have_text(["The model sent a response without an answer."])
+    chat.retry_button.press("Enter")
+    chat.wait_for_answer("One, two")
+    expect(chat.marks.last).to_have_text("This answer was cut: it reached the model's limit.")
+    chat.wait_until_idle()
     chat.assert_same_after_reload()
+    chat.page.get_by_role("button", name="Continue").press("Enter")
+    chat.wait_for_answer("three.")
+    expect(chat.messages).to_have_text(["Say nothing", "Continue"])
+    expect(chat.page.get_by_role("button", name="Continue")).to_have_count(0)
+    expect(chat.box).to_be_focused()

@@ -125,6 +125,8 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
         yield Piece("note", gettext("{agent} asks again before each “{tool}”.").format(**names))
     if content["is_empty_answer"]:
         yield Piece("note", gettext("%(agent)s gave no answer.") % {"agent": as_words(event.author)})
+    if content["is_cut"]:
+        yield Piece("note", gettext("This answer was cut: it reached the model's limit."))
     if content["is_interrupted"]:
         stopped = gettext("Stopped by staff") if content["is_stopped_by_staff"] else gettext("Stopped")
         yield Piece("note", stopped)

@@ -388,6 +388,19 @@ def test_an_answer_without_words_says_so(
     assert ("Help desk gave no answer." in event_html(*parts, author="help_desk", **fields)) is is_empty
 
 
+@pytest.mark.parametrize(
+    ("fields", "is_cut"),
+    [
+        ({"finishReason": "MAX_TOKENS"}, True),
+        ({"finishReason": "MAX_TOKENS", "errorCode": "MAX_TOKENS"}, False),
+        ({"finishReason": "STOP"}, False),
+    ],
+)
+def test_a_cut_answer_says_so(fields: dict[str, Any], is_cut: bool) -> None:
+    html = event_html({"text": "Once upon a"}, **fields)
+    assert ("This answer was cut: it reached the model's limit." in Tags(html).text) is is_cut
+
+
 def test_an_interrupted_answer_is_kept_and_marked() -> None:
     html = event_html({"text": "Once upon a"}, interrupted=True)
     assert "Once upon a" in html

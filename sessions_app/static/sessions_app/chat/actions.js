@@ -1,4 +1,4 @@
-// Actions under answers and messages: copy, regenerate, feedback, and the cost of an answer for people who may know it.
+// Actions under answers and messages: copy, regenerate, continue, feedback, and the cost of an answer for people who may know it.
 
 import { make, makeButton } from "./dom.js";
 import { list, locale, plural, t } from "./language.js";
@@ -14,10 +14,11 @@ export class Actions {
   /**
    * @param url - Address of the events; the addresses of an answer's text and feedback begin with it.
    * @param onRegenerate - Callback with the invocation whose answer is to be written again.
+   * @param onContinue - Callback with the message that asks for the rest of an answer.
    * @param announce - Announce a sentence to screen readers.
    * @param onProblem - Callback with a sentence about what failed.
    */
-  constructor(conversation, { url, onRegenerate, announce, onProblem }) {
+  constructor(conversation, { url, onRegenerate, onContinue, announce, onProblem }) {
     this.conversation = conversation;
     this.url = url;
     this.announce = announce;
@@ -29,6 +30,7 @@ export class Actions {
       const article = button.closest("article");
       if (button.dataset.act === "copy") this.#copy(article, button);
       else if (button.dataset.act === "regenerate") onRegenerate(article.dataset.invocation);
+      else if (button.dataset.act === "continue") onContinue(button.textContent);
       else this.#rate(article, button.dataset.act);
     });
     this.update();
@@ -85,6 +87,8 @@ export class Actions {
     const bar = answer.querySelector(":scope > .actions") ?? this.#addBar(answer);
     const isRepeatable = isNewest && this.conversation.messageOf(answer.dataset.invocation) !== null;
     bar.querySelector('[data-act="regenerate"]').hidden = !isRepeatable;
+    const isCut = answer.querySelector(":scope > [data-cut]") !== null;
+    bar.querySelector('[data-act="continue"]').hidden = !(isNewest && isCut);
     if (articles.some(({ dataset }) => dataset.tokens)) bar.querySelector(".cost").textContent = describeCost(articles);
   }
 

@@ -78,6 +78,10 @@ class ChatPage {
     this.actions = new Actions(this.conversation, {
       url,
       onRegenerate: async (id) => (await this.loadEdit()).repeat(id),
+      onContinue: (text) => {
+        this.#send(text, undefined, []);
+        this.takeFocus();
+      },
       announce,
       onProblem,
     });

@@ -59,6 +59,12 @@ def test_e7_a_stopped_answer_has_the_models_reason_as_its_error(content: object)
     assert (response.content is None) == (content is None)
 
 
+@pytest.mark.parametrize("parts", [[], [{"text": "Hm", "thought": True}], [{"text": " "}]])
+def test_e7_an_answer_cut_before_its_first_word_is_an_error(parts: object) -> None:
+    response = response_of(content={"parts": parts}, finishReason="MAX_TOKENS")
+    assert response.error_code == "MAX_TOKENS"
+
+
 def test_e7_an_empty_answer_is_no_error() -> None:
     assert response_of(finishReason="STOP").error_code is None
 
@@ -71,5 +77,7 @@ def test_e7_a_refused_prompt_has_its_reason_as_the_error() -> None:
     assert "Not this." not in response.model_dump_json()
 
 
-def test_e7_a_response_without_candidate_and_reason_is_an_error() -> None:
-    assert LlmResponse.create(types.GenerateContentResponse()).error_code == "EMPTY_RESPONSE"
+@pytest.mark.parametrize("response", [{}, {"candidates": [{}]}, {"candidates": [{"content": {"parts": []}}]}])
+def test_e7_a_response_without_answer_and_reason_is_an_error(response: object) -> None:
+    read = types.GenerateContentResponse.model_validate(response)
+    assert LlmResponse.create(read).error_code == "EMPTY_RESPONSE"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from anthropic.types import Message, RawMessageStreamEvent
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import TypeAdapter
@@ -157,6 +157,7 @@ PIECES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_no_order_of_pieces_runs_a_call_twice(pieces: list[dict[str, Any]]) -> None:
     streamed = chat_stream(*json.loads(json.dumps(pieces)))
