@@ -28,7 +28,7 @@ from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.callbacks import Callbacks, PluginManagerProtocol
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, with_article
 from runtime.events.calls import events_of_invocation, pending_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
@@ -391,7 +391,8 @@ class Context(ReadonlyContext):
 def _given(service: ServiceT | None, problem: str) -> ServiceT:
     """Return the service. Without one, raise a ConfigurationError; `problem` begins with the service's name."""
     if service is None:
-        raise ConfigurationError(f"{problem}: give the Runner a {problem.split()[0].lower()}_service.")
+        name = f"{problem.split()[0].lower()}_service"
+        raise ConfigurationError(f"{problem}: give the Runner {with_article(name)}.")
     return service
 
 

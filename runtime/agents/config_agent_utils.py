@@ -19,7 +19,7 @@ import runtime.tools
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.code_references import resolve_fully_qualified_name
 from runtime.agents.common_configs import AgentRefConfig, CodeConfig
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, with_article
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
@@ -152,7 +152,9 @@ class _ConfigFile:
             return self._agent_of_file(reference.config_path)
         agent = self._object(reference.code)
         if not isinstance(agent, BaseAgent):
-            raise ConfigurationError(f"{reference.code!r} is a {type(agent).__name__}, not an agent.")
+            raise ConfigurationError(
+                f"{reference.code!r} is {with_article(type(agent).__name__)}, not an agent."
+            )
         return agent
 
     def _agent_of_file(self, config_path: str) -> BaseAgent:
@@ -177,7 +179,7 @@ class _ConfigFile:
                 args["agent"] = self._agent(args["agent"])
             return tool.from_config(ToolArgsConfig(**args), str(self._path))
         if not (callable(tool) or isinstance(tool, BaseTool | BaseToolset)):
-            raise ConfigurationError(f"{config.name!r} is a {type(tool).__name__}, not a tool.")
+            raise ConfigurationError(f"{config.name!r} is {with_article(type(tool).__name__)}, not a tool.")
         return tool(ToolArgsConfig(**args)) if args else tool
 
 
@@ -196,7 +198,7 @@ def _takes_callables(annotation: Any) -> bool:
 
 def _checked_list(values: Any) -> list[Any]:
     if not isinstance(values, list):
-        raise ConfigurationError(f"the value is a {type(values).__name__}. Write a list")
+        raise ConfigurationError(f"the value is {with_article(type(values).__name__)}. Write a list")
     return values
 
 

@@ -13,7 +13,7 @@ from runtime.callbacks import Callbacks, as_list, first_answer
 from runtime.context import AgentProtocol, Context
 from runtime.engine.contents import own_copies
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, with_article
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools.base_tool import BaseTool
@@ -142,6 +142,6 @@ def _checked(answer: T | None, expected: type[T], hook: str, agent: AgentProtoco
     if answer is None or isinstance(answer, expected):
         return answer
     raise ConfigurationError(
-        f"A {hook} for agent {agent.name!r} returned a {type(answer).__name__}. Return a {expected.__name__}, or None "
-        "to go on."
+        f"The {hook} for agent {agent.name!r} returned {with_article(type(answer).__name__)}. Return "
+        f"{with_article(expected.__name__)}, or None to go on."
     )

@@ -9,7 +9,7 @@ from runtime import types
 from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import InvocationContext, session_args
 from runtime.engine.build_events import user_event
-from runtime.errors import InvalidMessageError
+from runtime.errors import InvalidMessageError, with_article
 from runtime.events.calls import find_call_event
 from runtime.events.event import Event
 
@@ -25,7 +25,8 @@ def check_message(message: types.Content | None, events: Sequence[Event]) -> Non
     # Python does not check the annotation, and a plain text in place of a content is an easy mistake.
     if not isinstance(message, types.Content):
         raise InvalidMessageError(
-            f"new_message is a {type(message).__name__}. Give a types.Content, such as types.UserContent('Hello')."
+            f"new_message is {with_article(type(message).__name__)}. Give a types.Content, such as "
+            "types.UserContent('Hello')."
         )
     responses = [part.function_response for part in message.parts or [] if part.function_response]
     for response in responses:

@@ -12,6 +12,12 @@ class AdkError(Exception):
         super().__init__(message or inspect.getdoc(type(self)) or type(self).__name__)
 
 
+def with_article(noun: str) -> str:
+    """Return a noun, such as the name of a type, with its article for a message: "an int", "a str"."""
+    article = "an" if noun[:1].lower() in tuple("aeiou") else "a"
+    return f"{article} {noun}"
+
+
 class ConfigurationError(AdkError, ValueError):
     """An agent, tool or app is not configured correctly."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import types
+from runtime.errors import with_article
 
 
 def content_of(
@@ -44,5 +45,6 @@ def part_of(item: object) -> types.Part:
     if isinstance(item, dict | types.Part):
         return types.Part.model_validate(item)
     raise ValueError(
-        f"A content cannot hold a {type(item).__name__}: give text, a types.Part, a types.File or a types.Content."
+        f"A content cannot hold {with_article(type(item).__name__)}: give text, a types.Part, a types.File or a "
+        "types.Content."
     )

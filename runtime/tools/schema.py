@@ -17,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from runtime import types
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, with_article
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,9 @@ class _SchemaConverter:
                 name,
             )
             kind = {"type": "object"} if definition.get("type") == "object" else {}
-            return self.convert(_with_hint({**beside, **kind}, f"a {name} like the one that holds it"), path)
+            return self.convert(
+                _with_hint({**beside, **kind}, f"{with_article(name)} like the one that holds it"), path
+            )
         return self.convert({**definition, **beside}, (*path, name))
 
     def _combination(self, node: Node, path: tuple[str, ...]) -> types.Schema:

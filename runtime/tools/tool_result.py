@@ -7,7 +7,7 @@ from typing import Any
 
 import pydantic_core
 
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, with_article
 from runtime.events import calls
 
 
@@ -46,7 +46,7 @@ def as_response(tool_name: str, result: object) -> dict[str, Any]:
         value = pydantic_core.from_json(text)  # Fails for numbers of more than 4,300 digits.
     except ValueError as error:
         raise ConfigurationError(
-            f"Tool {tool_name!r} returned a {type(result).__name__} that is not JSON: {error}. Return dicts, "
-            "lists, text, numbers, booleans, None, pydantic models or dataclasses of these."
+            f"Tool {tool_name!r} returned {with_article(type(result).__name__)} that is not JSON: {error}. Return "
+            "dicts, lists, text, numbers, booleans, None, pydantic models or dataclasses of these."
         ) from error
     return value if isinstance(result, dict) else {"result": value}

@@ -34,5 +34,12 @@ def count_rows_of_user(user_pk: Any) -> Counter[str]:
 
 
 def as_text(counts: Mapping[str, int]) -> str:
-    """Return the counts in words, such as "1 sessions, 20 events"."""
-    return ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS if kind in counts)
+    """Return the counts in words, such as "1 session, 20 events"."""
+    words = []
+    for kind in KINDS:
+        if kind in counts:
+            noun = kind.replace("_", " ")
+            if counts[kind] == 1:
+                noun = noun.replace("entries", "entry").removesuffix("s")
+            words.append(f"{counts[kind]} {noun}")
+    return ", ".join(words)

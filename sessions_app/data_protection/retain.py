@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import CharField, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from sessions_app.conf import conf
@@ -43,7 +44,10 @@ def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
     for days, of_apps in [*settings, (default, ~Q(app_name__in=days_by_app))]:
         if days:
             unused = Session.objects.filter(of_apps, updated_at__lt=timezone.now() - timedelta(days=days))
-            yield f"not used for {days} days", _exclude_in_use(unused).order_by("updated_at", "pk")
+            yield (
+                f"not used for {days} day{pluralize(days)}",
+                _exclude_in_use(unused).order_by("updated_at", "pk"),
+            )
     yield (
         f"without a message for {UNSENT_DAYS} days",
         _exclude_in_use(_never_begun()).order_by("updated_at", "pk"),

@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
@@ -169,8 +170,7 @@ class ExportingAnnotationAdmin(AnnotationAdmin):
         marked = self.get_queryset(request).filter(label=label).order_by("session").distinct("session")
         session_ids = list(marked.values_list("session", flat=True)[:MAX_CASES])
         # Before the stream begins: nothing is read without a record.
-        note_access(
-            request, AccessKind.EXPORT, ("annotation", ""), f"{len(session_ids)} sessions labelled {label}"
-        )
+        sessions = f"{len(session_ids)} session{pluralize(session_ids)}"
+        note_access(request, AccessKind.EXPORT, ("annotation", ""), f"{sessions} labelled {label}")
         name = f"{slugify(label) or 'conversations'}.evalset.json"
         return streamed_download(name, stream_eval_set(label, session_ids), "application/json")

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import shorten
 from typing import Any
 
+from django.template.defaultfilters import pluralize
+
 from sessions_app.contrib.evaluation.comparison import CaseReport, Change, MetricReport, count_changes
 from sessions_app.models import CaseStatus, Evaluation
 
@@ -25,7 +27,7 @@ def table_of(reports: Sequence[CaseReport]) -> Iterator[str]:
 
 def counted(evaluation: Evaluation) -> str:
     """Return the number of cases in words."""
-    return "1 case" if evaluation.case_count == 1 else f"{evaluation.case_count} cases"
+    return f"{evaluation.case_count} case{pluralize(evaluation.case_count)}"
 
 
 def summary_of(evaluation: Evaluation, reports: Sequence[CaseReport]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.checks import ERROR
 from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import pluralize
 
 from runtime.agents.tree import tools_of
 from runtime.apps.app import App
@@ -46,7 +47,8 @@ class Command(BaseCommand):
             style = self.style.ERROR if problem.level >= ERROR else self.style.WARNING
             self.stderr.write(f"{problem}", style)
         errors = sum(problem.level >= ERROR for problem in problems)
-        summary = f"{len(modules)} apps, {errors} errors, {len(problems) - errors} warnings."
+        counts = {"app": len(modules), "error": errors, "warning": len(problems) - errors}
+        summary = ", ".join(f"{count} {noun}{pluralize(count)}" for noun, count in counts.items()) + "."
         if errors:
             raise CommandError(summary)
         self.stdout.write(summary)

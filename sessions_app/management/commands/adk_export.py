@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import pluralize
 
 from runtime.errors import AdkError
 from sessions_app.data_protection.export import export_session, export_user
@@ -33,4 +34,4 @@ class Command(BaseCommand):
         except AdkError as error:
             raise CommandError(str(error)) from error
         size = sum(file["size"] for file in files)
-        self.stdout.write(f"{len(files)} files with {size} bytes written to {target}.")
+        self.stdout.write(f"{len(files)} file{pluralize(files)} with {size} bytes written to {target}.")

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
+from django.template.defaultfilters import pluralize
 
 from sessions_app.conf import conf
 from sessions_app.data_protection.retain import erase_expired_sessions, expired_sessions
@@ -24,7 +25,9 @@ class Command(BaseCommand):
         """Write one line for each reason in a dry run, else the number of erased sessions."""
         if options["dry_run"]:
             for reason, sessions in expired_sessions():
-                self.stdout.write(f"{sessions.count()} sessions {reason} would be erased.")
+                count = sessions.count()
+                self.stdout.write(f"{count} session{pluralize(count)} {reason} would be erased.")
             self.stdout.write(f"Nothing was erased. A run erases at most {conf().retention_batch} sessions.")
             return
-        self.stdout.write(f"{erase_expired_sessions()} sessions erased.")
+        erased = erase_expired_sessions()
+        self.stdout.write(f"{erased} session{pluralize(erased)} erased.")

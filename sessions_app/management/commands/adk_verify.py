@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import pluralize
 
 from sessions_app.history.integrity import flaws
 from sessions_app.models import Session
@@ -39,7 +40,7 @@ class Command(BaseCommand):
             for flaw in flaws(batch):
                 flawed += 1
                 self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
-        summary = f"{checked} sessions checked, {flawed} not as they were written."
+        summary = f"{checked} session{pluralize(checked)} checked, {flawed} not as they were written."
         if flawed:
             raise CommandError(summary)
         self.stdout.write(summary)

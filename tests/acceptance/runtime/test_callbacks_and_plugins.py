@@ -89,7 +89,7 @@ class TestCallbacks:
         """Contract C2."""
         agent = clerk("done", **{f"{hook}_callback": lambda **kwargs: "text"})
         expected = "Content" if "agent" in hook else "LlmResponse"
-        message = f"A {hook}_callback for agent 'clerk' returned a str. Return a {expected}, or None"
+        message = f"The {hook}_callback for agent 'clerk' returned a str. Return a {expected}, or None"
         with pytest.raises(ConfigurationError, match=message):
             await Conversation(agent).say("go")
 

@@ -106,7 +106,7 @@ def test_marked_conversations_are_an_eval_set_of_the_adk(
         session=Session.objects.create(app_name="shop", user=person, key="s-2"), label="other", by_name="root"
     )
     found = exported(staff)
-    assert StaffAccess.objects.get().detail == "1 sessions labelled refunds"
+    assert StaffAccess.objects.get().detail == "1 session labelled refunds"
     assert found["eval_set_id"] == "refunds" and len(found["eval_cases"]) == 1
     (case,) = found["eval_cases"]
     (invocation,) = case["conversation"]

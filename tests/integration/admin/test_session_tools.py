@@ -51,7 +51,7 @@ def session(person: User) -> Session:
 
 def test_an_archive_has_all_of_the_session_and_is_recorded(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "export_data"))
-    assert "1 events" in read(client, tool_url(session, "export"))
+    assert "1 event" in read(client, tool_url(session, "export"))
     assert client.post(tool_url(session, "export"), {"form": "archive", "reason": ""}).status_code == 200
     assert not StaffAccess.objects.filter(kind="export").exists()
     response = client.post(tool_url(session, "export"), {"form": "archive", "reason": "A court asked."})
@@ -95,11 +95,11 @@ def test_a_record_shows_no_part_of_a_secret_where_it_shortens_a_text(
 def test_25_an_erasure_shows_counts_asks_why_and_leaves_a_tombstone(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "erase_data"))
     html = read(client, tool_url(session, "erase"))
-    assert "1 sessions, 1 events" in html and "1 artifacts" in html
+    assert "1 session, 1 event" in html and "1 artifact" in html
     assert client.post(tool_url(session, "erase"), {"reason": ""}).status_code == 200
     assert Session.objects.filter(pk=session.pk).exists()
     response = client.post(tool_url(session, "erase"), {"reason": "Asked for."}, follow=True)
-    assert "Erased: 1 sessions, 1 events" in response.content.decode()
+    assert "Erased: 1 session, 1 event" in response.content.decode()
     assert not Event.objects.filter(session=session.pk).exists()
     tombstone = Tombstone.objects.get()
     assert (tombstone.subject_id, tombstone.reason, tombstone.by.username) == (  # type: ignore[union-attr]
@@ -160,7 +160,7 @@ def test_the_data_of_a_person_are_exported_and_erased_from_the_list_of_users(
     User.objects.update(is_superuser=True)
     html = read(client, users)
     assert all(page in html for page in pages.values())
-    assert "1 sessions, 1 events" in read(client, pages["export"])
+    assert "1 session, 1 event" in read(client, pages["export"])
     assert client.post(pages["export"], {"reason": ""}).status_code == 200
     assert not StaffAccess.objects.filter(kind="export").exists()
     response = client.post(pages["export"], {"reason": "They asked."})

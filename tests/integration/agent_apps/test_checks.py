@@ -175,7 +175,7 @@ def test_the_command_explains_an_app_as_its_model_sees_it(
         helper  LlmAgent, model demo
           description     none: other agents have only its name to decide by
           instruction     none
-        1 apps, 0 errors, 0 warnings.
+        1 app, 0 errors, 0 warnings.
         """
     )
 
@@ -185,7 +185,7 @@ def test_an_app_that_is_absent_or_broken_is_named(install: Install) -> None:
     with pytest.raises(CommandError, match=r"There is no app 'clerk'\. The apps of this site: help_desk\."):
         call_command("adk_check", "clerk")
     err = StringIO()
-    with pytest.raises(CommandError, match=r"1 apps, 1 errors, 0 warnings\."):
+    with pytest.raises(CommandError, match=r"1 app, 1 error, 0 warnings\."):
         call_command("adk_check", "shop", stdout=StringIO(), stderr=err, no_color=True)
     assert "No module named 'no_such_package'" in err.getvalue()
 
@@ -231,7 +231,7 @@ def test_a_toolset_of_an_mcp_server_that_is_not_allowed_is_an_error(install: Ins
 def test_errors_make_the_command_fail_after_all_of_them_are_reported(install: Install) -> None:
     install("import no_such_package")
     out, err = StringIO(), StringIO()
-    with pytest.raises(CommandError, match=r"2 apps, 1 errors, 0 warnings\."):
+    with pytest.raises(CommandError, match=r"2 apps, 1 error, 0 warnings\."):
         call_command("adk_check", stdout=out, stderr=err, no_color=True)
     assert "(no app)  shop.agents" in out.getvalue()
     assert "help_desk  adk_site.agents" in out.getvalue()
@@ -347,7 +347,7 @@ def test_a_gemini_model_without_a_key_is_a_warning_that_names_the_agents(
     )
     expected = "sessions_app.W001 No API key is set for the model 'gemini-2.5-flash' of clerk, helper."
     assert problems() == [expected]
-    assert "2 apps, 0 errors, 1 warnings." in adk_check()[0]
+    assert "2 apps, 0 errors, 1 warning." in adk_check()[0]
     monkeypatch.setenv("GEMINI_API_KEY", "secret")
     assert problems() == []
 

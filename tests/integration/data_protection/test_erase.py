@@ -96,7 +96,7 @@ async def test_without_yes_the_command_only_counts(ada: User) -> None:
 async def test_one_session_is_erased_and_the_others_stay(ada: User) -> None:
     erased, kept = [session async for session in Session.objects.order_by("created_at")]
     out = await run_command("adk_erase", "--session", str(erased.pk), "--yes")
-    assert "Erased 1 sessions, 2 events" in out
+    assert "Erased 1 session, 2 events" in out
     assert [session.pk async for session in Session.objects.all()] == [kept.pk]
     assert await in_thread(found_in_database, str(erased.pk)) == []
     assert (await Tombstone.objects.aget()).subject_id == str(erased.pk)

@@ -53,7 +53,7 @@ def test_sessions_older_than_the_retention_of_their_app_are_erased(
     run_housekeeping()
     assert kept() == {"new", "archived"}
     reasons = set(Tombstone.objects.values_list("reason", flat=True))
-    assert reasons == {"Not used for 30 days.", "Not used for 1 days."}
+    assert reasons == {"Not used for 30 days.", "Not used for 1 day."}
 
 
 def test_sessions_are_kept_without_a_setting(old: Callable[..., Session]) -> None:
@@ -130,10 +130,10 @@ def test_the_dry_run_counts_and_erases_nothing(
     old("old")
     out = StringIO()
     call_command("adk_retain", "--dry-run", stdout=out)
-    assert "1 sessions not used for 30 days would be erased." in out.getvalue()
+    assert "1 session not used for 30 days would be erased." in out.getvalue()
     assert kept() == {"old"}
     call_command("adk_retain", stdout=out)
-    assert "1 sessions erased." in out.getvalue()
+    assert "1 session erased." in out.getvalue()
 
 
 def test_files_without_a_row_go_after_a_day(old: Callable[..., Session], settings: Any) -> None:

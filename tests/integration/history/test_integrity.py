@@ -128,7 +128,7 @@ def test_adk_verify_names_the_flaw_and_fails(transactional_db: None, background_
     whole = threads.run(session_with_events(person))
     out = StringIO()
     call_command("adk_verify", stdout=out)
-    assert "1 sessions checked, 0 not as they were written" in out.getvalue()
+    assert "1 session checked, 0 not as they were written" in out.getvalue()
     with erasing():
         Event.objects.filter(session=whole, seq=3).update(body={})
     with pytest.raises(CommandError, match="1 not as they were written"):

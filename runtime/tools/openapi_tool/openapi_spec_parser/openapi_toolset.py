@@ -10,7 +10,7 @@ from typing import Any, Literal
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import ReadonlyContext
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, with_article
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
 from runtime.tools.header_provider import HeaderProvider
@@ -126,5 +126,5 @@ def parse_spec(text: str, spec_format: SpecFormat) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigurationError(f"The OpenAPI spec is not valid {spec_format.upper()}: {error}") from error
     if not isinstance(spec, dict):
-        raise ConfigurationError(f"The OpenAPI spec is a {type(spec).__name__}, not an object.")
+        raise ConfigurationError(f"The OpenAPI spec is {with_article(type(spec).__name__)}, not an object.")
     return spec

@@ -285,7 +285,7 @@ def test_an_event_takes_a_message_in_any_form_as_its_content(message: Any) -> No
 
 def test_a_message_of_another_type_or_beside_a_content_is_an_error() -> None:
     """Contract E1."""
-    with pytest.raises(ValueError, match="cannot hold a int"):
+    with pytest.raises(ValueError, match="cannot hold an int"):
         made_of(message=[7])
     with pytest.raises(ValueError, match="message or a content"):
         made_of(message="hi", content=types.Content(parts=[TEXT]))
