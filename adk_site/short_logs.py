@@ -10,7 +10,8 @@ class OneLine(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.exc_info and record.exc_info[1] is not None:
-            record.msg, record.args = "%s: %s", (record.getMessage(), record.exc_info[1])
+            record.msg = "%s: %s"
+            record.args = (record.getMessage(), record.exc_info[1])
             record.exc_info = None
         return True
 

@@ -59,9 +59,11 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
         self.uri = self.channel._path
         sentence = f"The request is too large. A file may have {filesizeformat(conf().upload_bytes)}."
         if self._is_of_program():
-            content_type, body = CONTENT_TYPE, problem(413, sentence, "too_large").content
+            content_type = CONTENT_TYPE
+            body = problem(413, sentence, "too_large").content
         else:
-            content_type, body = "application/json", json.dumps({"error": sentence}).encode()
+            content_type = "application/json"
+            body = json.dumps({"error": sentence}).encode()
         headers = {
             b"content-type": content_type.encode(),
             b"content-length": b"%d" % len(body),

@@ -30,7 +30,8 @@ class LoopAgent(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         state = self._load_agent_state(ctx, LoopAgentState)
-        resumed_at, round_number = (state.current_sub_agent, state.times_looped) if state else ("", 0)
+        resumed_at = state.current_sub_agent if state else ""
+        round_number = state.times_looped if state else 0
         while self.sub_agents and (self.max_iterations is None or round_number < self.max_iterations):
             for agent in self._sub_agents_from(resumed_at):
                 is_resumed = agent.name == resumed_at

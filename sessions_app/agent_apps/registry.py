@@ -202,7 +202,8 @@ def _load(module_name: str, label: str) -> App | Exception:
 def _app_of(module: ModuleType, label: str) -> App:
     """Return the module's `app`, or an app for its `root_agent`, named after the Django app."""
     names = vars(module)
-    app, root_agent = names.get("app"), names.get("root_agent")
+    app = names.get("app")
+    root_agent = names.get("root_agent")
     if isinstance(app, App):
         return app
     if isinstance(root_agent, BaseAgent):

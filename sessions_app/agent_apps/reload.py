@@ -79,13 +79,15 @@ def has_changes() -> bool:
 def reload_if_changed() -> Reload:
     """Import agents again if their files have changed. Agents that other files affect are found as well."""
     with _lock:
-        present, files = registry(), source_files()
+        present = registry()
+        files = source_files()
         return Reload() if files == present.files else _reload(present, _find_change(present, files))
 
 
 def _find_change(present: Registry, files: dict[Path, int]) -> _Change:
     changed = {file for file, _ in set(files.items()) ^ set(present.files.items())}
-    packages, folders = package_directories(), folder_directories()
+    packages = package_directories()
+    folders = folder_directories()
     affected = {
         name: directory
         for name, directory in {**packages, **folders}.items()
@@ -102,7 +104,8 @@ def _find_change(present: Registry, files: dict[Path, int]) -> _Change:
 def _reload(present: Registry, change: _Change) -> Reload:
     removed = _remove_modules(present, change)
     restart_for = sorted(imported_files(change.changed))
-    failed, reloaded = [*change.affected.values(), *change.roots], []
+    failed = [*change.affected.values(), *change.roots]
+    reloaded = []
     try:
         # Each of these caches may have the old version: compiled files, lines for tracebacks, directory listings.
         removed.delete_compiled_files()

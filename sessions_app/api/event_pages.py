@@ -27,7 +27,8 @@ async def stream_page(events: EventQuerySet, limit: int, *, newest_first: bool) 
     # As text: otherwise the driver would parse each JSON, only for it to be dumped again.
     rows = events.annotate(json=Cast("body", TextField())).values_list("seq", "json")
     rows = rows.order_by("-seq" if newest_first else "seq")
-    following, separator = b"null", b""
+    following = b"null"
+    separator = b""
     yield b'{"items":['
     while limit:
         size = min(EVENTS_OF_BATCH, limit)

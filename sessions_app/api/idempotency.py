@@ -118,7 +118,8 @@ async def _store(row: IdempotentRequest, response: HttpResponseBase, values: dic
     if response.status_code < 300 and isinstance(response, HttpResponse):
         # Operations mark responses with secrets as `no-store`, for caches and for this table.
         stored = _SECRET if response.get("Cache-Control") == "no-store" else response
-        body, location = stored.content.decode(), stored.get("Location", "")
+        body = stored.content.decode()
+        location = stored.get("Location", "")
         session_pk = _session_of(values, body)
         await in_thread(idempotent_requests.finish, row, session_pk, stored.status_code, body, location)
     # After a failure, or a refusal of a second attempt, the first attempt may have changed something: keep the id.

@@ -102,7 +102,8 @@ def _after(columns: Sequence[str], values: Sequence[Any]) -> Q:
     """Return the filter for rows after these values."""
     # For two columns: a <= x AND (a < x OR b < y). The first part is redundant, but an index can read it as a range.
     column, *others = columns
-    name, beyond = column.lstrip("-"), "lt" if column.startswith("-") else "gt"
+    name = column.lstrip("-")
+    beyond = "lt" if column.startswith("-") else "gt"
     is_beyond = Q(**{f"{name}__{beyond}": values[0]})
     if not others:
         return is_beyond

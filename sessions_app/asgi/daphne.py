@@ -86,7 +86,8 @@ class _SocketSender(_BufferWatch):
 
     def __init__(self, protocol: Any, send: ASGISendCallable) -> None:
         super().__init__()
-        self._protocol, self._send = protocol, send
+        self._protocol = protocol
+        self._send = send
         protocol.unregisterProducer()  # of the HTTP request that was upgraded to this websocket
         protocol.registerProducer(self, True)
 
@@ -100,7 +101,8 @@ class _SocketSender(_BufferWatch):
             return
         # Daphne applies its limit for incoming messages to outgoing messages as well: lift it while sending.
         protocol = self._protocol
-        limit, protocol.maxMessagePayloadSize = protocol.maxMessagePayloadSize, 0
+        limit = protocol.maxMessagePayloadSize
+        protocol.maxMessagePayloadSize = 0
         try:
             await self._send(message)  # does not yield, so no incoming message escapes the limit
         finally:

@@ -117,7 +117,8 @@ def _as_problem(request: HttpRequest, response: HttpResponseBase) -> HttpRespons
     status = HTTPStatus(page.status_code)
     refusal = problem(status, _detail(page, status), CODES.get(status, "invalid"))
     page.content = refusal.content
-    page["Content-Type"], page["Content-Length"] = CONTENT_TYPE, str(len(refusal.content))
+    page["Content-Type"] = CONTENT_TYPE
+    page["Content-Length"] = str(len(refusal.content))
     return page
 
 

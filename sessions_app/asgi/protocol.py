@@ -21,7 +21,8 @@ async def read_body(receive: Receive, most_bytes: int) -> bytes:
         RequestDataTooBig: the body has more than `most_bytes`.
         RequestAborted: the client has closed the connection.
     """
-    pieces, size = [], 0
+    pieces = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":

@@ -75,7 +75,8 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
 
 async def _open(connection: Connection) -> None:
     """Admit the session's owner and greet the browser."""
-    viewer, after = connection.viewer, connection.query("after")
+    viewer = connection.viewer
+    after = connection.query("after")
     try:
         await connection.open()
         if viewer.has_ended:

@@ -178,7 +178,8 @@ class Execution:
         # A retry has the full limits again; an attempt after a crash continues the counts of the attempts before.
         if not claim.is_retried:
             since = events[next(index for index, event in enumerate(events) if event is message_event) :]
-            self._usage, self._model_calls = InvocationUsage(self._conf, since), model_calls(root, since)
+            self._usage = InvocationUsage(self._conf, since)
+            self._model_calls = model_calls(root, since)
         was_complete = events[-1].is_final_response() and events[-1].author != "user"
         if claim.attempts > 1 and not was_complete:
             await self._sessions.append_event(session, resumed_event(events, claim.lease_token))

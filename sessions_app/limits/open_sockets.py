@@ -78,7 +78,8 @@ class OpenSockets:
     async def close_all(self) -> None:
         """Stop counting all sockets of this process: people can connect to another process immediately."""
         with self._lock:
-            closing, self._keys = _by_key(self._keys), {}
+            closing = _by_key(self._keys)
+            self._keys = {}
             self._counts.clear()
         if closing:
             await limit_threads.run(attempt, partial(_close, closing))

@@ -158,7 +158,8 @@ class Hub:
 
     def publish_event(self, committed: CommittedEvent, rewound_from: int | None) -> None:
         """Publish a committed event, which replaces its streamed text."""
-        session_id, seq = committed.session_id, committed.seq
+        session_id = committed.session_id
+        seq = committed.seq
         self._note_existence(session_id)
         # Before the watchers are called: a feed that reads the growing texts must not get the text after its event.
         self._keep_texts(session_id, lambda stream: stream.event_id != committed.event.id)
@@ -231,7 +232,8 @@ class Hub:
         if session_id not in self._watchers:  # The sender has not received the `unfollow` yet.
             self._drop_text_of_other_processes(session_id)
             return
-        texts, stream = self._texts[session_id], chunk.stream
+        texts = self._texts[session_id]
+        stream = chunk.stream
         if any(key.lease_token > stream.lease_token for key in texts):
             return  # The sender has lost its lease and has not noticed yet.
         if stream not in texts:
@@ -292,7 +294,8 @@ class Hub:
         """Send the gathered text. The length of the next window depends on the number of sessions with text."""
         self._is_flush_scheduled = False
         self.lateness = asyncio.get_running_loop().time() - self._flush_due
-        unflushed, self._unflushed = self._unflushed, set()
+        unflushed = self._unflushed
+        self._unflushed = set()
         self._bound_memory()
         for session_id in unflushed:
             for text in self._texts.get(session_id, {}).values():

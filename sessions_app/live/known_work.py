@@ -18,12 +18,14 @@ class KnownWork:
 
     def replace(self, status: SessionStatus) -> None:
         """Replace the known work by the work of a status, sent to the tab or program."""
-        self._active, self._waiting = status.active, status.waiting
+        self._active = status.active
+        self._waiting = status.waiting
         self._noted_seq = status.last_seq
 
     def note(self, notice: Notice) -> None:
         """Change the known work by a notice, sent to the tab or program."""
-        subject, self._has_noted = {str(notice.id)}, True
+        subject = {str(notice.id)}
+        self._has_noted = True
         is_waiting = isinstance(notice, JobNotice) and notice.status == JobStatus.WAITING
         self._active = self._active | subject if notice.is_active else self._active - subject
         self._waiting = self._waiting | subject if is_waiting else self._waiting - subject
@@ -38,9 +40,11 @@ class KnownWork:
         - Two statuses in a row have no active work, and the log has grown without a notice: work has begun and ended in
           between.
         """
-        last, self._last_status = self._last_status, status
+        last = self._last_status
+        self._last_status = status
         if self._has_noted:
-            self._has_noted, self._noted_seq = False, status.last_seq
+            self._has_noted = False
+            self._noted_seq = status.last_seq
         if last is None or (last.active, last.waiting) != (status.active, status.waiting):
             return False
         is_known = status.active == self._active and status.waiting == self._waiting

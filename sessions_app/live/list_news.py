@@ -88,7 +88,8 @@ class ListNews:
     async def _tell_owners(self) -> None:
         while self._changed:
             await asyncio.sleep(WINDOW_SECONDS)
-            changed, self._changed = self._changed, set()
+            changed = self._changed
+            self._changed = set()
             try:
                 for user_id in await owners(changed):
                     self.publish(user_id)

@@ -33,7 +33,9 @@ class Live:
 
 def _start() -> Live:
     relay = Relay()
-    hub, list_news, sign_ins = Hub(relay), ListNews(relay), SignIns()
+    hub = Hub(relay)
+    list_news = ListNews(relay)
+    sign_ins = SignIns()
     checks = StatusChecks(hub)
     tasks = (
         asyncio.create_task(relay.listen(hub), name="relay: listen"),
@@ -41,8 +43,10 @@ def _start() -> Live:
         asyncio.create_task(checks.run(), name="live: slow tick"),
         asyncio.create_task(_check_sign_ins(sign_ins), name="live: check sign-ins"),
     )
-    relay.on_sign_out, relay.on_account_change = sign_ins.end_session, sign_ins.request_check
-    hub.on_notice, relay.on_list_change = list_news.on_notice, list_news.receive
+    relay.on_sign_out = sign_ins.end_session
+    relay.on_account_change = sign_ins.request_check
+    hub.on_notice = list_news.on_notice
+    relay.on_list_change = list_news.receive
     relay.on_followed = checks.request
     return Live(hub, relay, list_news, sign_ins, tasks)
 

@@ -37,7 +37,8 @@ def publish_committed(
     Args:
         rewound_from: for a rewind, `seq` of the first undone event.
     """
-    session_id, seq = committed.session_id, committed.seq
+    session_id = committed.session_id
+    seq = committed.seq
     # A failure must not stop the agent: the event is stored, and open tabs read it from PostgreSQL.
     try:
         hub.publish_event(committed, rewound_from)

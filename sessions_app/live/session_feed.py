@@ -146,7 +146,8 @@ class SessionFeed:
                 case Phase.LIVE if self._buffer:
                     update = self._next_buffered()
                 case Phase.ENDED:
-                    end, self._end = self._end, None
+                    end = self._end
+                    self._end = None
                     return end
                 case _:
                     return None

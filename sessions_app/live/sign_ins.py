@@ -47,7 +47,8 @@ class SignIn:
     @classmethod
     def of_scope(cls, scope: Mapping[str, Any]) -> SignIn:
         """Return the sign-in of the ASGI scope of a socket or a stream."""
-        user, session = scope["user"], scope.get("session")
+        user = scope["user"]
+        session = scope.get("session")
         return cls(user.pk, user.get_session_auth_hash(), (session.session_key if session else "") or "")
 
     @classmethod

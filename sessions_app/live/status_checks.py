@@ -35,7 +35,8 @@ class StatusChecks:
         while True:
             await wait_until_set(self._is_requested, next_tick_at - time.monotonic())
             self._is_requested.clear()
-            requested, self._requested = self._requested, set()
+            requested = self._requested
+            self._requested = set()
             if time.monotonic() >= next_tick_at:
                 next_tick_at = time.monotonic() + conf().heartbeat_seconds
                 await self._check({*self._hub.watched(), *self._hub.expected()})

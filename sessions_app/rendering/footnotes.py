@@ -44,7 +44,8 @@ def _note(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     inline = state.push("inline", "", 0)
     lines = state.getLines(start, state.line, state.blkIndent, False).strip()
     inline.content = lines.replace(f"{first[1]}]:", f"{first[1]}]", 1)
-    inline.map, inline.children = opening.map, []
+    inline.map = opening.map
+    inline.children = []
     state.push("paragraph_close", "p", -1)
     return True
 

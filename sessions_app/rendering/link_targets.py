@@ -46,7 +46,8 @@ def _with_targets(markdown: MarkdownIt, tokens: list[Token]) -> Iterator[Token]:
         yield token
         texts.append(token.content)
         if token.type == "link_open":
-            texts, target = [], str(token.attrs["href"])
+            texts = []
+            target = str(token.attrs["href"])
         elif token.type == "link_close":
             yield from _suffix(markdown, "".join(texts), target)
         elif token.type == "image":  # shown as a link

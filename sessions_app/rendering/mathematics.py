@@ -71,7 +71,8 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("formula", "math", 0)
-        token.content, token.markup = state.src[begin:end].strip(), start
+        token.content = state.src[begin:end].strip()
+        token.markup = start
     state.pos = end + len(start)
     return True
 
@@ -107,7 +108,10 @@ def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("formula", "math", 0)
-        token.content, token.markup, token.block, token.map = content, mark, True, [start, last + 1]
+        token.content = content
+        token.markup = mark
+        token.block = True
+        token.map = [start, last + 1]
         state.line = last + 1
     return True
 

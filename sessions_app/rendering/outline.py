@@ -22,7 +22,8 @@ def outline(value: Any, longest: int | None) -> tuple[str, bool]:
         longest: maximum number of characters; None for no limit.
     """
     # Lines are made one by one, so a huge value costs no more than its visible beginning.
-    kept, length = [], -1
+    kept = []
+    length = -1
     for line in _lines(value, 0):
         kept.append(line)
         length += len(line) + 1

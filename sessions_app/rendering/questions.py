@@ -251,7 +251,8 @@ def payload_fields(payload: Any) -> list[Field]:
 
 def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]], str]:
     """Return title, inputs, constants and link of the form for a scheme."""
-    scheme, raw = config.auth_scheme, config.raw_auth_credential
+    scheme = config.auth_scheme
+    raw = config.raw_auth_credential
     if raw and raw.auth_type == AuthCredentialTypes.SERVICE_ACCOUNT:
         return _title_alone(gettext("A service account is needed"))
     if isinstance(scheme, APIKey):

@@ -318,7 +318,8 @@ def _masked_lexemes(lexemes: list[str]) -> Iterator[str]:
         if depth:
             depth += (lexeme in "{[") - (lexeme in "}]")
         elif hides_next:
-            hides_next, depth = False, int(lexeme in "{[")
+            hides_next = False
+            depth = int(lexeme in "{[")
             yield lexeme if lexeme in _EMPTY else f'"{MASK}"'
         elif lexeme.startswith('"') and lexeme.rstrip().endswith(":"):
             end = lexeme.rindex('"') + 1

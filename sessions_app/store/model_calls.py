@@ -77,8 +77,10 @@ class ModelCallLog:
         return [call for call_id in answered for call in self._child_calls.pop(call_id, [])]
 
     def _record(self, call: ModelCall | None, children: Sequence[ModelCall]) -> RecordedCall:
-        record, texts = record_request(call) if call else ({}, {})
+        record: Record = {}
+        texts: dict[str, str] = {}
         if call:
+            record, texts = record_request(call)
             record |= _times_of(call)
             if call.first_word_seconds is not None:
                 observe_first_word(call.first_word_seconds)

@@ -124,7 +124,8 @@ def _lock_keys(user_pk: Any) -> None:
 
 def _with_made(key: ApiKey) -> list[ApiKey]:
     """Return the key, the keys made with it, the keys made with those keys, and so on."""
-    found, newest = [key], [key]
+    found = [key]
+    newest = [key]
     while newest := list(ApiKey.objects.filter(made_by__in=newest)):
         found += newest
     return found

@@ -58,7 +58,8 @@ async def send_message(
         LimitExceededError: too many messages of the user are queued.
     """
     client_ids.refuse_reserved(client_id)
-    text, delta = validated_text(text, has_files=bool(files)), {}
+    text = validated_text(text, has_files=bool(files))
+    delta = {}
     parts = [types.Part(text=text)] if text else []
     # A message of text only needs no query here: the statement that queues it checks the owner.
     if files or state_delta:

@@ -163,7 +163,11 @@ def image_files(response: dict[str, Any]) -> list[str]:
 
 async def _save_data(block: Block, name: str, tool_context: Context) -> None:
     """Save the binary data of a block as an artifact; replace the data by the name."""
-    holder, key = (block["resource"], "blob") if block.get("type") == "resource" else (block, "data")
+    holder = block
+    key = "data"
+    if block.get("type") == "resource":
+        holder = block["resource"]
+        key = "blob"
     if key not in holder:
         return
     text = holder.pop(key)

@@ -37,7 +37,8 @@ def set_variables_of(folder: Path) -> None:
     Raises:
         AgentFolderError: the file is not UTF-8.
     """
-    file, earlier = env_file_of(folder), _read_files.get(folder)
+    file = env_file_of(folder)
+    earlier = _read_files.get(folder)
     changed = file.stat().st_mtime_ns if file else 0
     if earlier and (earlier.path, earlier.changed) == (file, changed):
         return

@@ -155,7 +155,8 @@ def _app_of(folder: Path) -> App:
 
 
 def _defined_in(module: object, name: str) -> App | None:
-    app, root_agent = getattr(module, "app", None), getattr(module, "root_agent", None)
+    app = getattr(module, "app", None)
+    root_agent = getattr(module, "root_agent", None)
     starters_of(module)  # raises for a mistake now, not when somebody opens a chat
     if isinstance(app, App):
         # The app is served under the name of its folder, whatever its own name.

@@ -153,7 +153,8 @@ def _quotas(caller: Caller) -> list[quotas.Quota]:
     """Return the quotas of a caller's requests."""
     # A service acts for many users, so its own rate replaces the rate of its user. The rate of a user's key is an
     # additional limit: otherwise users could raise their limit by making keys.
-    key, of_person = caller.key, quotas.frames(caller.user.pk, caller.network)
+    key = caller.key
+    of_person = quotas.frames(caller.user.pk, caller.network)
     if key is None or not key.requests_per_minute:
         return of_person
     others = quotas.frames_of_address(caller.network) if key.is_of_service else of_person
@@ -162,7 +163,8 @@ def _quotas(caller: Caller) -> list[quotas.Quota]:
 
 def _members(group_id: int, user_id: str) -> set[AbstractBaseUser]:
     """Return the users of a group with this name or this primary key."""
-    people, found = users_of_keys([group_id]), set[AbstractBaseUser]()
+    people = users_of_keys([group_id])
+    found = set[AbstractBaseUser]()
     for field in (get_user_model().USERNAME_FIELD, "pk"):
         with suppress(ValueError, ValidationError, DataError):  # neither a name nor a primary key
             found.update(people.filter(**{field: user_id}))

@@ -120,7 +120,8 @@ async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -
         run_id = await _resume(ask, by, session)
         after = await log_position_before(await _run(session, invocation_id=run_id))
     elif known := await _known_run(request, ask, session):
-        run_id, after = known.invocation_id, await log_position_before(known)
+        run_id = known.invocation_id
+        after = await log_position_before(known)
     elif ask.answers:
         answer = _only_answer(ask)
         run_id, _ = await use_cases.answer_call(

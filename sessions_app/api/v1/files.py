@@ -72,7 +72,8 @@ async def list_files(request: HttpRequest, session_id: UUID, query: Query[FileQu
 async def upload(request: HttpRequest, session_id: UUID, file: File[UploadedFile]) -> Status[StoredFile]:
     """Store a file, for the next message to refer to. A name that exists gets a new version."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
-    network, upload_id = caller_of(request).network, id_of_key(request)
+    network = caller_of(request).network
+    upload_id = id_of_key(request)
     stored = await use_cases.upload_file(session.user, session.pk, file, network, upload_id=upload_id)
     return Status(201, StoredFile.of(stored))
 

@@ -21,7 +21,8 @@ def bucket_of(seconds: float) -> str:
 
 def percentile(counts: Mapping[str, float], share: float) -> float | None:
     """Return the duration in seconds not exceeded by `share` (0 to 1) of the durations; None without a count."""
-    total, seen = sum(counts.values()), 0.0
+    total = sum(counts.values())
+    seen = 0.0
     for bucket, count in sorted((int(name), count) for name, count in counts.items()):
         seen += count
         if seen >= share * total and count > 0:

@@ -85,7 +85,8 @@ class SessionCounter:
         figures = self._figures
         # Only an invocation that begins with a message of the person is timed: nobody waits for the others.
         if event.invocation_id != figures.invocation_id:
-            figures.invocation_id, figures.began_at = event.invocation_id, event.at
+            figures.invocation_id = event.invocation_id
+            figures.began_at = event.at
             figures.has_word = not event.is_message_of_person
         elif event.has_text and event.author != "user" and not figures.has_word:
             figures.has_word = True

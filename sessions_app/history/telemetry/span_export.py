@@ -57,7 +57,8 @@ def emit(tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str) -
     root = tracer.start_span("invocation", attributes=common, start_time=_ns(min(s.start for s in shown)))
     parent = trace.set_span_in_context(root)
     # An agent's span ends after its children: they come after it in the list and need its context.
-    agent, agent_end = None, 0.0
+    agent = None
+    agent_end = 0.0
     for span, end in zip(shown, ends, strict=True):
         is_agent = span.kind is SpanKind.AGENT
         if is_agent and agent is not None:
@@ -73,7 +74,8 @@ def emit(tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str) -
         if span.error:
             made.set_status(trace.StatusCode.ERROR)
         if is_agent:
-            agent, agent_end = made, end
+            agent = made
+            agent_end = end
         else:
             made.end(_ns(end))
     if agent is not None:

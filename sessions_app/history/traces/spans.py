@@ -185,7 +185,7 @@ class _Walk:
     def _tool_span(self, entry: TraceEntry, call_id: str) -> Span:
         """Return the span of a tool call. A call confirmed by a person begins with the confirmation."""
         call, asked = self._calls.get(call_id, (CallEntry(call_id, call_id), self._entries[0]))
-        messages = [one.at for one in self._messages if asked.seq < one.seq < entry.seq]
+        messages = [message.at for message in self._messages if asked.seq < message.seq < entry.seq]
         start = max([asked.at, *messages])
         seconds = entry.call_seconds.get(call_id)
         end = entry.at if seconds is None else min(entry.at, start + seconds)
@@ -204,14 +204,18 @@ class _Walk:
 
     def _wait_span(self, entry: TraceEntry, call: CallEntry) -> Span | None:
         """Return the wait for an answer from outside; None for a call answered immediately by its tool."""
-        answers = (one for one in self._messages if one.seq > entry.seq and call.id in one.answers)
+        answers = (
+            message for message in self._messages if message.seq > entry.seq and call.id in message.answers
+        )
         answer = next(answers, None)
         is_job = call.id in self._jobs
         if answer is None and call.id in self._answered and not is_job:
             return None
         kind = SpanKind.JOB if is_job else SpanKind.PERSON
-        seq, end = (answer.seq, answer.at) if answer else (entry.seq, None)
-        return Span(kind, call.about or call.name, entry.at, end, seq, agent=entry.author)
+        name = call.about or call.name
+        if answer is None:
+            return Span(kind, name, entry.at, None, entry.seq, agent=entry.author)
+        return Span(kind, name, entry.at, answer.at, answer.seq, agent=entry.author)
 
 
 def _child_span(entry: TraceEntry, call: ChildCall) -> Span:

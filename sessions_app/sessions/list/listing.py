@@ -122,7 +122,8 @@ def _follows(before: str) -> Q:
     # `updated_at <= at` is redundant, but lets PostgreSQL read a range of the index; it cannot with the OR alone.
     time, _, key = before.partition("_")
     try:
-        at, pk = in_utc(datetime.fromisoformat(time)), UUID(key)
+        at = in_utc(datetime.fromisoformat(time))
+        pk = UUID(key)
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(BROKEN) from error
     return Q(updated_at__lte=at) & (Q(updated_at__lt=at) | Q(pk__lt=pk))
