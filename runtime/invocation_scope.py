@@ -35,6 +35,7 @@ class InvocationScope:
             in the state, which templates and child sessions read, and not in events.
         known_allowances: allowances of the session, with the number of events searched for them.
         toolset_tools: tools of each toolset asked so far, with the toolset itself, by the toolset's `id`.
+        failure: the latest exception that an agent raised, with the agent's name.
         credential_lock: held while a credential is exchanged for a token: most codes can be exchanged only once.
     """
 
@@ -49,6 +50,7 @@ class InvocationScope:
     known_allowances: tuple[int, Allowances] | None = field(default=None, repr=False)
     # The toolset is in the value, too: `id` is reused once an object is freed.
     toolset_tools: dict[int, tuple[object, list[Any]]] = field(default_factory=dict, repr=False)
+    failure: tuple[Exception, str] | None = field(default=None, repr=False)
     credential_lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,6 +67,17 @@ class InvocationScope:
         if self.known_allowances is None or self.known_allowances[0] != len(events):
             self.known_allowances = len(events), session_allowances(events)
         return self.known_allowances[1]
+
+    def note_failure(self, error: Exception, agent_name: str) -> None:
+        """Note the exception of an agent. The agents above it, which the exception passes, did not fail."""
+        if self.failure is None or self.failure[0] is not error:
+            self.failure = error, agent_name
+
+    def failed_agent(self, error: Exception) -> str | None:
+        """Return the name of the agent that raised the exception; None if no agent did."""
+        if self.failure is None or self.failure[0] is not error:
+            return None
+        return self.failure[1]
 
     def spend_llm_call(self, limit: int) -> None:
         """Count a model call.

@@ -111,14 +111,14 @@ class RunConfig(_IgnoredSettings):
     Attributes:
         max_llm_calls: limit of model calls, including those of agents run as tools; zero or less means no limit.
         llm_calls_before: model calls of interrupted attempts at this invocation; they count towards the limit.
-        records_failure: True if an exception of an agent leaves an error event (contract L5). With False, the caller
-            records the failure.
         save_input_blobs_as_artifacts: store files of the user's message as artifacts; the message keeps their names.
         on_call_end: callback at the end of each call in a step with several calls. The event with their responses is
             committed when the last call has ended, and keeps the durations (`runtime.events.call_times`). A call that
             waits for a person has not ended.
         on_tool_error: callback with call id, tool name and exception of each tool that raises, even if a hook answers
             the call instead. It must not raise.
+        on_failure: callback with the name of the agent that failed, and its exception. It takes the place of the error
+            event (contract L5): the caller records the failure. It must not raise.
         on_model_call: callback at the start of each model call. Its argument is complete when the event of the answer
             is committed. For an agent that runs as a tool, this is the event with the tool's answer.
         custom_metadata: metadata added to every event of the invocation.
@@ -135,9 +135,9 @@ class RunConfig(_IgnoredSettings):
     streaming_mode: StreamingMode = StreamingMode.NONE
     max_llm_calls: int = 500
     llm_calls_before: int = 0
-    records_failure: bool = True
     on_call_end: Callable[[CallEnd], None] | None = None
     on_tool_error: Callable[[str, str, Exception], None] | None = None
+    on_failure: Callable[[str, Exception], None] | None = None
     on_model_call: Callable[[ModelCall], None] | None = None
     save_input_blobs_as_artifacts: bool = False
     custom_metadata: dict[str, Any] | None = None
@@ -166,6 +166,7 @@ class RunConfig(_IgnoredSettings):
                 "llm_calls_before": 0,
                 "on_call_end": None,
                 "on_tool_error": None,
+                "on_failure": None,
                 "on_model_call": report_inside if report and call_id else None,
             }
         )

@@ -137,6 +137,7 @@ class BaseAgent(BaseModel):
             if reply is not None or context.has_changes():
                 yield _ending_event(ctx, reply, context)
         except Exception as error:
+            ctx.scope.note_failure(error, self.name)
             await hooks.on_agent_error(self, Context(ctx), error)
             raise
 

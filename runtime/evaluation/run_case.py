@@ -40,7 +40,7 @@ async def run_case(
         app_name=runner.app_name, user_id=begin.user_id, state=begin.state
     )
     # The failure becomes an EvaluationError, not an event.
-    config = (run_config or RunConfig()).model_copy(update={"records_failure": False})
+    config = (run_config or RunConfig()).model_copy(update={"on_failure": _leave_to_caller})
     found = []
     for number, expected in enumerate(case.conversation or [], 1):
         started = time.monotonic()
@@ -80,6 +80,10 @@ async def _run_message(
             if not event.partial:
                 recording.add(event)
     return recording.invocation
+
+
+def _leave_to_caller(agent_name: str, error: Exception) -> None:
+    """Record nothing: the exception reaches the caller."""
 
 
 async def _in_time(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:

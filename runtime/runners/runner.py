@@ -412,7 +412,7 @@ async def agent_events(
 ) -> AsyncGenerator[Event, None]:
     """Yield the events of the routed agent, or the reply of a plugin that answers instead.
 
-    On an exception, yield an error event and re-raise, unless the run config leaves failures to the caller.
+    On an exception, yield an error event, unless the run config leaves failures to the caller, and re-raise.
     """
     try:
         if ctx.resuming:
@@ -429,7 +429,9 @@ async def agent_events(
             async for event in events:
                 yield event
     except Exception as error:
-        if ctx.run_config.records_failure:
-            authors = (event.author for event in reversed(ctx.events()) if event.author != "user")
-            yield failure_event(ctx, next(authors, ctx.agent.name), error)
+        failed_agent = ctx.scope.failed_agent(error) or ctx.agent.name
+        if ctx.run_config.on_failure is None:
+            yield failure_event(ctx, failed_agent, error)
+        else:
+            ctx.run_config.on_failure(failed_agent, error)
         raise

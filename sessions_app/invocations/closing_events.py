@@ -71,7 +71,11 @@ def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
 
 
 def closing_events(
-    claim: Claim, events: Sequence[Event], uncommitted: Iterable[TextChunk], outcome: Outcome
+    claim: Claim,
+    events: Sequence[Event],
+    uncommitted: Iterable[TextChunk],
+    outcome: Outcome,
+    failed_agent: str = "",
 ) -> list[Event]:
     """Return the events to end an invocation from outside, in this order:
 
@@ -79,6 +83,9 @@ def closing_events(
     - the streamed text, marked as interrupted,
     - responses to the open calls,
     - the error of a failure; for any other outcome an interrupted event, unless the log has such an event.
+
+    Args:
+        failed_agent: name of the agent that raised an exception; without one, the last agent is the author.
     """
     author = _last_agent(events, claim.app_name)
     invocation_id = claim.invocation_id
@@ -103,7 +110,7 @@ def closing_events(
             return [_mark_stopped_by_staff(event) for event in closing]
         return closing
     end = Event(
-        author=author,
+        author=failed_agent or author,
         invocation_id=invocation_id,
         error_code=outcome.error_code,
         error_message=outcome.error_message,

@@ -110,6 +110,7 @@ class Execution:
         self._events: list[Event] = []
         self._usage = InvocationUsage(self._conf)
         self._model_calls = 0
+        self._failed_agent = ""
 
     @cached_property
     def app(self) -> App:
@@ -203,7 +204,7 @@ class Execution:
             on_call_end=self._publish_call_end,
             on_tool_error=self._call_errors.note,
             on_model_call=self._model_call_log.note,
-            records_failure=False,  # `ending` records failures, with a sentence of the site.
+            on_failure=self._note_failed_agent,  # `ending` records failures, with a sentence of the site.
             custom_metadata=marks_of(claim),
         )
         events = runner.run_async(
@@ -234,7 +235,9 @@ class Execution:
     async def close_log(self, outcome: Outcome) -> None:
         """Commit the closing events of an outcome that the agent could not write."""
         session = await self._load_session()
-        closing = closing_events(self.claim, session.events, self._uncommitted_texts(), outcome)
+        closing = closing_events(
+            self.claim, session.events, self._uncommitted_texts(), outcome, self._failed_agent
+        )
         # Before the responses are committed: an ended job would queue another response to the same call.
         if self.claim.is_cancelled:
             await end_jobs_of_calls(self.claim, {id for event in closing for id in response_ids(event)})
@@ -312,6 +315,9 @@ class Execution:
             self._hub.publish_notice(self.claim.session_id, call_notice(end))
         except Exception:
             logger.exception("The end of call %s was not shown live", end.call.id)
+
+    def _note_failed_agent(self, agent_name: str, error: Exception) -> None:
+        self._failed_agent = agent_name
 
     def _record(self, event: Event) -> None:
         """Keep an event for the outcome, and count its use. Raise as `InvocationUsage.add`."""

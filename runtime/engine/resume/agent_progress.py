@@ -26,8 +26,9 @@ from runtime.events.event import Event
 
 
 def has_begun(ctx: InvocationContext) -> bool:
-    """Return True if the context's agent has committed an event since its latest start."""
-    return bool(own_events(ctx))
+    """Return True if the context's agent has committed an event since its latest start, other than a failure."""
+    # A failure may have come before the agent's first event, in its callbacks.
+    return any(event.content or not event.error_code for event in own_events(ctx))
 
 
 def has_escalated(ctx: InvocationContext) -> bool:

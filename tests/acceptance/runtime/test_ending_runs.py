@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
 
-from runtime.agents import LlmAgent
+from runtime.agents import BaseAgent, InvocationContext, LlmAgent, ParallelAgent, SequentialAgent
+from runtime.agents.callback_context import CallbackContext
+from runtime.events import Event
 from runtime.runners import InMemoryRunner, Runner
 from tests.acceptance.runtime.event_log import (
     STREAMING,
@@ -48,6 +51,73 @@ async def test_an_exception_reaches_the_caller_and_ends_the_invocation(where: st
     events = (await conversation.session()).events
     assert outline(events) == [*before.get(where, ["user: x"]), "clerk: !LookupError"]
     assert "LookupError" not in (events[-1].error_message or "")
+
+
+BROKEN = LookupError("second")
+TRANSFER = call("transfer_to_agent", agent_name="second")
+
+
+class Supervisor(BaseAgent):
+    """Runs its sub-agents until one fails, then fails itself."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for agent in self.sub_agents:
+            try:
+                async for event in agent.run_async(ctx):
+                    yield event
+            except LookupError:
+                raise ValueError("supervisor") from None
+
+
+def agent(name: str, *turns: Any, **fields: Any) -> LlmAgent:
+    return LlmAgent(name=name, model=ScriptedModel(turns=list(turns)), **fields)
+
+
+@pytest.mark.parametrize(
+    ("make", "failed"),
+    [
+        (
+            lambda: SequentialAgent(name="top", sub_agents=[agent("first", "hi"), agent("second", BROKEN)]),
+            "second",
+        ),
+        (
+            lambda: ParallelAgent(name="top", sub_agents=[agent("first", "hi"), agent("second", BROKEN)]),
+            "second",
+        ),
+        (lambda: agent("top", TRANSFER, sub_agents=[agent("second", BROKEN)]), "second"),
+        (lambda: Supervisor(name="top", sub_agents=[agent("first", "hi"), agent("second", BROKEN)]), "top"),
+    ],
+    ids=["sequence", "parallel", "transfer", "caught"],
+)
+async def test_the_error_event_names_the_agent_that_failed(
+    make: Callable[[], BaseAgent], failed: str
+) -> None:
+    """Contract L5: not the agent that spoke last, nor the agents that the exception passes."""
+    conversation = Conversation(make())
+    with pytest.raises((LookupError, ValueError)):
+        await conversation.say("x")
+    last = (await conversation.session()).events[-1]
+    assert last.error_code in ("LookupError", "ValueError")
+    assert last.author == failed
+
+
+async def test_a_resumed_agent_runs_its_before_callback_again_if_it_failed() -> None:
+    """Contract C2, R1: the event of the failure does not count as a beginning."""
+    failures = [LookupError("once")]
+
+    def prepare(callback_context: CallbackContext) -> None:
+        if failures:
+            raise failures.pop()
+        callback_context.state["ready"] = True
+
+    runner = InMemoryRunner(agent("clerk", "hello", before_agent_callback=prepare))
+    ids = await create_session(runner)
+    with pytest.raises(LookupError):
+        await run(runner, ids, "x")
+    failed = (await load_session(runner, ids)).events[-1]
+    async for event in runner.run_async(**ids, invocation_id=failed.invocation_id):
+        last = event
+    assert (last.text(), (await load_session(runner, ids)).state["ready"]) == ("hello", True)
 
 
 async def test_an_agent_whose_event_cannot_be_stored_is_closed() -> None:

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from runtime.agents import LlmAgent
+from runtime.agents import LlmAgent, SequentialAgent
 from runtime.apps import App
 from runtime.errors import ModelError
 from runtime.models.google_errors import FAILURES
@@ -64,6 +64,19 @@ def staff_with(name: str, *codenames: str) -> User:
     user = User.objects.create_user(name, password="secret", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     return user
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_the_error_event_names_the_agent_that_failed(person: User, served: Served) -> None:
+    """Contract L5."""
+    first = LlmAgent(name="first", model=ScriptedModel(turns=["Hello."]))
+    second = LlmAgent(name="second", model=ScriptedModel(turns=[LookupError("second")]))
+    served(App(name="words", root_agent=SequentialAgent(name="words", sub_agents=[first, second])))
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
+    await worker().wait_until_idle()
+    last = await Event.objects.filter(session=session).alatest("seq")
+    assert (last.author, last.body["errorCode"]) == ("second", "LookupError")
 
 
 @pytest.mark.usefixtures("loop_end")
