@@ -23,6 +23,7 @@ HTTP_SCHEMES = {"ws": "http", "wss": "https", "http": "http", "https": "https"}
 
 
 class _OriginCheck(CsrfViewMiddleware):
+    # Django's check is private. A check of our own could differ from it, and let in a page that Django's forms refuse.
     # Unlike the validator of Channels, Django also compares scheme and port, and knows CSRF_TRUSTED_ORIGINS.
 
     def accepts(self, request: HttpRequest, *, needs_origin: bool) -> bool:

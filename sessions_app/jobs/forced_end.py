@@ -74,7 +74,7 @@ def kill_process_of_job(state: Any, job_id: str, process: str) -> None:
 
 def _runs(pool: Any, job_id: str, pid: int) -> bool:
     """Return True when a process with this pid runs the job for this parent."""
-    # Asked of the pool: a child of an earlier parent may have had the same pid, and Celery forgets its own request as
-    # soon as the cancellation revokes the task.
+    # The private records of Celery's pool protect other processes from the kill: a child of an earlier parent may
+    # have had the same pid. Celery's public list of requests forgets a task as soon as its cancellation revokes it.
     results = pool._pool._cache.values()
     return any(result.correlation_id == job_id and pid in result.worker_pids() for result in results)
