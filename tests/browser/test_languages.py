@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
 
+from adk_site.embedded.paths import CHECKOUT
 from tests.browser.accessibility import TOO_SMALL, serious_problems
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PERSON
@@ -23,6 +24,7 @@ PHONE: ViewportSize = {"width": 360, "height": 740}
 ENGLISH = re.compile(
     r"\b(Approve|Reject|Cancel|Running|Waiting|Thinking|New chat|Search|Send|Write a message|You|Files|Sign out)\b"
 )
+TIME_ZONE_SCRIPT = CHECKOUT / "sessions_app/static/sessions_app/chat/time_zone.js"
 OUTSIDE = """() => [...document.querySelectorAll("body *")]
   .filter((element) => element.checkVisibility())
   .filter((element) => !element.closest("pre, .scroll, .item-title, .visually-hidden, .skip, .trouble"))
@@ -158,3 +160,16 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     assert_fits(page)
     for text in (live, page.locator("#log").inner_text()):
         assert not ENGLISH.search(text), text
+
+
+@pytest.mark.parametrize(("scheme", "is_secure"), [("https", True), ("http", False)])
+def test_the_cookie_of_the_time_zone_is_secure_over_https(
+    browser: Browser, scheme: str, is_secure: bool
+) -> None:
+    script = f'<script type="module">{TIME_ZONE_SCRIPT.read_text()}</script>'
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.route("**", lambda route: route.fulfill(body=script, content_type="text/html"))
+        page.goto(f"{scheme}://site.example/")
+        [cookie] = context.cookies()
+    assert (cookie.get("name"), cookie.get("secure")) == ("adk_time_zone", is_secure)
