@@ -1,6 +1,7 @@
 """The Django app of the project: the demo agents and the model that answers without an API key."""
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_login_failed
 
 from adk_site.demo.model import DemoModel
 from adk_site.reloading import reload_in_workers
@@ -16,3 +17,8 @@ class AdkSiteConfig(AppConfig):
     def ready(self) -> None:
         LLMRegistry.register(DemoModel)
         reload_in_workers()
+        # After the receiver of django-axes, an earlier app, which decides whether the sign-in is locked. Imported here,
+        # because the module needs loaded apps.
+        from adk_site.sign_in import log_failed_sign_in
+
+        user_login_failed.connect(log_failed_sign_in)

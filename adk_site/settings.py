@@ -294,6 +294,8 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},
+        # Several lines for each wrong password, without name and address; `adk_site.sign_in` writes a line instead.
+        "axes": {"level": "ERROR"},
         "channels_redis.pubsub": {"filters": ["one line"]},  # tries to reach Redis each second
         # Names killed tasks, for example those interrupted by Ctrl-C; the traceback only shows Celery's own code.
         "celery.worker.request": {"filters": ["no traceback"]},

@@ -6,6 +6,7 @@ password. A rate by client network counts all sign-ins, against trying a common 
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import timedelta
 from http import HTTPStatus
@@ -27,6 +28,8 @@ from sessions_app.base.client_address import client_network
 from sessions_app.conf import conf
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
+
+logger = logging.getLogger(__name__)
 
 NO_LIMIT = 2**31 - 1
 NAME_LENGTH = 254
@@ -91,6 +94,15 @@ def counted_address(request: HttpRequest) -> str | None:
     """Return the address for counting wrong passwords; None without an address."""
     # The network, because one client may use many IPv6 addresses.
     return client_network(request) or None
+
+
+def log_failed_sign_in(sender: Any, request: HttpRequest | None = None, **kwargs: Any) -> None:
+    """Log a failed sign-in, as a receiver of Django's signal, without the name: people type passwords there, too."""
+    address = client_network(request) if request else "unknown"
+    if getattr(request, "axes_locked_out", False):
+        logger.warning("A sign-in from %s was refused: there were too many.", address)
+    else:
+        logger.warning("A sign-in from %s failed: the user name or the password was wrong.", address)
 
 
 def locked_page(request: HttpRequest, *details: Any) -> HttpResponse:

@@ -50,6 +50,17 @@ def test_the_right_password_works_until_the_limit_of_wrong_ones(
     assert "_auth_user_id" not in client.session
 
 
+def test_a_failed_sign_in_is_a_line_of_the_log_without_the_name(
+    client: Client, configure: Configure, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure(sign_in_failures=2)
+    codes(client, "no", "no", "secret")
+    failed = "A sign-in from 127.0.0.1 failed: the user name or the password was wrong."
+    refused = "A sign-in from 127.0.0.1 was refused: there were too many."
+    about_sign_ins = [line for line in caplog.messages if "/accounts/login/" not in line]
+    assert about_sign_ins == [failed, refused, refused]
+
+
 def test_a_lock_ends_by_itself_and_trying_does_not_prolong_it(client: Client, configure: Configure) -> None:
     configure(sign_in_failures=2)
     assert codes(client, "no", "no") == [200, 429]
