@@ -48,7 +48,13 @@ if not SECRET_KEY:
 # Hosts, HTTPS and authentication
 
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]", socket.gethostname(), env.str("HOST", default="localhost")]
-ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOCAL_HOSTS if DEV else [])
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=[])
+if not ALLOWED_HOSTS:
+    if not DEV:
+        raise ImproperlyConfigured(
+            "ALLOWED_HOSTS is not set: set it to the host names of the site, separated by commas, or set ADK_DEV=1."
+        )
+    ALLOWED_HOSTS = LOCAL_HOSTS
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEV
 SECURE_SSL_REDIRECT: bool = env.bool("SECURE_SSL_REDIRECT", default=not DEV)

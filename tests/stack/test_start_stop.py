@@ -197,11 +197,18 @@ def test_broker_and_file_storage_can_be_configured(tmp_path: Path) -> None:
     assert answer.stdout == "amqp redis://redis.example.org/0 https://files.example.org/\n", answer.stderr
 
 
-def test_outside_development_a_secret_key_is_required(tmp_path: Path) -> None:
-    without_key = {name: value for name, value in PRODUCTION.items() if name != "SECRET_KEY"}
-    answer = run_python("manage.py", "check", ADK_DATA_DIR=str(tmp_path), **without_key)
+@pytest.mark.parametrize(
+    ("variable", "remedy"),
+    [
+        ("SECRET_KEY", "set it to a long random text"),
+        ("ALLOWED_HOSTS", "set it to the host names of the site, separated by commas"),
+    ],
+)
+def test_outside_development_key_and_hosts_are_required(tmp_path: Path, variable: str, remedy: str) -> None:
+    environment = {**PRODUCTION, variable: ""}
+    answer = run_python("manage.py", "check", ADK_DATA_DIR=str(tmp_path), **environment)
     assert answer.returncode == 1
-    assert answer.stderr == "SECRET_KEY is not set: set it to a long random text, or set ADK_DEV=1.\n"
+    assert answer.stderr == f"{variable} is not set: {remedy}, or set ADK_DEV=1.\n"
 
 
 @pytest.mark.parametrize(
