@@ -8,17 +8,16 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import AppFilter, distinct_values
 from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.filters import AppFilter, ValueFilter, distinct_values
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import event_link, session_url
+from sessions_app.admin.links import session_url
 from sessions_app.admin.permissions import OF_SESSION, OWN, Right, may, remits_of, within_remits
-from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
 from sessions_app.models import Annotation, Session
-from sessions_app.rendering.audit_values import excerpt
 
 MAX_SHOWN = 20
 
@@ -30,13 +29,13 @@ def annotations_of(request: HttpRequest, session: Session) -> Iterable[Annotatio
     return Annotation.objects.filter(session=session).order_by("-id")[:MAX_SHOWN]
 
 
-class LabelFilter(admin.SimpleListFilter):
+class LabelFilter(ValueFilter):
     """Filter of annotations by label."""
 
     title = _("label")
     parameter_name = "label"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def values(self, request: HttpRequest) -> Iterable[str]:
         """Return the labels of sessions within the remits; no labels without the rights to read annotations."""
         # The list of sessions has this filter, too, for staff without these rights.
         if not (may(request, "sessions_app.view_annotation") and may(request, Right.VIEW_TEXT)):
@@ -45,19 +44,14 @@ class LabelFilter(admin.SimpleListFilter):
         if remits_of(request):
             seen = within_remits(request, Annotation.objects.filter(label__in=labels), OF_SESSION)
             labels = sorted(seen.values_list("label", flat=True).distinct())
-        return [(label, label) for label in labels if label]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        return queryset if self.value() is None else queryset.filter(label=self.value())
+        return filter(None, labels)
 
 
 class SessionLabelFilter(LabelFilter):
     """Filter of sessions by the label of an annotation."""
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        if self.value() is None:
-            return queryset
-        return queryset.filter(pk__in=Annotation.objects.filter(label=self.value()).values("session"))
+    def matching(self, queryset: Any, value: str) -> Any:
+        return queryset.filter(pk__in=Annotation.objects.filter(label=value).values("session"))
 
 
 class AnnotationForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -96,6 +90,7 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
     list_filter = (LabelFilter, AppFilter)
     ordering = ("-id",)
     raw_id_fields = ("session",)
+    short_note = excerpt_column("note", _("Note"))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return may(request, "sessions_app.add_annotation") and may(request, Right.VIEW_TEXT)
@@ -119,17 +114,7 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
         obj.by_name = staff_of(request).name
         super().save_model(request, obj, form, change)
 
-    def response_add(
-        self, request: HttpRequest, obj: Annotation, post_url_continue: str | None = None
-    ) -> HttpResponse:
+    def response_add(self, request: HttpRequest, obj: Annotation, *args: Any) -> HttpResponse:
         """Redirect to the session, at the annotated event."""
-        super().response_add(request, obj, post_url_continue)  # adds the message
+        super().response_add(request, obj, *args)  # adds the message
         return HttpResponseRedirect(session_url(obj.session_id, seq=obj.seq))
-
-    @admin.display(description=_("Note"))
-    def short_note(self, row: Annotation) -> str:
-        return excerpt(row.note)
-
-    @admin.display(description=_("Event"))
-    def event(self, row: Annotation) -> SafeString | None:
-        return None if row.seq is None else event_link(row.session_id, row.seq)

@@ -8,19 +8,18 @@ from __future__ import annotations
 import re
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import SessionAppFilter
-from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import download_url, event_link, job_url
+from sessions_app.admin.links import event_link, row_url
 from sessions_app.admin.permissions import OWN
 from sessions_app.models import AccessKind, Artifact
 from sessions_app.rendering.audit_values import NOTHING, TRUNCATE_AT
@@ -51,11 +50,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     )  # fmt: skip
 
     def get_urls(self) -> list[URLPattern]:
-        download = path(
-            "<int:artifact_id>/download/",
-            self.admin_site.admin_view(self.download_view),
-            name="sessions_app_artifact_download",
-        )
+        download = self.view_path("<int:artifact_id>/download/", self.download_view, "download")
         return [download, *super().get_urls()]
 
     def download_view(self, request: HttpRequest, artifact_id: int) -> HttpResponseBase:
@@ -65,11 +60,9 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
             Http404: there is no such artifact within the remits of the user, or its file is missing.
             PermissionDenied: the user may not see artifacts, or the request could write.
         """
-        require_read_request(request)
-        artifact = self.get_object(request, str(artifact_id))
-        if not self.has_view_permission(request, artifact):
-            raise PermissionDenied
-        if artifact is None or not artifact.file.storage.exists(artifact.file.name):
+        self.require_reading(request)
+        artifact = self.get_row(request, str(artifact_id))
+        if not artifact.file.storage.exists(artifact.file.name):
             raise Http404(f"The file of artifact {artifact_id} does not exist.")
         self.note_access(request, AccessKind.DOWNLOAD, artifact.pk)
         return FileResponse(
@@ -100,11 +93,11 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
             return event_link(artifact.session.pk, seq)
         # No event has the files of a job in its artifact delta.
         job = artifact.session.jobs.filter(artifacts__contains=saved).first()
-        return format_html('<a href="{}">{}</a>', job_url(job), job.tool_name) if job else NOTHING
+        return format_html('<a href="{}">{}</a>', row_url(job), job.tool_name) if job else NOTHING
 
     @admin.display(description=_("Content"))
     def download(self, artifact: Artifact) -> SafeString:
-        return format_html('<a href="{}">{}</a>', download_url(artifact), _("Download"))
+        return format_html('<a href="{}">{}</a>', row_url(artifact, "download"), _("Download"))
 
     @admin.display(description=_("Text"))
     def preview(self, artifact: Artifact) -> SafeString | str:

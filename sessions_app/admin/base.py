@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -10,19 +10,19 @@ from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
-from django.db.models import DateTimeField, Field, Model, QuerySet
+from django.db.models import DateTimeField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.columns import exact_time, field_column
 from sessions_app.admin.guarded_views import GuardedViewsMixin
-from sessions_app.admin.links import call_link, session_link, session_url
-from sessions_app.admin.note_access import note_access
+from sessions_app.admin.links import call_link, event_link, session_link, session_url
 from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, require, within_remits
 from sessions_app.admin.search import cleaned, sessions_named
 from sessions_app.admin.session_page.event_links import find_call
-from sessions_app.admin.time_column import exact_time_field
+from sessions_app.admin.staff_records import note_access
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.models import (
     AccessKind,
@@ -104,9 +104,9 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         shown: dict[Any, Any] = {}
         for field in self.opts.fields:
             if isinstance(field, DateTimeField):
-                shown[field.name] = exact_time_field(field)
+                shown[field.name] = field_column(field, exact_time)
             elif field.related_model is get_user_model() and not may_open_accounts:
-                shown[field.name] = _unlinked_field(field)
+                shown[field.name] = field_column(field, _name_of)
         return [
             (name, {**options, "fields": [shown.get(line, line) for line in options["fields"]]})
             for name, options in fieldsets
@@ -128,9 +128,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
             raise PermissionDenied
 
     def has_view_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
-        return super().has_view_permission(request, obj) and (
-            not self.is_text or may(request, Right.VIEW_TEXT)
-        )
+        may_read = not self.is_text or may(request, Right.VIEW_TEXT)
+        return may_read and super().has_view_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -141,27 +140,19 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     def has_delete_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
         return False
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         require_read_request(request)
         if SEARCH_VAR in request.GET:
             require(request, Right.VIEW_TEXT)  # The hits of a search reveal parts of texts.
-        response = super().changelist_view(request, extra_context)
+        response = super().changelist_view(request, *args, **kwargs)
         # Recorded after the view, so a refused search leaves no record, and before the page is rendered: if the
         # record fails, nothing is shown.
         if term := request.GET.get(SEARCH_VAR):
             self.note_access(request, AccessKind.SEARCH, detail=term)
         return response
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        response = super().change_view(request, object_id, form_url, extra_context)
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = super().change_view(request, object_id, *args, **kwargs)
         if (self.is_text or self.text_columns) and may(request, Right.VIEW_TEXT):
             self.note_access(request, AccessKind.OPEN, unquote(object_id))
         return response
@@ -174,23 +165,15 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         """Return the search fields in lists, for staff who may read texts; no fields for others and in other views."""
         # Django's autocomplete view searches each model with a reference to it, neither records the search nor masks
         # the hits, and answers 404 without search fields.
-        is_autocomplete = (
-            request.resolver_match is not None and request.resolver_match.url_name == AUTOCOMPLETE
-        )
-        may_search = may(request, Right.VIEW_TEXT) and not is_autocomplete
-        return tuple(super().get_search_fields(request)) if may_search else ()
+        match = request.resolver_match
+        if not may(request, Right.VIEW_TEXT) or (match and match.url_name == AUTOCOMPLETE):
+            return ()
+        return tuple(super().get_search_fields(request))
 
 
-def _unlinked_field(field: Field[Any, Any]) -> Callable[[Any], str]:
-    """Return a field for a row's page with the name of the related row, without Django's link to its page."""
-
-    @admin.display(description=field.verbose_name)
-    def unlinked(row: Any) -> str:
-        related = getattr(row, field.name)
-        return NOTHING if related is None else str(related)
-
-    unlinked.__name__ = field.name
-    return unlinked
+def _name_of(related: Model | None) -> str:
+    """Return the name of a related row, without Django's link to its page."""
+    return NOTHING if related is None else str(related)
 
 
 def _parameters(list_filter: Any) -> tuple[str, ...]:
@@ -212,11 +195,18 @@ class SessionRowAdmin(ReadOnlyAdmin):
         # `list_select_related` would load the state with each row, and it may be large.
         return super().get_queryset(request).defer("session__state", "session__initial_state")
 
+    def find_keys(self, term: str) -> Collection[object] | None:
+        """Return the primary keys of the rows found by the term; None to search in `search_fields`."""
+        return None
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows by their own columns, and the rows of sessions found by the term."""
+        """Find rows by `find_keys`, or by their own columns and the sessions found by the term."""
         term = cleaned(search_term)
+        keys = self.find_keys(term) if term else None
+        if keys is not None:
+            return queryset.filter(pk__in=keys), False
         own, has_duplicates = super().get_search_results(request, queryset, term)
         if term and self.get_search_fields(request):
             # The ids of the sessions come from a query of their own: a join would read all sessions.
@@ -236,6 +226,10 @@ class SessionRowAdmin(ReadOnlyAdmin):
     @admin.display(description=_("Session"))
     def of_session_key(self, row: SessionRow) -> str:
         return str(row.session) if row.session else NOTHING
+
+    @admin.display(description=_("Event"))
+    def event(self, row: Any) -> str:
+        return NOTHING if row.seq is None else event_link(row.session_id, row.seq)
 
     @admin.display(description=_("App"), ordering="session__app_name")
     def app(self, row: SessionRow) -> str:

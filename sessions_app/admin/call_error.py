@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import call_link, event_link
+from sessions_app.admin.links import call_link
 from sessions_app.admin.permissions import Right, may
 from sessions_app.models import CallError
 
@@ -31,10 +31,6 @@ class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
-
-    @admin.display(description=_("Event"))
-    def event(self, row: CallError) -> SafeString:
-        return event_link(row.session_id, row.seq)
 
     @admin.display(description=_("Response of the call"))
     def response(self, row: CallError) -> SafeString | str:

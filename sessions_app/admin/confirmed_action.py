@@ -9,20 +9,19 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern
 from django.utils.functional import Promise
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.page_context import page_context
-from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind
 
 Words = str | Promise
+GO_BACK = _("No, go back")
 
 
 class ReasonForm(forms.Form):
@@ -42,14 +41,14 @@ class Wording:
         title: heading of the page for the confirmation.
         confirm: button to do the action.
         refrain: link back, without the action.
-        done: message after the action.
+        done: message after the action; empty for an action that shows its own.
     """
 
     link: Words
     title: Words
     confirm: Words
-    refrain: Words
-    done: Words
+    refrain: Words = GO_BACK
+    done: Words = ""
 
 
 def revoke_wording(title: Words, done: Words) -> Wording:
@@ -90,25 +89,21 @@ class ConfirmedActionAdmin(RecordedActsMixin):
         """Do the action."""
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.confirm_view)
-        return [
-            path(f"<str:object_id>/{self.action}/", view, name=self._action_url_name),
-            *super().get_urls(),
-        ]
+        confirm = self.view_path(f"<str:object_id>/{self.action}/", self.confirm_view, self.action)
+        return [confirm, *super().get_urls()]
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        is_offered = self.has_action_permission(request) and row is not None and not self.why_not(row)
+    def action_url(self, request: HttpRequest, row: Any) -> str:
+        """Return the URL of the page for the confirmation; empty if the action is not offered for the row."""
         # The page of the confirmation checks again: the row may have ended since.
-        url = reverse(f"admin:{self._action_url_name}", args=[object_id]) if is_offered else None
-        context = {"action_url": url, "wording": self.wording, **(extra_context or {})}
-        return super().change_view(request, object_id, form_url, context)
+        if row is None or not self.has_action_permission(request) or self.why_not(row):
+            return ""
+        return self.url_of(self.action, row.pk)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        context |= {"action_url": self.action_url(request, context["original"]), "wording": self.wording}
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def confirm_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for a reason, do the action, and redirect to the page where staff clicked the link.
@@ -119,9 +114,7 @@ class ConfirmedActionAdmin(RecordedActsMixin):
         """
         if not self.has_action_permission(request):
             raise PermissionDenied
-        row = self.get_object(request, object_id)
-        if row is None:
-            raise Http404(f"There is no {self.opts.verbose_name} {object_id}.")
+        row = self.get_row(request, object_id)
         return_url = self._return_url(request, object_id)
         if reason_against := self.why_not(row):
             messages.warning(request, reason_against)
@@ -134,15 +127,16 @@ class ConfirmedActionAdmin(RecordedActsMixin):
             self.act(row, staff_of(request), reason)
             messages.success(request, str(self.wording.done))
             return HttpResponseRedirect(return_url)
-        context = {
-            **page_context(self, request, self.wording.title),
-            "row": row,
-            "description": self.describe(row),
-            "wording": self.wording,
-            "form": form,
-            "return_url": return_url,
-        }
-        return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
+        return self.show(
+            request,
+            "admin/sessions_app/confirmed_action/confirm.html",
+            self.wording.title,
+            row=row,
+            description=self.describe(row),
+            wording=self.wording,
+            form=form,
+            return_url=return_url,
+        )
 
     def _return_url(self, request: HttpRequest, object_id: str) -> str:
         """Return the page where staff clicked the link; the row's page for a missing or foreign URL."""
@@ -150,8 +144,4 @@ class ConfirmedActionAdmin(RecordedActsMixin):
         # The URL comes from the query string: a forged link must not redirect to another site.
         if url_has_allowed_host_and_scheme(referring_page, {request.get_host()}, request.is_secure()):
             return referring_page
-        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[object_id])
-
-    @property
-    def _action_url_name(self) -> str:
-        return f"{self.opts.app_label}_{self.opts.model_name}_{self.action}"
+        return self.url_of("change", object_id)

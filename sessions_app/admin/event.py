@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import AppFilter
-from sessions_app.admin.base import SessionRowAdmin, require_read_request
+from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.filters import AppFilter, ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link, session_url
 from sessions_app.admin.search import cleaned, find_events, hits_in
@@ -26,7 +25,7 @@ from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import status_badge
 
 
-class KindFilter(admin.SimpleListFilter):
+class KindFilter(ValueFilter):
     """Filter of events by kind."""
 
     title = _("kind")
@@ -34,9 +33,6 @@ class KindFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return list(EventKind.choices)
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
-        return queryset if self.value() is None else queryset.filter(kind=self.value())
 
 
 @admin.register(Event)
@@ -57,31 +53,18 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
     def get_queryset(self, request: HttpRequest) -> EventQuerySet:
         return with_stored(cast(EventQuerySet, super().get_queryset(request)))
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
-    ) -> tuple[QuerySet[Event], bool]:
-        term = cleaned(search_term)
-        return (queryset.filter(pk__in=find_events(term)) if term else queryset), False
+    def find_keys(self, term: str) -> Collection[object]:
+        return find_events(term)
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         hits = hits_in([event.pk for event in rows], cleaned(query)) if cleaned(query) else {}
         for event in rows:
             event.hit = hits.get(event.pk)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         """Redirect to the event on the page of its session."""
-        require_read_request(request)
-        event: Event | None = self.get_object(request, unquote(object_id))
-        if not self.has_view_permission(request, event):
-            raise PermissionDenied
-        if event is None:
-            raise Http404(f"There is no event {object_id}.")
+        self.require_reading(request)
+        event = self.get_row(request, unquote(object_id))
         return HttpResponseRedirect(session_url(event.session_id, seq=event.seq))
 
     @admin.display(description=_("Event"), ordering="id")

@@ -10,15 +10,15 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.utils.formats import date_format
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.columns import excerpt_column
 from sessions_app.admin.figure_filters import FailedToolFilter
+from sessions_app.admin.filters import ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import event_link
-from sessions_app.admin.overview.links import list_url
+from sessions_app.admin.links import list_url
 from sessions_app.history.figures.days import local_day
 from sessions_app.models import Failure
 from sessions_app.rendering.audit_values import excerpt
@@ -33,7 +33,7 @@ Cause = tuple[str, str]
 """Tool and cause."""
 
 
-class CauseFilter(admin.SimpleListFilter):
+class CauseFilter(ValueFilter):
     """Filter by a cause, set by the links of the groups. The list does not offer causes to choose from."""
 
     title = _("cause")
@@ -42,9 +42,6 @@ class CauseFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         value = request.GET.get(self.parameter_name)
         return [(value, excerpt(value))] if value else []
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        return queryset if self.value() is None else queryset.filter(cause=self.value())
 
 
 @admin.register(Failure)
@@ -58,18 +55,19 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
     ordering = ("-day", "-id")
     fields = ("event", "day", "tool", "cause", "of_session")
     change_list_template = "admin/sessions_app/failure/change_list.html"
+    short_cause = excerpt_column("cause", _("Cause"))
 
     class Media:
         """Style sheet of the pages with figures."""
 
         css = {"all": ["sessions_app/admin/figures.css"]}
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the groups above the list, unless it is filtered."""
-        groups = None if request.GET or not self.has_view_permission(request) else self._groups(request)
-        return super().changelist_view(request, {"groups": groups, **(extra_context or {})})
+        groups = None
+        if not request.GET and self.has_view_permission(request):
+            groups = self._groups(request)
+        return super().changelist_view(request, {"groups": groups})
 
     def _groups(self, request: HttpRequest) -> dict[str, Any]:
         today = local_day()
@@ -95,17 +93,9 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
             "plot": stacked_bars(title, labels, series) if series else "",
         }
 
-    @admin.display(description=_("Event"))
-    def event(self, failure: Failure) -> SafeString:
-        return event_link(failure.session_id, failure.seq)
-
     @admin.display(description=_("Tool"))
     def tool(self, failure: Failure) -> str:
         return failure.tool_name or str(_("no tool"))
-
-    @admin.display(description=_("Cause"))
-    def short_cause(self, failure: Failure) -> str:
-        return excerpt(failure.cause)
 
 
 def _rows_of(groups: list[tuple[Cause, Counter[date]]], today: date) -> Iterator[dict[str, Any]]:

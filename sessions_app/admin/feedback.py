@@ -13,8 +13,9 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
+from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link
 from sessions_app.models import Event, Feedback
@@ -33,27 +34,22 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
         "answer": "seq",
     }
     list_display = (
-        "badge",
-        "short_comment",
-        "answer",
-        "answer_text",
-        "of_session",
-        "app",
-        "user",
-        "updated_at",
-    )
+        "badge", "short_comment", "answer", "answer_text", "of_session", "app", "user", "updated_at",
+    )  # fmt: skip
     list_filter = ("rating", AppFilter, "updated_at")
     list_select_related = ("session", "user")
     ordering = ("-id",)
     search_fields = ("comment",)
     fields = ("badge", "comment", "of_session", "answer", "user", "created_at", "updated_at")
+    short_comment = excerpt_column("comment", _("Comment"))
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         """Add the text of the rated answer to each row, in one query."""
-        about = [Q(session=row.session_id, seq=row.seq) for row in rows]
-        events = Event.objects.filter(reduce(or_, about)) if about else Event.objects.none()
-        texts = events.values_list("session", "seq", Left("text", MAX_ANSWER_LENGTH))
-        answers = {(session_id, seq): text for session_id, seq, text in texts}
+        answers = {}
+        if rows:
+            about = reduce(or_, (Q(session=row.session_id, seq=row.seq) for row in rows))
+            texts = Event.objects.filter(about).values_list("session", "seq", Left("text", MAX_ANSWER_LENGTH))
+            answers = {(session_id, seq): text for session_id, seq, text in texts}
         for row in rows:
             row.answer_text = answers.get((row.session_id, row.seq))
 
@@ -61,13 +57,9 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     def answer_text(self, row: Feedback) -> str:
         return excerpt(row.answer_text or "")  # type: ignore[attr-defined]
 
-    @admin.display(description=_("Rating"), ordering="rating")
+    @admin.display(description=_("Rating"))
     def badge(self, row: Feedback) -> SafeString:
         return status_badge(row.rating)
-
-    @admin.display(description=_("Comment"))
-    def short_comment(self, row: Feedback) -> str:
-        return excerpt(row.comment)
 
     @admin.display(description=_("Answer"))
     def answer(self, row: Feedback) -> SafeString:

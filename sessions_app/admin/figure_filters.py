@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import MAX_CHOICES
+from sessions_app.admin.filters import MAX_CHOICES, ValueFilter
 from sessions_app.admin.permissions import sums_within_remits
 from sessions_app.history.figures.days import local_day
 from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, label
@@ -24,27 +24,25 @@ RECENT = timedelta(days=90)
 """Age of the oldest figures whose agents and tools are offered as choices."""
 
 
-class FigureLabelFilter(admin.SimpleListFilter):
+class FigureLabelFilter(ValueFilter):
     """Base of the filters of sessions by a kind of label."""
 
     kind: ClassVar[str]
     metric: ClassVar[DayMetric]
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def values(self, request: HttpRequest) -> Iterable[str]:
         return recent_names(request, self.metric)
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
-        value = self.value()
-        return queryset if value is None else _labelled(queryset, self.kind, value)
+    def matching(self, queryset: QuerySet[Session], value: str) -> QuerySet[Session]:
+        return _labelled(queryset, self.kind, value)
 
 
-def recent_names(request: HttpRequest, metric: DayMetric) -> list[tuple[str, str]]:
-    """Return the recent names of a metric as choices, from the apps whose people are all within the remits."""
+def recent_names(request: HttpRequest, metric: DayMetric) -> Iterable[str]:
+    """Return the recent names of a metric, from the apps whose people are all within the remits."""
     # Figures of days do not say whose sessions a name comes from, so a remit of some people gives no names.
     days = sums_within_remits(request, DayFigure.objects.all())
     recent = days.filter(metric=metric, day__gte=local_day() - RECENT)
-    names = recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")
-    return [(name, name) for name in names[:MAX_CHOICES]]
+    return recent.exclude(name="").values_list("name", flat=True).distinct().order_by("name")[:MAX_CHOICES]
 
 
 class AgentFilter(FigureLabelFilter):
@@ -65,7 +63,7 @@ class SessionToolFilter(FigureLabelFilter):
     metric = DayMetric.CALLS
 
 
-class FailedToolFilter(admin.SimpleListFilter):
+class FailedToolFilter(ValueFilter):
     """Filter of failures by tool. Failures without a tool are errors of models and of the runtime.
 
     Attributes:
@@ -77,30 +75,29 @@ class FailedToolFilter(admin.SimpleListFilter):
     title = _("tool")
     parameter_name = "tool"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        any_tool = (self.any_tool, _("any tool"))
-        return [any_tool, *recent_names(request, DayMetric.FAILURES), ("", _("no tool"))]
+    def values(self, request: HttpRequest) -> Iterable[str]:
+        return recent_names(request, DayMetric.FAILURES)
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Failure]) -> QuerySet[Failure]:
-        value = self.value()
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        names = super().lookups(request, model_admin)
+        return [(self.any_tool, _("any tool")), *names, ("", _("no tool"))]
+
+    def matching(self, queryset: QuerySet[Failure], value: str) -> QuerySet[Failure]:
         if value == self.any_tool:
             return queryset.exclude(tool_name="")
-        return queryset if value is None else queryset.filter(tool_name=value)
+        return queryset.filter(tool_name=value)
 
 
-class OutcomeFilter(admin.SimpleListFilter):
+class OutcomeFilter(ValueFilter):
     """Filter of sessions by the status of their invocations."""
 
     title = _("invocations")
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(status.value, status.label) for status in InvocationStatus]
+        return list(InvocationStatus.choices)
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
-        value = self.value()
-        if value is None:
-            return queryset
+    def matching(self, queryset: QuerySet[Session], value: str) -> QuerySet[Session]:
         # Figures have the outcomes of ended invocations, some seconds late. Open invocations are few and have an
         # index.
         if value in InvocationStatus.open():

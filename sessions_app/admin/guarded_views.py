@@ -18,7 +18,9 @@ from django.core.paginator import Paginator
 from django.db import OperationalError, connection, transaction
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import URLPattern
+from django.urls import URLPattern, path, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 from psycopg.errors import QueryCanceled
 
 from sessions_app.conf import conf
@@ -26,8 +28,6 @@ from sessions_app.rendering.hidden_characters import show_hidden_characters
 from sessions_app.secrets.masking import mask_html, masking
 
 View = Callable[..., HttpResponseBase]
-
-
 MAX_PAGES = 1_000_000
 
 
@@ -52,9 +52,15 @@ class UncountedChangeList(ChangeList):
         shown = self.queryset[begin:end]
         if begin and not shown:
             raise IncorrectLookupParameters
-        has_next = self.queryset[end : end + 1].exists()
-        self.next_page = self.get_query_string({PAGE_VAR: self.page_num + 1}) if has_next else ""
-        self.first_page = self.get_query_string(remove=[PAGE_VAR]) if begin else ""
+        next_page = self.page_num + 1 if self.queryset[end : end + 1].exists() else None
+        self.show_rows(shown, next_page, is_first=not begin)
+
+    def show_rows(self, shown: Any, next_position: int | str | None, *, is_first: bool) -> None:
+        """Show these rows on the page. The next page begins at a position; None for the last page."""
+        self.next_page = ""
+        if next_position is not None:
+            self.next_page = self.get_query_string({PAGE_VAR: next_position})
+        self.first_page = "" if is_first else self.get_query_string(remove=[PAGE_VAR])
         self.result_list = shown
         self.result_count = self.full_result_count = len(shown)
         self.show_full_result_count = self.can_show_all = self.multi_page = False
@@ -79,12 +85,41 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return UncountedChangeList
 
-    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Never:
-        """Answer alike for a missing row and for a row outside of the remits of the user.
+    def show(
+        self, request: HttpRequest, template: str, title: str | Promise, **context: Any
+    ) -> TemplateResponse:
+        """Return a page of this admin with the common context of Django's pages."""
+        common = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "opts": self.opts,
+            "has_view_permission": self.has_view_permission(request),
+            "media": self.media,
+        }
+        return TemplateResponse(request, template, common | context)
+
+    def view_path(self, route: str, view: View, name: str, **kwargs: Any) -> URLPattern:
+        """Return the path of a view besides Django's; its URL is `url_of(name)`."""
+        full_name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+        return path(route, self.admin_site.admin_view(view), kwargs, full_name)
+
+    def url_of(self, name: str, *args: object) -> str:
+        """Return the URL of a view of this admin, such as `changelist`, or `change` with a primary key."""
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_{name}", args=args)
+
+    def get_row(self, request: HttpRequest, object_id: str) -> Any:
+        """Return the row within the remits of the user.
 
         Raises:
-            Http404: always.
+            Http404: there is no such row.
         """
+        row = self.get_object(request, object_id)
+        return (
+            row if row is not None else self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        )
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Never:
+        # Not Django's redirect: the answer is the same for a missing row and for a row outside of the remits.
         raise Http404(f"There is no {opts.verbose_name} {object_id}.")
 
     @property
@@ -111,13 +146,12 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         return guarded
 
     def _too_slow(self, request: HttpRequest) -> HttpResponseBase:
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "seconds": conf().audit_statement_seconds,
-        }
-        page = TemplateResponse(request, "admin/sessions_app/too_slow.html", context, status=503)
-        return page.render()
+        seconds = conf().audit_statement_seconds
+        page = self.show(
+            request, "admin/sessions_app/too_slow.html", _("This takes too long"), seconds=seconds
+        )
+        page.status_code = 503
+        return page
 
 
 _SETTINGS = "SELECT set_config('statement_timeout', %s, true), set_config('random_page_cost', '1.1', true)"

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import AppFilter
-from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_SESSION_IN_WORDS
+from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.links import session_url, trace_url
-from sessions_app.admin.live_page import LivePageAdmin
-from sessions_app.admin.search import cleaned, find_invocations
+from sessions_app.admin.runs import RunAdmin
+from sessions_app.admin.search import find_invocations
 from sessions_app.admin.session_acts import actor_in_words, acts_on
-from sessions_app.admin.stoppable import badge_of, stop_wording
+from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
 from sessions_app.process import threads
-from sessions_app.rendering.audit_values import NOTHING, elapsed_time, excerpt, json_block
+from sessions_app.rendering.audit_values import json_block
 
 
 @admin.register(Invocation)
-class InvocationAdmin(AttemptsMixin, LivePageAdmin):
+class InvocationAdmin(RunAdmin):
     """Invocations, newest first."""
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
@@ -47,22 +47,16 @@ class InvocationAdmin(AttemptsMixin, LivePageAdmin):
         "error_detail", "earlier_attempts", "earlier_details", "content",
     )  # fmt: skip
     live_fields = (("badge", "attempts"), "took")
+    error = excerpt_column("error_message", _("Error"))
 
     def version(self, row: Invocation) -> str:
         return f"{row.status} {row.attempts} {row.cancel_requested_at}"
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Invocation], search_term: str
-    ) -> tuple[QuerySet[Invocation], bool]:
-        term = cleaned(search_term)
-        return (queryset.filter(pk__in=find_invocations(term)) if term else queryset), False
+    def find_keys(self, term: str) -> Collection[object]:
+        return find_invocations(term)
 
     def act(self, row: Invocation, by: Actor, reason: str) -> None:
         threads.run(cancel_invocation(row.session, row.invocation_id, by=by, reason=reason))
-
-    @admin.display(description=_("Status"), ordering="status")
-    def badge(self, invocation: Invocation) -> SafeString:
-        return badge_of(invocation)
 
     @admin.display(description=_("Asked by"))
     def asked_by(self, invocation: Invocation) -> SafeString:
@@ -81,14 +75,6 @@ class InvocationAdmin(AttemptsMixin, LivePageAdmin):
     def trace(self, invocation: Invocation) -> SafeString:
         url = trace_url(invocation.session_id, invocation.invocation_id)
         return format_html('<a href="{}">{}</a>', url, _("Trace"))
-
-    @admin.display(description=_("Runtime"))
-    def took(self, invocation: Invocation) -> str:
-        return elapsed_time(invocation.started_at, invocation.finished_at) or NOTHING
-
-    @admin.display(description=_("Error"))
-    def error(self, invocation: Invocation) -> str:
-        return excerpt(invocation.error_message)
 
     @admin.display(description=_("Message"))
     def content(self, invocation: Invocation) -> SafeString:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -13,26 +14,17 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import AppFilter, ToolFilter
-from sessions_app.admin.attempts import AttemptsMixin
 from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
-from sessions_app.admin.links import artifact_url
-from sessions_app.admin.live_page import LivePageAdmin
-from sessions_app.admin.search import cleaned, find_jobs
-from sessions_app.admin.session_acts import acts_on
-from sessions_app.admin.stoppable import badge_of, stop_wording
-from sessions_app.admin.time_column import exact_time
+from sessions_app.admin.columns import exact_time, excerpt_column
+from sessions_app.admin.filters import AppFilter, ToolFilter
+from sessions_app.admin.links import row_url
+from sessions_app.admin.runs import RunAdmin
+from sessions_app.admin.search import find_jobs
+from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Artifact, ToolJob
-from sessions_app.rendering.audit_values import (
-    NOTHING,
-    elapsed_time,
-    excerpt,
-    format_duration,
-    json_block,
-    status_badge,
-)
+from sessions_app.rendering.audit_values import NOTHING, format_duration, json_block, status_badge
 
 
 class WorkerLostFilter(admin.SimpleListFilter):
@@ -49,7 +41,7 @@ class WorkerLostFilter(admin.SimpleListFilter):
 
 
 @admin.register(ToolJob)
-class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
+class ToolJobAdmin(CallRowMixin, RunAdmin):
     """Jobs, newest first."""
 
     wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
@@ -62,10 +54,7 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
         "created_at",
     )  # fmt: skip
     large_fields = ("args", "result", "answers", "error_detail", "past_attempts")
-    list_filter = (
-        "status", AppFilter,
-        ToolFilter, WorkerLostFilter, "created_at",
-    )  # fmt: skip
+    list_filter = ("status", AppFilter, ToolFilter, WorkerLostFilter, "created_at")
     ordering = ("-created_at", "-id")
     search_fields = ("error",)  # the search box needs one
     search_help_text = _("Whole words of the error or of the session's title, a tool, a key, or an id.")
@@ -77,29 +66,23 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
         "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
     live_fields = (("badge", "attempts", "lost_attempts"), "progress", "worker", "heartbeat", "took")
+    short_error = excerpt_column("error", _("Error"))
 
     def version(self, row: ToolJob) -> str:
         # A job may ask, be answered and ask again between two refreshes: the time tells the questions apart.
         question = row.question and row.question["asked_at"]
         return f"{row.status} {row.attempts} {row.cancel_requested_at} {question}"
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[ToolJob], search_term: str
-    ) -> tuple[QuerySet[ToolJob], bool]:
-        term = cleaned(search_term)
-        return (queryset.filter(pk__in=find_jobs(term)) if term else queryset), False
+    def find_keys(self, term: str) -> Collection[object]:
+        return find_jobs(term)
 
     def act(self, row: ToolJob, by: Actor, reason: str) -> None:
         cancel_job(row.pk, by=by, reason=reason)
 
-    @admin.display(description=_("Status"), ordering="status")
-    def badge(self, job: ToolJob) -> SafeString:
-        lost = status_badge("worker lost") if job.lost_attempts else ""
-        return format_html("{} {}", badge_of(job), lost)
-
-    @admin.display(description=_("Acts"))
-    def acts(self, job: ToolJob) -> SafeString:
-        return acts_on("tooljob", job.session_id, job.pk)
+    @admin.display(description=_("Status"))
+    def badge(self, row: ToolJob) -> SafeString:
+        lost = status_badge("worker lost") if row.lost_attempts else ""
+        return format_html("{} {}", super().badge(row), lost)
 
     @admin.display(description=_("Progress"))
     def progress(self, job: ToolJob) -> str:
@@ -108,19 +91,11 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
         bar = '<progress class="audit-progress" max="100" value="{0}"></progress> {0} % <bdi>{1}</bdi>'
         return format_html(bar, job.percent, job.progress_message)
 
-    @admin.display(description=_("Heartbeat"), ordering="heartbeat_at")
+    @admin.display(description=_("Heartbeat"))
     def heartbeat(self, job: ToolJob) -> str:
         if job.heartbeat_at is None:
             return NOTHING
         return _("%(age)s ago") % {"age": format_duration(timezone.now() - job.heartbeat_at)}
-
-    @admin.display(description=_("Runtime"))
-    def took(self, job: ToolJob) -> str:
-        return elapsed_time(job.started_at, job.finished_at) or NOTHING
-
-    @admin.display(description=_("Error"))
-    def short_error(self, job: ToolJob) -> str:
-        return excerpt(job.error)
 
     @admin.display(description=_("Arguments"))
     def arguments(self, job: ToolJob) -> SafeString:
@@ -129,20 +104,18 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
     @admin.display(description=_("Open question"))
     def open_question(self, job: ToolJob) -> str:
         question = job.question
-        return f"{_question_text(question)} ({_format_time(question['asked_at'])})" if question else NOTHING
+        if not question:
+            return NOTHING
+        return f"{_question_text(question)} ({_format_time(question['asked_at'])})"
 
     @admin.display(description=_("Answers"))
     def answered_questions(self, job: ToolJob) -> str:
+        line = "<bdi>{}</bdi> <b><bdi>{}</bdi></b> (<bdi>{}</bdi>, {})"
         lines = (
             (_question_text(answer), _answer_text(answer["answer"]), answer["by"], _format_time(answer["at"]))
             for answer in job.answers
         )
-        return (
-            format_html_join(
-                mark_safe("<br>"), "<bdi>{}</bdi> <b><bdi>{}</bdi></b> (<bdi>{}</bdi>, {})", lines
-            )
-            or NOTHING
-        )
+        return format_html_join(mark_safe("<br>"), line, lines) or NOTHING
 
     @admin.display(description=_("Result"))
     def outcome(self, job: ToolJob) -> str:
@@ -153,7 +126,7 @@ class ToolJobAdmin(AttemptsMixin, CallRowMixin, LivePageAdmin):
         of_person = Artifact.objects.filter(app_name=job.session.app_name, user=job.session.user_id)
         found = of_person.filter(Q(session=job.session_id) | Q(session=None), filename__in=job.artifacts)
         # Filtered by name in SQL and by version here: one query for all files.
-        pages = {(row.filename, row.version): artifact_url(row) for row in found.only("filename", "version")}
+        pages = {(row.filename, row.version): row_url(row) for row in found.only("filename", "version")}
         links = ((_file_link(pages.get(file), *file),) for file in job.artifacts.items())
         return format_html_join(", ", "{}", links) or NOTHING
 
@@ -165,12 +138,15 @@ def _file_link(url: str | None, name: str, version: int) -> SafeString:
 
 
 def _question_text(question: dict[str, Any]) -> str:
-    options = question["options"]
-    return f"{question['text']} [{', '.join(options)}]" if options else str(question["text"])
+    if question["options"]:
+        return f"{question['text']} [{', '.join(question['options'])}]"
+    return str(question["text"])
 
 
 def _answer_text(answer: bool | str) -> str:
-    return answer if isinstance(answer, str) else str(_("yes") if answer else _("no"))
+    if isinstance(answer, str):
+        return answer
+    return str(_("yes") if answer else _("no"))
 
 
 def _format_time(moment: str) -> str:

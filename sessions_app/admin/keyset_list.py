@@ -12,14 +12,14 @@ from typing import Any, ClassVar, cast
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Field, Model, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 
 from sessions_app.admin.base import ReadOnlyAdmin
-from sessions_app.admin.time_column import time_column
+from sessions_app.admin.columns import field_column, short_time
+from sessions_app.admin.guarded_views import UncountedChangeList
 from sessions_app.base.timing import in_utc
 
 SEPARATOR = "~"
@@ -27,12 +27,10 @@ RECENT_ROWS = 2_000
 """Number of the newest rows to search for matches before the indexes of the filters are used."""
 
 
-class KeysetChangeList(ChangeList):
+class KeysetChangeList(UncountedChangeList):
     """Page of a list in the order of `ModelAdmin.ordering`: one field or two, all descending or all ascending.
 
     Attributes:
-        next_page: query string of the next page; empty on the last page.
-        first_page: query string of the first page; empty on the first page itself.
         estimated_rows: number of rows in the table by PostgreSQL's last estimate; None for a filtered list.
     """
 
@@ -51,15 +49,11 @@ class KeysetChangeList(ChangeList):
         # One row more tells whether there is a next page.
         rows = self.rows_after(position, self.list_per_page + 1)
         shown = rows[: self.list_per_page]
-        is_last = len(rows) == len(shown)
-        self.next_page = "" if is_last else self.get_query_string({PAGE_VAR: self.position_of(shown[-1])})
-        self.first_page = self.get_query_string(remove=[PAGE_VAR]) if position else ""
-        is_part = bool(self.query) or self.has_active_filters
-        self.estimated_rows = None if is_part else _estimated_rows(self.model)
-        self.result_list = shown
-        self.result_count = self.full_result_count = len(shown)
-        self.show_admin_actions = self.can_show_all = self.multi_page = False
-        self.paginator = Paginator(shown, self.list_per_page)
+        next_position = self.position_of(shown[-1]) if len(rows) > len(shown) else None
+        self.show_rows(shown, next_position, is_first=not position)
+        self.estimated_rows = None
+        if not self.query and not self.has_active_filters:
+            self.estimated_rows = _estimated_rows(self.model)
         self.model_admin.complete_rows(request, shown, self.query)
 
     def rows_after(self, position: str, count: int) -> list[Any]:
@@ -156,7 +150,7 @@ class KeysetAdmin(ReadOnlyAdmin):
         fields = {field.name: field for field in self.opts.fields}
         field = fields.get(name)
         is_time = isinstance(getattr(field, "output_field", field), DateTimeField)
-        return time_column(field) if field and is_time else name
+        return field_column(field, short_time) if field and is_time else name
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         """Add data for the columns to the rows of a page, such as the excerpt with the hit of a search."""

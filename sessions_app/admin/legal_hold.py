@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
+from sessions_app.admin.filters import presence_filter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_PERSON, OF_SESSION, OF_USER, OWN, Right, may, within_remits
-from sessions_app.admin.presence_filter import presence_filter
-from sessions_app.admin.staff_acts import staff_of
+from sessions_app.admin.staff_records import staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.data_protection.holds import lift_hold, set_hold
 from sessions_app.models import ActionKind, LegalHold

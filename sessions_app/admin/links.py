@@ -8,30 +8,42 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.db.models import Model
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.models import Artifact, Session, ToolJob
+from sessions_app.models import Session
 
 RowLinks = Callable[[Any], SafeString]
+
+
+def row_url(row: Model, page: str = "change") -> str:
+    """Return the URL of a row's page in the admin."""
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_{page}", args=[quote(row.pk)])
+
+
+def list_url(model: str, **query: str) -> str:
+    """Return the URL of a filtered list."""
+    url = reverse(f"admin:sessions_app_{model}_changelist")
+    return f"{url}?{urlencode(query)}" if query else url
 
 
 def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> str:
     """Return the URL of a session's page; with `seq`, of an event on the page."""
     url = reverse("admin:sessions_app_session_change", args=[session_id])
-    parameters = query if seq is None else {"event": str(seq), **query}
-    anchor = "" if seq is None else f"#event-{seq}"
-    return f"{url}?{urlencode(parameters)}{anchor}" if parameters else url
+    if seq is not None:
+        return f"{url}?{urlencode({'event': seq, **query})}#event-{seq}"
+    return f"{url}?{urlencode(query)}" if query else url
 
 
-def trace_url(session_id: UUID, invocation_id: str, *, seq: int | None = None) -> str:
-    """Return the URL of an invocation's trace; with `seq`, of the spans of an event."""
+def trace_url(session_id: UUID, invocation_id: str, **query: object) -> str:
+    """Return the URL of an invocation's trace."""
     url = reverse("admin:sessions_app_session_trace", args=[session_id])
-    anchor = "" if seq is None else f"#span-{seq}"
-    return f"{url}?{urlencode({'invocation': invocation_id})}{anchor}"
+    return f"{url}?{urlencode({'invocation': invocation_id, **query})}"
 
 
 def step_url(session_id: UUID, invocation_id: str, seq: int, child: int | None = None) -> str:
@@ -40,10 +52,8 @@ def step_url(session_id: UUID, invocation_id: str, seq: int, child: int | None =
     Args:
         child: for a model call of an agent run as a tool, its place in the record of the event.
     """
-    query = urlencode(
-        {"invocation": invocation_id, "step": seq} | ({} if child is None else {"child": child})
-    )
-    return f"{reverse('admin:sessions_app_session_trace', args=[session_id])}?{query}#step"
+    query = {} if child is None else {"child": child}
+    return f"{trace_url(session_id, invocation_id, step=seq, **query)}#step"
 
 
 def session_link(session: Session) -> SafeString:
@@ -63,27 +73,11 @@ def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | s
 
 
 def row_links(links: Sequence[tuple[str, str | Promise]]) -> RowLinks:
-    """Return a column of a list with links to pages of the row.
-
-    Args:
-        links: name of the URL and text of each link; the URL takes the row's primary key.
-    """
+    """Return a column of a list with links to pages of the row: name and text of each page."""
 
     @admin.display(description=_("Data"))
     def data(row: Any) -> SafeString:
-        found = ((reverse(name, args=[row.pk]), words, row, words) for name, words in links)
+        found = ((row_url(row, page), words, row, words) for page, words in links)
         return format_html_join(" ", '<a href="{}" aria-label="{} {}">{}</a>', found)
 
     return data
-
-
-def artifact_url(artifact: Artifact) -> str:
-    return reverse("admin:sessions_app_artifact_change", args=[artifact.pk])
-
-
-def job_url(job: ToolJob) -> str:
-    return reverse("admin:sessions_app_tooljob_change", args=[job.pk])
-
-
-def download_url(artifact: Artifact) -> str:
-    return reverse("admin:sessions_app_artifact_download", args=[artifact.pk])

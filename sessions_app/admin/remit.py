@@ -5,20 +5,18 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.guarded_views import GuardedViewsMixin
-from sessions_app.admin.staff_acts import RecordedActsMixin
+from sessions_app.admin.staff_records import RecordedActsMixin
 from sessions_app.models import Remit
 
 
 @admin.register(Remit)
-class RemitAdmin(RecordedActsMixin, GuardedViewsMixin):
+class RemitAdmin(RecordedActsMixin):
     """Remits by group."""
 
     list_display = ("group", "apps", "whose", "id")
     list_filter = ("group",)
     list_select_related = ("group", "people")
     ordering = ("group__name", "pk")
-    show_facets = admin.ShowFacets.NEVER
 
     @admin.display(description=_("Apps"), ordering="app_name")
     def apps(self, remit: Remit) -> str:

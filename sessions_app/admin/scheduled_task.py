@@ -7,18 +7,18 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
+from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
-from sessions_app.admin.session_acts import acts_on
 from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Invocation, ScheduledTask
-from sessions_app.rendering.audit_values import NOTHING, excerpt, status_badge
+from sessions_app.rendering.audit_values import NOTHING, status_badge
 from sessions_app.scheduling.cancel import cancel_task
 
 MAX_SHOWN_RUNS = 20
@@ -39,6 +39,7 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         "every", "time_zone", "runs", "newest_runs", "most_runs", "ends_at", "last_run_at", "created_at",
         "error", "cancelled_at", "cancelled_by_name", "acts",
     )  # fmt: skip
+    short_task = excerpt_column("task", _("Task"))
 
     def describe(self, row: ScheduledTask) -> SafeString:
         """Return the number of the task and its user."""
@@ -54,26 +55,15 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     def badge(self, task: ScheduledTask) -> SafeString:
         return status_badge(task.status)
 
-    @admin.display(description=_("Task"), ordering="task")
-    def short_task(self, task: ScheduledTask) -> str:
-        return excerpt(task.task)
-
     @admin.display(description=_("How often"))
     def repeats(self, task: ScheduledTask) -> str:
         return task.how_often
 
-    @admin.display(description=_("Acts"))
-    def acts(self, task: ScheduledTask) -> SafeString:
-        return acts_on("scheduledtask", task.session_id, task.pk)
-
     @admin.display(description=_("Newest runs"))
     def newest_runs(self, task: ScheduledTask) -> str:
         # Runs have no foreign key to their task: the client id of each begins with the task's number.
-        runs = Invocation.objects.filter(
-            session_id=task.session_id, client_id__startswith=client_ids.of_schedule(task.pk, "")
-        ).order_by("-id")
-        ids = runs.values_list("invocation_id", flat=True)[:MAX_SHOWN_RUNS]
-        links = (
-            (session_url(task.session_id, invocation=invocation_id), invocation_id) for invocation_id in ids
-        )
+        prefix = client_ids.of_schedule(task.pk, "")
+        runs = Invocation.objects.filter(session_id=task.session_id, client_id__startswith=prefix)
+        ids = runs.order_by("-id").values_list("invocation_id", flat=True)[:MAX_SHOWN_RUNS]
+        links = ((session_url(task.session_id, invocation=run_id), run_id) for run_id in ids)
         return format_html_join(", ", '<a href="{}">{}</a>', links) or NOTHING

@@ -16,8 +16,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.postgres.search import SearchHeadline, SearchQuery, SearchVector
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Left
-from django.utils.html import conditional_escape, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.base.codec import parse_uuid, storable
 from sessions_app.models import Event, Invocation, Session, ToolJob
@@ -60,8 +60,9 @@ class FoundSessions:
 
     def hits_in(self, sessions: Iterable[Session], term: str) -> dict[UUID, SafeString]:
         """Return the excerpt with the hit in the newest matching text by session. Sessions without a hit are absent."""
-        shown = {pk: session.pk for session in sessions if (pk := self.newest_texts.get(session.pk))}
-        return {shown[pk]: hit for pk, hit in hits_in(shown, term).items()}
+        texts = {session.pk: self.newest_texts.get(session.pk) for session in sessions}
+        hits = hits_in(filter(None, texts.values()), term)
+        return {session_id: hits[pk] for session_id, pk in texts.items() if pk in hits}
 
 
 def find_sessions(term: str) -> FoundSessions:
@@ -69,42 +70,36 @@ def find_sessions(term: str) -> FoundSessions:
     named = {f"user__{get_user_model().USERNAME_FIELD}": term}
     parts = [
         *_named_sessions(term),
-        _newest(Session.objects.filter(**named), "-updated_at").values_list("pk"),
-        _newest(Event.objects.filter(event_id=term), "-pk").values_list("session_id"),
+        _newest(Session.objects.filter(**named), "-updated_at"),
+        _newest(Event.objects.filter(event_id=term), "-pk", "session_id"),
     ]
     newest_texts: dict[UUID, int] = {}
     for session_id, pk in _events_with(term):
         newest_texts.setdefault(session_id, pk)
-    return FoundSessions({pk for (pk,) in _union(parts)} | set(newest_texts), newest_texts)
+    return FoundSessions(_union(parts) | set(newest_texts), newest_texts)
 
 
 def find_events(term: str) -> set[int]:
     """Return events with the term in their text, and events with the term as id of the event or invocation."""
+    # Events have an index by session, and none by invocation: the row of the invocation leads to the session.
+    sessions = Invocation.objects.filter(invocation_id=term).values("session")
     parts = [
-        _newest(Event.objects.filter(event_id=term), "-pk").values_list("pk"),
-        _newest(
-            Event.objects.filter(
-                # Events have an index by session, and none by invocation: the row of the invocation leads to the
-                # session.
-                session__in=Invocation.objects.filter(invocation_id=term).values("session"),
-                invocation_id=term,
-            ),
-            "-pk",
-        ).values_list("pk"),
+        _newest(Event.objects.filter(event_id=term), "-pk"),
+        _newest(Event.objects.filter(session__in=sessions, invocation_id=term), "-pk"),
     ]
-    return {pk for (pk,) in _union(parts)} | {pk for _, pk in _events_with(term)}
+    return _union(parts) | {pk for _, pk in _events_with(term)}
 
 
 def find_invocations(term: str) -> set[int]:
     """Return invocations with this id or client id, in a session that matches, or with the term in their error."""
     errors = Invocation.objects.exclude(error_message="").annotate(words=_vector("error_message"))
-    parts = [
-        Invocation.objects.filter(invocation_id=term).values_list("pk"),
-        _newest(Invocation.objects.filter(client_id=term), "-pk").values_list("pk"),
-        _newest(errors.filter(words=words_of(term)), "-pk").values_list("pk"),
-        _newest(Invocation.objects.filter(session__in=sessions_named(term)), "-pk").values_list("pk"),
+    invocations = [
+        Invocation.objects.filter(invocation_id=term),
+        Invocation.objects.filter(client_id=term),
+        errors.filter(words=words_of(term)),
+        Invocation.objects.filter(session__in=sessions_named(term)),
     ]
-    return {pk for (pk,) in _union(parts)}
+    return _union(_newest(part, "-pk") for part in invocations)
 
 
 def find_jobs(term: str) -> set[UUID]:
@@ -117,7 +112,7 @@ def find_jobs(term: str) -> set[UUID]:
         errors.filter(words=words_of(term)),
         ToolJob.objects.filter(session__in=sessions_named(term)),
     ]
-    return {pk for (pk,) in _union(_newest(part, "-created_at").values_list("pk") for part in jobs)}
+    return _union(_newest(part, "-created_at") for part in jobs)
 
 
 def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:
@@ -136,17 +131,11 @@ def hits_in(event_ids: Iterable[int], term: str) -> dict[int, SafeString]:
 
 
 def _mark_hit(headline: str) -> SafeString:
-    if (masked := mask_text(plain := _MARKED.sub(r"\1", headline))) != plain:
-        return conditional_escape(masked)  # without marks: the hit may be the secret
-    pieces = _MARKED.split(headline)
-    return format_html_join(
-        "",
-        "{}{}",
-        (
-            (plain, SafeString(f"<mark>{conditional_escape(marked)}</mark>") if marked else "")
-            for plain, marked in zip(pieces[::2], [*pieces[1::2], ""], strict=True)
-        ),
-    )
+    plain = _MARKED.sub(r"\1", headline)
+    masked = mask_text(plain)
+    if masked != plain:
+        return escape(masked)  # without marks: the hit may be the secret
+    return mark_safe(_MARKED.sub(r"<mark>\1</mark>", escape(headline)))  # noqa: S308 (escaped)
 
 
 def _events_with(term: str) -> list[tuple[UUID, int]]:
@@ -159,8 +148,9 @@ def _events_with(term: str) -> list[tuple[UUID, int]]:
     words = words_of(term)
     events = Event.objects.filter(text__isnull=False).order_by("-pk")
     found = events.with_text(words)
+    unindexed = events.annotate(words=without_index).filter(words=words)
     for rows in (
-        events.annotate(words=without_index).filter(words=words, pk__gt=newest - NEWEST_EVENTS),
+        unindexed.filter(pk__gt=newest - NEWEST_EVENTS),
         found.filter(pk__gt=newest - RECENT_EVENTS),
     ):
         recent = list(rows.values_list("session_id", "pk")[:MAX_FOUND])
@@ -170,32 +160,32 @@ def _events_with(term: str) -> list[tuple[UUID, int]]:
 
 
 def _named_sessions(term: str) -> list[QuerySet[Session, Any]]:
-    titled = (
-        Session.objects.filter(WITH_OWN_TITLE).annotate(words=_vector("title")).filter(words=words_of(term))
-    )
-    return [
-        _newest(titled, "-updated_at").values_list("pk"),
-        _newest(Session.objects.filter(OF_OWN_KEY, key=term), "-updated_at").values_list("pk"),
-        Invocation.objects.filter(invocation_id=term).values_list("session_id"),
-        _newest(Invocation.objects.filter(client_id=term), "-pk").values_list("session_id"),
-        _newest(ToolJob.objects.filter(call_id=term), "-created_at").values_list("session_id"),
-        *([Session.objects.filter(pk=pk).values_list("pk")] if (pk := parse_uuid(term)) else []),
+    titled = Session.objects.filter(WITH_OWN_TITLE).annotate(words=_vector("title"))
+    parts = [
+        _newest(titled.filter(words=words_of(term)), "-updated_at"),
+        _newest(Session.objects.filter(OF_OWN_KEY, key=term), "-updated_at"),
+        _newest(Invocation.objects.filter(invocation_id=term), "-pk", "session_id"),
+        _newest(Invocation.objects.filter(client_id=term), "-pk", "session_id"),
+        _newest(ToolJob.objects.filter(call_id=term), "-created_at", "session_id"),
     ]
+    if pk := parse_uuid(term):
+        parts.append(_newest(Session.objects.filter(pk=pk), "-updated_at"))
+    return parts
 
 
-def sessions_named(term: str) -> list[UUID]:
+def sessions_named(term: str) -> set[UUID]:
     """Return sessions with the term in their title, and sessions with the term as id or key of one of their rows."""
-    return [pk for (pk,) in _union(_named_sessions(term))]
+    return _union(_named_sessions(term))
 
 
 def _vector(column: str) -> SearchVector:
     return SearchVector(column, config=CONFIG)
 
 
-def _newest(rows: QuerySet[Any], order: str) -> QuerySet[Any]:
-    return rows.order_by(order)[:MAX_FOUND]
+def _newest(rows: QuerySet[Any], order: str, column: str = "pk") -> QuerySet[Any, Any]:
+    return rows.order_by(order).values_list(column)[:MAX_FOUND]
 
 
-def _union(parts: Iterable[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
+def _union(parts: Iterable[QuerySet[Any, Any]]) -> set[Any]:
     first, *rest = parts
-    return first.union(*rest)
+    return {key for (key,) in first.union(*rest)}

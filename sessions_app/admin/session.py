@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -16,7 +15,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -24,19 +23,17 @@ from django.utils.translation import gettext_lazy as _
 
 from runtime.engine.request_record import RebuiltRequest
 from sessions_app.admin.annotation import SessionLabelFilter, annotations_of
-from sessions_app.admin.app_filter import SessionAppFilter
-from sessions_app.admin.base import require_read_request
+from sessions_app.admin.columns import short_time
 from sessions_app.admin.downloads import json_download
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
+from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OWN, Right, may, require
 from sessions_app.admin.search import cleaned, find_sessions
 from sessions_app.admin.session_actions import SessionActionsMixin
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.state_correction.page import StateCorrectionMixin
-from sessions_app.admin.time_column import short_time
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
@@ -85,22 +82,15 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         css = {"all": ["sessions_app/admin/figures.css"]}
 
     def get_urls(self) -> list[URLPattern]:
-        views: dict[str, tuple[str, Callable[..., HttpResponse]]] = {
-            "event_raw": ("event/<int:seq>/raw.json", self.raw_event_view),
-            "event_request": ("event/<int:seq>/sent.json", self.model_request_view),
-            "trace": ("trace/", self.trace_view),
-            "integrity": ("integrity/", self.integrity_view),
-            "news": ("news/", self.news_view),
-        }
-        own = [
-            path(
-                f"<uuid:session_id>/{route}",
-                self.admin_site.admin_view(view),
-                name=f"sessions_app_session_{name}",
-            )
-            for name, (route, view) in views.items()
+        page = "<uuid:session_id>"
+        return [
+            self.view_path(f"{page}/event/<int:seq>/raw.json", self.raw_event_view, "event_raw"),
+            self.view_path(f"{page}/event/<int:seq>/sent.json", self.model_request_view, "event_request"),
+            self.view_path(f"{page}/trace/", self.trace_view, "trace"),
+            self.view_path(f"{page}/integrity/", self.integrity_view, "integrity"),
+            self.view_path(f"{page}/news/", self.news_view, "news"),
+            *super().get_urls(),
         ]
-        return [*own, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
         open_invocations = Invocation.objects.open().filter(session=OuterRef("pk")).order_by("id")
@@ -134,33 +124,25 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         """Link to the page of a session only for staff who may open it."""
-        return (
-            super().get_list_display_links(request, list_display) if may(request, Right.VIEW_TEXT) else None
-        )
+        if not may(request, Right.VIEW_TEXT):
+            return None
+        return super().get_list_display_links(request, list_display)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        require_read_request(request)
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         session = self._open_session(request, parse_uuid(unquote(object_id)))
-        context = {
-            **page_context(self, request, session.title or str(session)),
-            "is_nav_sidebar_enabled": False,  # the timeline needs the room
-            "actions": self.action_links(request, session),
-            "unmasked_until": request.unmasked_until,  # type: ignore[attr-defined]
-            "audit": load_session_page(session, request.GET),
-            "annotations": annotations_of(request, session),
-            **(extra_context or {}),
-        }
-        return TemplateResponse(request, "admin/sessions_app/session/change_form.html", context)
+        return self.show(
+            request,
+            "admin/sessions_app/session/change_form.html",
+            session.title or str(session),
+            is_nav_sidebar_enabled=False,  # the timeline needs the room
+            actions=self.action_links(request, session),
+            unmasked_until=request.unmasked_until,  # type: ignore[attr-defined]
+            audit=load_session_page(session, request.GET),
+            annotations=annotations_of(request, session),
+        )
 
     def raw_event_view(self, request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
         """Return the stored JSON of an event as a download, unchanged except for masked values."""
-        require_read_request(request)
         session = self._open_session(request, session_id)
         # As text: parsed and written again, numbers would lose digits.
         stored = Event.objects.filter(session=session, seq=seq).annotate(raw=Cast("body", TextField()))
@@ -171,14 +153,14 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
 
     def integrity_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the HTML of the badge with the result of the log's check."""
-        require_read_request(request)
+        self.require_reading(request)
         # A request of the finished page: the check reads the whole log and takes longer than the page.
         context = integrity_badge(self.get_session(request, session_id))
         return TemplateResponse(request, "admin/sessions_app/session/_integrity.html", context)
 
     def news_view(self, request: HttpRequest, session_id: UUID) -> JsonResponse:
         """Return the last `seq` and the status of the open invocation, for a page with "Follow changes"."""
-        require_read_request(request)
+        self.require_reading(request)
         # Not recorded as an access: a page asks every few seconds while it follows the session, and gets no words.
         session = self.get_session(request, session_id)
         return JsonResponse({"seq": session.last_seq, "status": session.open_status})  # type: ignore[attr-defined]
@@ -188,7 +170,6 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
 
         `child` in the query string selects a request of an agent run as a tool by its place in the event's record.
         """
-        require_read_request(request)
         session = self._open_session(request, session_id)
         event = Event.objects.filter(session=session, seq=seq).only("model_call", "invocation_id").first()
         sent = event and _request_of(session, event, request.GET.get("child"))
@@ -198,16 +179,11 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
 
     def trace_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """Return the trace of the invocation in the query string."""
-        require_read_request(request)
         session = self._open_session(request, session_id)
         trace = load_trace_page(session, request.GET)
         if trace is None:
             raise Http404(f"Session {session.pk} has no such invocation or model call.")
-        context = {
-            **page_context(self, request, _("Trace")),
-            "trace": trace,
-        }
-        return TemplateResponse(request, "admin/sessions_app/trace/page.html", context)
+        return self.show(request, "admin/sessions_app/trace/page.html", _("Trace"), trace=trace)
 
     @admin.display(description=_("Session"), ordering="title")
     def title_or_key(self, session: Session) -> str:
@@ -232,8 +208,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
             in_list = "deleted"
         elif session.archived_at:
             in_list = "archived"
-        badges = (status_badge(session.open_status), status_badge(in_list))  # type: ignore[attr-defined]
-        return format_html("{} {}", *badges)
+        return format_html("{} {}", status_badge(session.open_status), status_badge(in_list))  # type: ignore[attr-defined]
 
     @admin.display(description=_("Tokens"))
     def tokens(self, session: Session) -> str:
@@ -260,6 +235,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
 
         Records the access, and unmasks the response if the user has a grant for the session.
         """
+        self.require_reading(request)
         session = self.get_session(request, session_id)
         request.unmasked_until = unmask_if_granted(request, session.pk)  # type: ignore[attr-defined]
         match = request.resolver_match

@@ -12,8 +12,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -21,11 +20,9 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
 from sessions_app.admin.downloads import as_download
-from sessions_app.admin.links import RowLinks, row_links, session_url
-from sessions_app.admin.note_access import note_access
-from sessions_app.admin.page_context import page_context
+from sessions_app.admin.links import RowLinks, row_links, row_url, session_url
 from sessions_app.admin.permissions import Right, may, require
-from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
 from sessions_app.data_protection.counts import as_text, count_rows_of_sessions
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
@@ -56,39 +53,29 @@ class SessionAction:
 
     name: str
     right: Right
-    link: Words
-    title: Words
-    confirm: Words
+    wording: Wording
     form: type[forms.Form] = ReasonForm
-
-    @property
-    def wording(self) -> Wording:
-        """The texts of the page for the confirmation."""
-        refrain = gettext_lazy("No, go back")
-        return Wording(self.link, self.title, self.confirm, refrain, "")
 
 
 EXPORT = SessionAction(
     "export",
     Right.EXPORT,
-    gettext_lazy("Export…"),
-    gettext_lazy("Export the session?"),
-    gettext_lazy("Export it"),
+    Wording(gettext_lazy("Export…"), gettext_lazy("Export the session?"), gettext_lazy("Export it")),
     ExportForm,
 )
 UNMASK = SessionAction(
     "unmask",
     Right.UNMASK,
-    gettext_lazy("Unmask…"),
-    gettext_lazy("See the masked values of the session?"),
-    gettext_lazy("Show them"),
+    Wording(
+        gettext_lazy("Unmask…"),
+        gettext_lazy("See the masked values of the session?"),
+        gettext_lazy("Show them"),
+    ),
 )
 ERASE = SessionAction(
     "erase",
     Right.ERASE,
-    gettext_lazy("Erase…"),
-    gettext_lazy("Erase the session for ever?"),
-    gettext_lazy("Erase it"),
+    Wording(gettext_lazy("Erase…"), gettext_lazy("Erase the session for ever?"), gettext_lazy("Erase it")),
 )
 ACTIONS = (EXPORT, UNMASK, ERASE)
 
@@ -106,36 +93,29 @@ class SessionActionsMixin(RecordedActsMixin):
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
-        views = {EXPORT: self.export_session_view, UNMASK: self.unmask_view, ERASE: self.erase_view}
-        found = [
-            path(
-                f"<uuid:session_id>/{action.name}/",
-                self.admin_site.admin_view(view),
-                name=f"sessions_app_session_{action.name}",
-            )
-            for action, view in views.items()
-        ]
-        mask = path(
-            "<uuid:session_id>/mask/",
-            self.admin_site.admin_view(self.mask_view),
-            name="sessions_app_session_mask",
-        )
-        return [*found, mask, *super().get_urls()]
+        views = {
+            EXPORT.name: self.export_session_view,
+            UNMASK.name: self.unmask_view,
+            ERASE.name: self.erase_view,
+            "mask": self.mask_view,
+        }
+        own = [self.view_path(f"<uuid:session_id>/{name}/", view, name) for name, view in views.items()]
+        return [*own, *super().get_urls()]
 
     def action_links(self, request: HttpRequest, session: Session) -> list[tuple[str, Words]]:
         """Return URL and text of each action within the rights of the user."""
         return [
-            (reverse(f"admin:sessions_app_session_{action.name}", args=[session.pk]), action.link)
+            (row_url(session, action.name), action.wording.link)
             for action in ACTIONS
             if may(request, action.right)
         ]
 
     def action_columns(self, request: HttpRequest) -> list[RowLinks]:
         """Return a column with links to export and erasure within the rights of the user; no column without links."""
-        links = []
-        for action in (EXPORT, ERASE):
-            if may(request, action.right) and may(request, Right.VIEW_TEXT):
-                links.append((f"admin:sessions_app_session_{action.name}", action.link))
+        if not may(request, Right.VIEW_TEXT):
+            return []
+        offered = [action for action in (EXPORT, ERASE) if may(request, action.right)]
+        links = [(action.name, action.wording.link) for action in offered]
         return [row_links(links)] if links else []
 
     def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
@@ -195,7 +175,7 @@ class SessionActionsMixin(RecordedActsMixin):
                 return HttpResponseRedirect(session_url(session.pk))
             erased = as_text(tombstone.counts)
             messages.success(request, _("Erased: %(counts)s. A tombstone is kept.") % {"counts": erased})
-            return HttpResponseRedirect(reverse("admin:sessions_app_session_changelist"))
+            return HttpResponseRedirect(self.url_of("changelist"))
         description = _counts(session)
         if held:
             note = _("Nothing may be erased: %(hold)s is in force.") % {"hold": held}
@@ -205,7 +185,7 @@ class SessionActionsMixin(RecordedActsMixin):
     def _prepare(self, request: HttpRequest, session_id: UUID, action: SessionAction) -> tuple[Session, Any]:
         require(request, action.right)
         session = self.get_session(request, session_id)
-        return session, action.form(request.POST if request.method == "POST" else None)
+        return session, action.form(request.POST or None)
 
     def _ask(
         self,
@@ -217,16 +197,17 @@ class SessionActionsMixin(RecordedActsMixin):
         *,
         may_confirm: bool = True,
     ) -> HttpResponseBase:
-        context = {
-            **page_context(self, request, action.title),
-            "row": session,
-            "description": description,
-            "wording": action.wording,
-            "form": form,
-            "return_url": session_url(session.pk),
-            "may_confirm": may_confirm,
-        }
-        return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
+        return self.show(
+            request,
+            "admin/sessions_app/confirmed_action/confirm.html",
+            action.wording.title,
+            row=session,
+            description=description,
+            wording=action.wording,
+            form=form,
+            return_url=session_url(session.pk),
+            may_confirm=may_confirm,
+        )
 
 
 def _counts(session: Session) -> SafeString:

@@ -11,9 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
+from sessions_app.admin.columns import exact_time, excerpt_column
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import event_link
-from sessions_app.admin.time_column import exact_time
 from sessions_app.base.actors import ActorKind
 from sessions_app.models import SessionAct
 from sessions_app.models.actor_columns import ActorColumns
@@ -54,30 +53,16 @@ class SessionActAdmin(SessionRowAdmin, KeysetAdmin):
 
     text_columns = {**OF_SESSION_IN_WORDS, "event": "seq"}
     list_display = (
-        "at",
-        "action",
-        "actor",
-        "subject_kind",
-        "subject_id",
-        "of_session",
-        "event",
-        "short_reason",
-    )
+        "at", "action", "actor", "subject_kind", "subject_id", "of_session", "event", "short_reason",
+    )  # fmt: skip
     list_filter = ("action", "actor_kind", "at")
     ordering = ("-id",)
     fields = (
         "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id",
         "of_session", "event", "reason",
     )  # fmt: skip
+    short_reason = excerpt_column("reason", gettext_lazy("Reason"))
 
     @admin.display(description=gettext_lazy("Who"))
     def actor(self, act: SessionAct) -> SafeString:
         return actor_in_words(act)
-
-    @admin.display(description=gettext_lazy("Event"))
-    def event(self, act: SessionAct) -> str:
-        return NOTHING if act.seq is None else event_link(act.session_id, act.seq)
-
-    @admin.display(description=gettext_lazy("Reason"))
-    def short_reason(self, act: SessionAct) -> str:
-        return excerpt(act.reason)

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any, cast
 
-from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import SEARCH_VAR
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 
-from sessions_app.admin.base import require_read_request
 from sessions_app.admin.downloads import streamed_download
-from sessions_app.admin.keyset_list import KeysetChangeList
-from sessions_app.admin.note_access import note_access
+from sessions_app.admin.keyset_list import KeysetAdmin, KeysetChangeList
 from sessions_app.admin.permissions import Right, may, require
 from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.models import AccessKind, Session, SessionFigures
@@ -50,24 +47,19 @@ def figures_of(session: Session) -> SessionFigures:
     return found or SessionFigures()
 
 
-class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
+class SessionExportMixin(KeysetAdmin):
     """Admin with a download of its list, for staff with the permission to export."""
 
     change_list_template = "admin/sessions_app/session/change_list.html"
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.export_view)
         exports = [
-            path(f"export.{ending}", view, {"ending": ending}, name=f"sessions_app_session_{ending}")
-            for ending in FORMS
+            self.view_path(f"export.{ending}", self.export_view, ending, ending=ending) for ending in FORMS
         ]
         return [*exports, *super().get_urls()]
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = {"may_export": may(request, Right.EXPORT), **(extra_context or {})}
-        return super().changelist_view(request, context)
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().changelist_view(request, {"may_export": may(request, Right.EXPORT)})
 
     def export_view(self, request: HttpRequest, ending: str) -> HttpResponseBase:
         """Return the sessions within the filters of the query string, the newest first.
@@ -80,10 +72,10 @@ class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
             BadRequest: the list has no such filter.
             PermissionDenied: the user lacks a permission, or the request could write.
         """
-        require_read_request(request)
-        require(request, Right.EXPORT, *([Right.VIEW_TEXT] if SEARCH_VAR in request.GET else []))
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        self.require_reading(request)
+        require(request, Right.EXPORT)
+        if SEARCH_VAR in request.GET:
+            require(request, Right.VIEW_TEXT)
         try:
             changelist = cast(KeysetChangeList, self.get_changelist_instance(request))
         except IncorrectLookupParameters as error:
@@ -91,7 +83,7 @@ class SessionExportMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         form = FORMS[ending]
         filters = request.META["QUERY_STRING"]
         detail = f"{ending} of ?{filters}" if filters else ending
-        note_access(request, AccessKind.EXPORT, ("session", ""), detail)
+        self.note_access(request, AccessKind.EXPORT, detail=detail)
         rows = _stream(changelist, form, with_text=may(request, Right.VIEW_TEXT))
         return streamed_download(f"sessions.{ending}", rows, form.content_type)
 

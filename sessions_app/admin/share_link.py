@@ -9,12 +9,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
+from sessions_app.admin.filters import AppFilter, presence_filter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import Right, may
-from sessions_app.admin.presence_filter import presence_filter
 from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind, ShareLink
 from sessions_app.sessions.sharing import revoke_links

@@ -10,10 +10,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.overview.links import list_url
+from sessions_app.admin.links import list_url
 from sessions_app.admin.permissions import OF_APP, OWN
 from sessions_app.models import AppState, Session, UserState
 from sessions_app.rendering.audit_values import json_block

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -18,8 +17,8 @@ from django.utils.translation import gettext_lazy
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, ReasonForm, Wording, Words
 from sessions_app.admin.permissions import may
+from sessions_app.admin.session_acts import acts_on
 from sessions_app.models import ActionKind
-from sessions_app.rendering.audit_values import status_badge
 
 
 class StopForm(ReasonForm):
@@ -42,12 +41,6 @@ def stop_wording(title: Words, done: Words) -> Wording:
         refrain=gettext_lazy("No, keep it running"),
         done=done,
     )
-
-
-def badge_of(row: Any) -> SafeString:
-    """Return the status of a row as a badge, with a second badge while a stop is requested."""
-    asked = status_badge("stop requested") if row.is_stop_requested else ""
-    return format_html("{} {}", status_badge(row.status), asked)
 
 
 class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
@@ -77,11 +70,15 @@ class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
         def stop(row: Any) -> SafeString | None:
             if not row.is_stoppable:
                 return None
-            url = reverse(f"admin:{self._action_url_name}", args=[row.pk])
+            url = self.url_of(self.action, row.pk)
             what = _("Stop %(what)s") % {"what": row}
             return format_html('<a href="{}?{}" aria-label="{}">{}</a>', url, page, what, self.wording.link)
 
         return stop
+
+    @admin.display(description=gettext_lazy("Acts"))
+    def acts(self, row: Any) -> SafeString:
+        return acts_on(str(self.opts.model_name), row.session_id, row.pk)
 
     def why_not(self, row: Any) -> str:
         if row.is_stoppable:

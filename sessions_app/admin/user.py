@@ -10,27 +10,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.confirmed_action import ReasonForm, Wording
 from sessions_app.admin.downloads import as_download
-from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import row_links
-from sessions_app.admin.note_access import note_access
-from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
-from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.data_protection.counts import as_text, count_rows_of_user
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
@@ -45,12 +40,10 @@ EXPORT = Wording(
     link=_("Export…"),
     title=_("Export all data of the person?"),
     confirm=_("Export it"),
-    refrain=_("No, go back"),
-    done="",
 )
 
 
-class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ignore[misc]
+class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
     """The project's admin of users, with an export, and with a deletion of the account and all data of the person.
 
     A remit with an app covers no users, because an account belongs to no app.
@@ -62,14 +55,15 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         return within_remits(request, super().get_queryset(request), OF_PERSON)
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.export_view)
-        return [path("<id>/export/", view, name=self._url_name("export")), *super().get_urls()]
+        return [self.view_path("<id>/export/", self.export_view, "export"), *super().get_urls()]
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         """Return the columns, with links to the export and the deletion of each person."""
-        links = [(f"admin:{self._url_name('export')}", EXPORT.link)] if self._may_export(request) else []
+        links = []
+        if self._may_export(request):
+            links.append(("export", EXPORT.link))
         if self.has_delete_permission(request):
-            links.append((f"admin:{self._url_name('delete')}", _("Delete…")))
+            links.append(("delete", _("Delete…")))
         first, *others = super().get_list_display(request)
         return (first, *([row_links(links)] if links else []), *others)
 
@@ -88,37 +82,31 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         """
         if not self._may_export(request):
             raise PermissionDenied
-        person = self.get_object(request, id)
-        if person is None:
-            raise Http404("There is no such user.")
-        form = ReasonForm(request.POST if request.method == "POST" else None)
+        person = self.get_row(request, id)
+        form = ReasonForm(request.POST or None)
         if form.is_valid():
             # A file first: an error in the middle of a stream would leave staff with a broken archive.
             with TemporaryDirectory() as folder:
                 target = Path(folder) / f"person-{person.pk}.zip"
                 export_user(person.pk, target)
-                note_access(
-                    request, AccessKind.EXPORT, ("user", person.pk), "archive", form.cleaned_data["reason"]
-                )
+                reason = form.cleaned_data["reason"]
+                note_access(request, AccessKind.EXPORT, ("user", person.pk), "archive", reason)
                 return as_download(target)
-        context = {
-            **page_context(self, request, EXPORT.title),
-            "media": forms.Media(css={"all": ["sessions_app/admin/audit.css"]}),
-            "row": person,
-            "description": format_html("<bdi>{}</bdi>: {}", person, as_text(count_rows_of_user(person.pk))),
-            "wording": EXPORT,
-            "form": form,
-            "return_url": reverse(f"admin:{self._url_name('changelist')}"),
-        }
-        return TemplateResponse(request, "admin/sessions_app/confirmed_action/confirm.html", context)
+        return self.show(
+            request,
+            "admin/sessions_app/confirmed_action/confirm.html",
+            EXPORT.title,
+            row=person,
+            description=format_html("<bdi>{}</bdi>: {}", person, as_text(count_rows_of_user(person.pk))),
+            wording=EXPORT,
+            form=form,
+            return_url=self.url_of("changelist"),
+        )
 
     def _may_export(self, request: HttpRequest) -> bool:
         # The archive has the texts of all conversations.
         may_read = may(request, Right.EXPORT) and may(request, Right.VIEW_TEXT)
         return may_read and bool(self.has_view_permission(request))
-
-    def _url_name(self, page: str) -> str:
-        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
     def get_deleted_objects(
         self, objs: Iterable[Any], request: HttpRequest
@@ -140,7 +128,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the numbers of rows and ask for a reason, then erase the person."""
-        form = ReasonForm(request.POST if request.method == "POST" else None)
+        form = ReasonForm(request.POST or None)
         if not form.is_valid():
             # No erasure without a valid reason, even with a forged form.
             request.POST = QueryDict()  # Without data Django shows the page again.
@@ -157,7 +145,7 @@ class ErasingUserAdmin(RecordedActsMixin, GuardedViewsMixin, BASE):  # type: ign
         erase_user(obj.pk, order)
 
 
-class RecordedGroupAdmin(RecordedActsMixin, GuardedViewsMixin, GroupAdmin):
+class RecordedGroupAdmin(RecordedActsMixin, GroupAdmin):
     """Django's admin of groups, with records of changes: a group grants permissions."""
 
 

@@ -6,9 +6,9 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.filters import presence_filter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_USER, RemitPaths
-from sessions_app.admin.presence_filter import presence_filter
 from sessions_app.models import Webhook, WebhookDelivery
 
 

@@ -131,8 +131,10 @@ def parse_uuid(text: str) -> UUID | None:
         return None
 
 
-def json_object(value: object) -> dict[str, Any]:
-    """Return a JSON object of a stored event unchanged; an empty object in place of anything else."""
+def json_object(value: object, *path: str) -> dict[str, Any]:
+    """Return a JSON object, or the object at a path of its members; an empty object in place of anything else."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 

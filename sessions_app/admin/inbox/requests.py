@@ -10,8 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -19,17 +18,15 @@ from django.utils.translation import gettext_lazy as _
 
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON, SITE, STAFF
-from sessions_app.admin.app_filter import AppFilter
 from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.inbox.answer_form import AnswerForm
 from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
-from sessions_app.admin.note_access import note_access
-from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OWN, may, within_remits
 from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
-from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.stored_events import with_stored
 from sessions_app.base.codec import parse_uuid
 from sessions_app.data_protection.transcripts.entries import Entry, Piece
@@ -92,26 +89,14 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return columns if _may_open_sessions(request) else (*columns[:-1], self.of_session_key)
 
     def get_urls(self) -> list[URLPattern]:
-        answer = path(
-            "<int:object_id>/answer/",
-            self.admin_site.admin_view(self.answer_view),
-            name="sessions_app_answerrequest_answer",
-        )
+        answer = self.view_path("<int:object_id>/answer/", self.answer_view, "answer")
         return [answer, *super().get_urls()]
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        title = {"title": _("What waits for an answer, the oldest first")}
-        return super().changelist_view(request, {**title, **(extra_context or {})})
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        title = _("What waits for an answer, the oldest first")
+        return super().changelist_view(request, {"title": title})
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         self.require_reading(request)
         row = self.get_object(request, object_id)
         return self._page(request, row) if row else self._report_gone(request)
@@ -128,7 +113,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         if row is None:
             return self._report_gone(request)
         if request.method != "POST":
-            return HttpResponseRedirect(reverse("admin:sessions_app_answerrequest_change", args=[object_id]))
+            return HttpResponseRedirect(self.url_of("change", object_id))
         form = AnswerForm(row, StoredCall.of(row).args, request.POST)
         if not form.is_valid():
             return self._page(request, row, form)
@@ -146,25 +131,28 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             # The subject is the session: the answer has deleted the row, and the session's page shows the call.
             self.log_act(request, action, row.session, reason)
             messages.success(request, done % {"effect": row.effect})
-        return HttpResponseRedirect(self._inbox)
+        return HttpResponseRedirect(self.url_of("changelist"))
 
     def _page(self, request: HttpRequest, row: AnswerRequest, form: AnswerForm | None = None) -> HttpResponse:
         # The page shows the conversation before the call.
         note_access(request, AccessKind.OPEN, ("session", row.session_id), "inbox")
         call = StoredCall.of(row)
         why_not = _why_not(request, row)
-        context = {
-            **page_context(self, request, row.effect),
-            "row": row,
-            "call": call,
-            "age": self.age(row),
-            "answerers": self.answerers(row),
-            "seen_events": seen_before(row.session, call.seq),
-            "session_url": session_url(row.session_id, seq=call.seq) if _may_open_sessions(request) else "",
-            "why_not": why_not,
-            "form": None if why_not else form or AnswerForm(row, call.args, None),
-        }
-        return TemplateResponse(request, "admin/sessions_app/answerrequest/change_form.html", context)
+        if form is None and not why_not:
+            form = AnswerForm(row, call.args, None)
+        return self.show(
+            request,
+            "admin/sessions_app/answerrequest/change_form.html",
+            row.effect,
+            row=row,
+            call=call,
+            age=self.age(row),
+            answerers=self.answerers(row),
+            seen_events=seen_before(row.session, call.seq),
+            session_url=session_url(row.session_id, seq=call.seq) if _may_open_sessions(request) else "",
+            why_not=why_not,
+            form=form,
+        )
 
     def _report_gone(self, request: HttpRequest) -> HttpResponse:
         """Redirect to the inbox with a message: who has answered, if the posted form has the call."""
@@ -173,11 +161,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         session = sessions.filter(pk=session_id).first() if session_id else None
         sentence = answered_already(session, request.POST.get("call", "")) if session else GONE
         messages.warning(request, str(sentence))
-        return HttpResponseRedirect(self._inbox)
-
-    @property
-    def _inbox(self) -> str:
-        return reverse("admin:sessions_app_answerrequest_changelist")
+        return HttpResponseRedirect(self.url_of("changelist"))
 
     @admin.display(description=_("Kind"))
     def kind_badge(self, row: AnswerRequest) -> SafeString:
@@ -197,7 +181,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             return str(_("staff with %(permission)s") % {"permission": row.permission})
         if row.answered_by == SITE:
             return str(_("code of the site"))
-        return str(_("the person") if not row.permission else _("the person, or staff"))
+        return str(_("the person, or staff") if row.permission else _("the person"))
 
     @admin.display(description=_("Staff told by mail"))
     def told(self, row: AnswerRequest) -> Any:

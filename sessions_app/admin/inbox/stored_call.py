@@ -7,6 +7,7 @@ from typing import Any
 
 from runtime.engine.human_input.confirmation import default_hint
 from runtime.events.tool_confirmation import call_to_confirm, question_in
+from sessions_app.admin.session_page.calls import parts_of
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.session_page.event_rows import read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
@@ -51,9 +52,8 @@ class StoredCall:
 
 
 def _args_in(body: Any, call_id: str) -> Mapping[str, Any]:
-    parts = json_object(json_object(body).get("content")).get("parts")
-    for part in parts if isinstance(parts, list) else []:
-        call = json_object(json_object(part).get("functionCall"))
+    for part in parts_of(body):
+        call = json_object(part, "functionCall")
         if call.get("id") == call_id:
-            return json_object(call.get("args"))
+            return json_object(call, "args")
     return {}

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 from functools import cache
-from urllib.parse import urlencode
 
 from django.apps import apps
 from django.contrib import admin
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 
 from sessions_app.admin.figure_filters import FailedToolFilter
-
-
-def list_url(model: str, **query: str) -> str:
-    """Return the URL of a filtered list."""
-    url = reverse(f"admin:sessions_app_{model}_changelist")
-    return f"{url}?{urlencode(query)}" if query else url
+from sessions_app.admin.links import list_url
 
 
 class OverviewLinks:

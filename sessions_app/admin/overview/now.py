@@ -39,32 +39,25 @@ def load_tiles(request: HttpRequest, links: OverviewLinks) -> list[Tile]:
     invocations = within_remits(request, Invocation.objects.all(), OF_SESSION)
     jobs = within_remits(request, ToolJob.objects.all(), OF_SESSION)
     requests = within_remits(request, AnswerRequest.objects.open(), OF_SESSION)
-    queued = invocations.filter(status=InvocationStatus.QUEUED)
-    waits = [
-        (_("Waiting in the queue"), queued, "created_at", "invocation", InvocationStatus.QUEUED),
-        (_("Running now"), invocations.filter(status=InvocationStatus.RUNNING), "created_at", "invocation",
-         InvocationStatus.RUNNING),
-        (_("Waiting for an answer"), requests, "asked_at", "answerrequest", ""),
-        (_("Running jobs"), jobs.filter(status=JobStatus.RUNNING), "created_at", "tooljob", JobStatus.RUNNING),
-        (_("Queued jobs"), jobs.filter(status=JobStatus.QUEUED, delivered_at=None), "created_at", "tooljob",
-         JobStatus.QUEUED),
-    ]  # fmt: skip
     return [
-        Tile(
-            title,
-            *_count_and_age(
-                rows, column, links.list_url(model, **({"status__exact": status} if status else {}))
-            ),
-        )
-        for title, rows, column, model, status in waits
+        _tile(_("Waiting in the queue"), invocations, links, status=InvocationStatus.QUEUED),
+        _tile(_("Running now"), invocations, links, status=InvocationStatus.RUNNING),
+        _tile(_("Waiting for an answer"), requests, links, began="asked_at"),
+        _tile(_("Running jobs"), jobs, links, status=JobStatus.RUNNING),
+        _tile(_("Queued jobs"), jobs.filter(delivered_at=None), links, status=JobStatus.QUEUED),
     ]
 
 
-def _count_and_age(rows: QuerySet[Any], column: str, url: str) -> tuple[str, str, str]:
-    """Return the number of rows as text, at most `MAX_COUNTED`; their URL; and the age of the oldest as a sentence."""
+def _tile(
+    title: Promise, rows: QuerySet[Any], links: OverviewLinks, *, status: str = "", began: str = "created_at"
+) -> Tile:
+    """Return the tile with the number of rows, at most `MAX_COUNTED`, and the age of the oldest as a note."""
+    query = {}
+    if status:
+        rows = rows.filter(status=status)
+        query["status__exact"] = status
     # Rows instead of a COUNT: the query ends after the limit, and the same rows tell the age of the oldest.
-    times: list[datetime] = list(rows.order_by("id").values_list(column, flat=True)[: MAX_COUNTED + 1])
+    times: list[datetime] = list(rows.order_by("id").values_list(began, flat=True)[: MAX_COUNTED + 1])
     number = f"{len(times):,}" if len(times) <= MAX_COUNTED else f"{MAX_COUNTED:,}+"
-    if not times:
-        return number, url, ""
-    return number, url, str(_("oldest: %s") % format_duration(timezone.now() - min(times)))
+    note = str(_("oldest: %s") % format_duration(timezone.now() - min(times))) if times else ""
+    return Tile(title, number, links.list_url(str(rows.model._meta.model_name), **query), note)

@@ -1,4 +1,4 @@
-"""Context of the overview: tiles, tables and plots, from figures of days and sessions and from open work."""
+"""The overview: tiles, tables and plots, from figures of days and sessions and from open work."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from django.db.models import F, FloatField, Value
+from django.contrib import admin
+from django.db.models import F, FloatField, QuerySet, Value
 from django.db.models.functions import Greatest
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.overview.now import Tile, load_tiles
@@ -39,6 +41,30 @@ DAYS = 30
 MAX_ROWS = 15
 MAX_SESSIONS = 10
 MAX_SERIES = 5
+SHOWN_OUTCOMES = (*InvocationStatus.ended(), InvocationStatus.WAITING)
+
+
+@admin.register(DayFigure)
+class OverviewAdmin(ReadOnlyAdmin):
+    """Today at a glance, and the last days, in place of a list of the figures."""
+
+    class Media:
+        """Style sheet of the pages with figures."""
+
+        css = {"all": ["sessions_app/admin/figures.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return sums_within_remits(request, super().get_queryset(request))
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        self.require_reading(request)
+        return self.show(
+            request,
+            "admin/sessions_app/overview.html",
+            _("Overview"),
+            number_of_days=DAYS,
+            overview=load_overview(request),
+        )
 
 
 @dataclass(frozen=True)
@@ -88,9 +114,8 @@ def load_overview(request: HttpRequest) -> Overview:
 
 def _tiles_of(today: DayAmounts, day: date, links: OverviewLinks, *, counts_people: bool) -> list[Tile]:
     url = links.sessions_of(day, day)
-    people = Tile(_("Active people"), _number(today.total(DayMetric.PEOPLE)), url)
-    return [
-        *([people] if counts_people else []),
+    tiles = [
+        Tile(_("Active people"), _number(today.total(DayMetric.PEOPLE)), url),
         Tile(
             _("Time to first word, median"), _first_word(today, 0.5), links.invocations_of(day),
             _("95%%: %s") % _first_word(today, 0.95),
@@ -102,14 +127,14 @@ def _tiles_of(today: DayAmounts, day: date, links: OverviewLinks, *, counts_peop
         Tile(_("Tokens"), _number(today.total(DayMetric.TOKENS)), url),
         Tile(_("Cost"), format_cost(today.total(DayMetric.COST)) or "0", url, _price_note(today)),
     ]  # fmt: skip
+    return tiles if counts_people else tiles[1:]
 
 
 def _outcomes_of(today: DayAmounts, day: date, links: OverviewLinks) -> list[Tile]:
     counted = today.by_name(DayMetric.INVOCATIONS)
-    shown = (*InvocationStatus.ended(), InvocationStatus.WAITING)
     return [
         Tile(status.label, _number(counted[status]), links.invocations_of(day, status__exact=status))
-        for status in shown
+        for status in SHOWN_OUTCOMES
     ]
 
 
@@ -150,14 +175,15 @@ def _models(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewL
 
 def _price_note(day: DayAmounts) -> str:
     """Return a note on the models of a day whose tokens the cost leaves out; empty when all have a price."""
-    unpriced = sorted(
-        {model for (_agent, model), n in day.of(DayMetric.TOKENS).items() if n and not conf().price(model)}
-    )
+    used = {model for (_agent, model), tokens in day.of(DayMetric.TOKENS).items() if tokens}
+    unpriced = sorted(model for model in used if not conf().price(model))
     return _("without %s: no price") % ", ".join(unpriced) if unpriced else ""
 
 
 def _cost_or_why_not(cost: float, model: str) -> str:
-    return format_cost(cost) or ("" if conf().price(model) else _("no price"))
+    if not cost and not conf().price(model):
+        return _("no price")
+    return format_cost(cost)
 
 
 def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
@@ -183,12 +209,12 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
     labels = [date_format(day, "j M") for day in days]
     several = list(days.values())
     outcomes = {
-        str(status.label): [one.by_name(DayMetric.INVOCATIONS)[status] for one in several]
-        for status in (*InvocationStatus.ended(), InvocationStatus.WAITING)
+        str(status.label): [day.by_name(DayMetric.INVOCATIONS)[status] for day in several]
+        for status in SHOWN_OUTCOMES
     }
     waits = {
-        _("median"): [_percentile(one, 0.5) for one in several],
-        _("95%"): [_percentile(one, 0.95) for one in several],
+        _("median"): [_percentile(day, 0.5) for day in several],
+        _("95%"): [_percentile(day, 0.95) for day in several],
     }
     plots: list[tuple[Draw, str, Series]] = [
         (stacked_bars, _("Invocations by outcome"), outcomes),
@@ -201,11 +227,15 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
 
 def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]:
     """Return the largest series of a metric by name, and the sum of the others, without amounts without a name."""
-    by_day = [Counter({name: n for name, n in one.by_name(metric).items() if name}) for one in days]
+    by_day = [day.by_name(metric) for day in days]
+    for amounts in by_day:
+        amounts.pop("", None)
     largest = [name for name, _amount in DayAmounts.sum(days).by_name(metric).most_common(MAX_SERIES) if name]
-    series: dict[str, list[float]] = {name: [one[name] for one in by_day] for name in largest}
-    others: list[float] = [sum(one.values()) - sum(one[name] for name in largest) for one in by_day]
-    return {**series, _("others"): others} if any(others) else series
+    series: dict[str, list[float]] = {name: [amounts[name] for amounts in by_day] for name in largest}
+    others: list[float] = [amounts.total() - sum(amounts[name] for name in largest) for amounts in by_day]
+    if any(others):
+        series[_("others")] = others
+    return series
 
 
 def _day_row(day: date, amounts: DayAmounts, links: OverviewLinks) -> dict[str, Any]:

@@ -94,54 +94,51 @@ class CallView:
 
 def parts_of(body: object) -> list[dict[str, Any]]:
     """Return the parts of an event's content, in order."""
-    parts = json_object(json_object(body).get("content")).get("parts")
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    parts = json_object(body, "content").get("parts")
+    if not isinstance(parts, list):
+        return []
+    return [part for part in parts if isinstance(part, dict)]
 
 
 def call_ids(body: object, key: PartName) -> list[str]:
     """Return the call ids of the event's function calls or function responses."""
-    found = (json_object(part.get(key)).get("id") for part in parts_of(body))
+    found = (json_object(part, key).get("id") for part in parts_of(body))
     return [call_id for call_id in found if call_id and isinstance(call_id, str)]
 
 
 def confirmation_requests(body: object) -> dict[str, str]:
     """Return the ids of the calls to confirm, by the id of the confirmation request in the event."""
-    requests = (json_object(part.get("functionCall")) for part in parts_of(body))
-    asked = {
-        request.get("id"): asking_call_id(request)
-        for request in requests
-        if isinstance(request.get("id"), str)
-    }
-    return {str(request): call_id for request, call_id in asked.items() if call_id}
+    asked: dict[str, str] = {}
+    for part in parts_of(body):
+        request = json_object(part, "functionCall")
+        request_id = request.get("id")
+        call_id = asking_call_id(request)
+        if isinstance(request_id, str) and call_id:
+            asked[request_id] = call_id
+    return asked
 
 
 def asking_call_id(call: Mapping[str, Any]) -> str | None:
     """Return the id of the call to confirm; None for a call other than a confirmation request."""
     if call.get("name") != REQUEST_CONFIRMATION:
         return None
-    call_id = call_to_confirm(json_object(call.get("args"))).get("id")
+    call_id = call_to_confirm(json_object(call, "args")).get("id")
     return call_id if call_id and isinstance(call_id, str) else None
 
 
 def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]:
     """Yield the answers of an event with the ids of their calls."""
-    durations = json_object(json_object(json_object(body).get("customMetadata")).get(SECONDS_KEY))
+    durations = json_object(body, "customMetadata", SECONDS_KEY)
     for part in parts_of(body):
-        response = json_object(part.get("functionResponse"))
+        response = json_object(part, "functionResponse")
         call_id = response.get("id")
+        if not call_id or not isinstance(call_id, str):
+            continue
         given = response.get("response")
-        if call_id and isinstance(call_id, str):
-            seconds = durations.get(call_id)
-            yield (
-                call_id,
-                CallResponse(
-                    event.seq,
-                    event.happened_at,
-                    _on_one_line(given),
-                    answer_state(response.get("name"), given),
-                    float(seconds) if isinstance(seconds, int | float) else None,
-                ),
-            )
+        state = answer_state(response.get("name"), given)
+        took = durations.get(call_id)
+        seconds = float(took) if isinstance(took, int | float) else None
+        yield call_id, CallResponse(event.seq, event.happened_at, _on_one_line(given), state, seconds)
 
 
 def _on_one_line(response: object) -> str:

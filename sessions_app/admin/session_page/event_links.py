@@ -14,11 +14,11 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import F, Func, JSONField, Q
-from django.urls import reverse
 
 from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.effective_path import EffectivePath
+from sessions_app.admin.links import row_url
 from sessions_app.admin.session_page.calls import (
     CallResponse,
     CallView,
@@ -28,15 +28,25 @@ from sessions_app.admin.session_page.calls import (
     call_ids,
     confirmation_requests,
 )
-from sessions_app.admin.session_page.event_actors import invocation_of, load_event_actors
 from sessions_app.base.codec import json_object
+from sessions_app.history.event_marks import ANSWER
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.models import Artifact, CallError, Event, EventKind, Invocation, Session, ToolJob
+from sessions_app.models import (
+    Artifact,
+    CallError,
+    Event,
+    EventKind,
+    Invocation,
+    Session,
+    SessionAct,
+    ToolJob,
+)
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_call
 from sessions_app.secrets.masking import mask_json
 
 RESULT_CHARACTERS = 640
+ACTOR_COLUMNS = ("actor_kind", "actor_id", "actor_name", "address", "reason")
 Causes = dict[int, dict[str, str]]
 """Addresses of the pages by seq and call id; the call id is empty for the error of the event itself."""
 SeqsByCallId = dict[str, list[int]]
@@ -69,8 +79,9 @@ class EventLinks:
     def call_view(self, event: Event, call: Mapping[str, Any]) -> CallView:
         """Return a call of the event with its answers and its outcome."""
         call_id = call.get("id") or ""
-        request = self.requests.get(call_id)
-        approvals = None if request is None else self.answers.get(request, ())
+        approvals = None
+        if call_id in self.requests:
+            approvals = self.answers.get(self.requests[call_id], ())
         return CallView(
             format_call(call.get("name") or "", call.get("args")),
             event.happened_at,
@@ -87,9 +98,9 @@ class EventLinks:
 
     def undone_rewind(self, seq: int) -> int | None:
         """Return the seq of the rewind undone by the rewind `seq`; None for all other events."""
-        positions = {step.rewind.event_id: step.rewind.position for step in self.path.steps}
-        undoes = next((step.rewind.undoes for step in self.path.steps if step.rewind.position == seq), None)
-        return positions.get(undoes) if undoes else None
+        rewinds = [step.rewind for step in self.path.steps]
+        undone = {rewind.undoes for rewind in rewinds if rewind.position == seq}
+        return next((rewind.position for rewind in rewinds if rewind.event_id in undone), None)
 
 
 def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> EventLinks:
@@ -204,11 +215,9 @@ def _ids_of(part_name: PartName) -> Func:
 
 
 def _artifacts(session: Session, bodies: Iterable[Any]) -> dict[tuple[str, int], Artifact]:
-    names = {
-        name
-        for body in bodies
-        for name in json_object(json_object(json_object(body).get("actions")).get("artifactDelta"))
-    }
+    names: set[str] = set()
+    for body in bodies:
+        names |= json_object(body, "actions", "artifactDelta").keys()
     if not names:
         return {}
     is_visible = Q(session=session) | Q(session=None, user_id=session.user_id, app_name=session.app_name)
@@ -234,19 +243,43 @@ ORDER BY e.seq
 """
 
 
+def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, ActorColumns]:
+    """Return the rows with the actors of events by seq, in two queries, except for events of agents."""
+    of_user = (seq for seq, body in bodies.items() if json_object(body).get("author") == "user")
+    asked = {seq: invocation_of(bodies[seq]) for seq in of_user}
+    ids = set(filter(None, asked.values()))
+    rows = Invocation.objects.filter(session=session, invocation_id__in=ids).exclude(actor_kind="")
+    invocations = {row.invocation_id: row for row in rows.only("invocation_id", *ACTOR_COLUMNS)}
+    found: dict[int, ActorColumns] = {}
+    for seq, invocation_id in asked.items():
+        if invocation_id in invocations:
+            found[seq] = invocations[invocation_id]
+    for act in SessionAct.objects.filter(session=session, seq__in=list(bodies)):
+        if act.seq is not None:
+            found[act.seq] = act
+    return found
+
+
+def invocation_of(body: Any) -> str | None:
+    """Return the id of the invocation that stored the event."""
+    # The event of an answer may have the id of the calling invocation; its mark has the id of the answering
+    # invocation.
+    answer = json_object(body, "customMetadata", ANSWER)
+    found = answer.get("invocation") or json_object(body).get("invocationId")
+    return found if isinstance(found, str) else None
+
+
 def load_causes(session: Session, bodies: Mapping[int, Any]) -> Causes:
     """Return the addresses of the pages with the exceptions, in two queries at most."""
     causes: Causes = {}
     for error in CallError.objects.filter(session=session, seq__in=list(bodies)).only("seq", "call_id"):
-        url = reverse("admin:sessions_app_callerror_change", args=[error.pk])
-        causes.setdefault(error.seq, {})[error.call_id] = url
+        causes.setdefault(error.seq, {})[error.call_id] = row_url(error)
     failed = {seq: invocation_of(body) for seq, body in bodies.items() if json_object(body).get("errorCode")}
     if failed:
-        rows = Invocation.objects.filter(
-            session=session, invocation_id__in=set(filter(None, failed.values()))
-        )
-        keys = dict(rows.exclude(error_detail="").values_list("invocation_id", "pk"))
+        ids = set(filter(None, failed.values()))
+        rows = Invocation.objects.filter(session=session, invocation_id__in=ids).exclude(error_detail="")
+        urls = {row.invocation_id: row_url(row) for row in rows.only("invocation_id")}
         for seq, invocation_id in failed.items():
-            if pk := keys.get(invocation_id or ""):
-                causes.setdefault(seq, {})[""] = reverse("admin:sessions_app_invocation_change", args=[pk])
+            if invocation_id in urls:
+                causes.setdefault(seq, {})[""] = urls[invocation_id]
     return causes

@@ -198,21 +198,21 @@ def _part_view(event: Event, part: Mapping[str, Any], links: EventLinks) -> Part
         )
     if response := part.get("functionResponse"):
         call_id = response.get("id") or ""
+        state = answer_state(response.get("name"), response.get("response"))
         return PartView(
             "response",
             response.get("name") or "",
             format_json(response.get("response")),
             partners=[links.calls[call_id]] if call_id in links.calls else [],
             job=links.jobs.get(call_id),
-            is_failed=call_id in causes
-            or answer_state(response.get("name"), response.get("response")) == "failed",
+            is_failed=call_id in causes or state == "failed",
             cause=causes.get(call_id, ""),
         )
     if part.get("text") is not None:
-        thought = bool(part.get("thought"))
-        return PartView(
-            "thought" if thought else "text", _("Thought") if thought else _("Text"), truncate(part["text"])
-        )
+        text = truncate(part["text"])
+        if part.get("thought"):
+            return PartView("thought", _("Thought"), text)
+        return PartView("text", _("Text"), text)
     return _other_part(part)
 
 

@@ -62,24 +62,29 @@ class StateSnapshot:
     @property
     def previous(self) -> int | None:
         """The event before `seq`; None at the beginning."""
-        return None if self.seq == 0 else (self.last_seq + 1 if self.seq is None else self.seq) - 1
+        if self.seq is None:
+            return self.last_seq
+        return self.seq - 1 if self.seq else None
 
     @property
     def next(self) -> int | None:
         """The event after `seq`; None at the last event."""
-        return None if self.seq is None or self.seq >= self.last_seq else self.seq + 1
+        if self.seq is None or self.seq >= self.last_seq:
+            return None
+        return self.seq + 1
 
 
 def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
     """Return the state of the session after an event, by a replay of its log; the current state without a `seq`."""
     rows = _fetch(_CURRENT if seq is None else _REPLAY, session, seq)
-    lines = {
-        key: _line(key, value, length, written)
-        for key, written, value, length, _, _ in rows
-        if key is not None
-    }
+    lines: dict[str, StateLine] = {}
+    for key, written, value, length, _, _ in rows:
+        if key is not None:
+            lines[key] = _line(key, value, length, written)
     left_out = rows[0][4] - len(lines) if rows else 0
-    shared = SharedKeys() if seq is None else load_shared_keys(session, seq, MAX_KEYS, MAX_CHARACTERS)
+    shared = SharedKeys()
+    if seq is not None:
+        shared = load_shared_keys(session, seq, MAX_KEYS, MAX_CHARACTERS)
     for key, (value, length) in shared.values.items():
         own = lines.get(key)
         line = _line(key, value, length, None)

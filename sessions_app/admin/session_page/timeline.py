@@ -73,7 +73,9 @@ class InvocationGroup:
     def message(self) -> str:
         """Beginning of the person's message; empty for a group without such a message at its beginning."""
         first = self.entries[0]
-        return first.row.summary if first.row and first.event.author == "user" else ""
+        if first.row is None or first.event.author != "user":
+            return ""
+        return first.row.summary
 
 
 def group_by_invocation(
@@ -105,8 +107,9 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
             and answered <= callers.keys()
             and len(parts_of(body)) == len(call_ids(body, "functionResponse")) + len(requests)
         )
-        caller = next(iter(found.values())) if is_only_answer else entry
+        caller = entry
         if is_only_answer:
+            (caller,) = found.values()
             caller.answers.append(entry)
         else:
             remaining.append(entry)

@@ -10,21 +10,18 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import connection
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from runtime.errors import AdkError
 from runtime.sessions.state import State
 from sessions_app.admin.links import session_url
-from sessions_app.admin.note_access import note_access
-from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import Right, has_whole_app, require
-from sessions_app.admin.staff_acts import RecordedActsMixin, staff_of
+from sessions_app.admin.session_actions import SessionActionsMixin
+from sessions_app.admin.staff_records import note_access, staff_of
 from sessions_app.admin.state_correction.form import CorrectionForm
 from sessions_app.admin.state_correction.stored_values import (
     MAX_KEYS,
@@ -42,13 +39,12 @@ MAX_CORRECTED = 100
 """Largest number of keys in a correction."""
 
 
-class StateCorrectionMixin(RecordedActsMixin):
+class StateCorrectionMixin(SessionActionsMixin):
     """Admin of sessions with a page to correct their state."""
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.correction_view)
         return [
-            path("<uuid:session_id>/state/", view, name="sessions_app_session_state"),
+            self.view_path("<uuid:session_id>/state/", self.correction_view, "state"),
             *super().get_urls(),
         ]
 
@@ -59,12 +55,8 @@ class StateCorrectionMixin(RecordedActsMixin):
             Http404: there is no such session within the remits of the user.
             PermissionDenied: the user lacks a permission.
         """
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        require(request, Right.VIEW_TEXT, Right.CORRECT_STATE)
-        session = self.get_queryset(request).filter(pk=session_id).first()
-        if session is None:
-            raise Http404("There is no such session.")
+        require(request, Right.CORRECT_STATE)
+        session = self.get_session(request, session_id)
         unmask_if_granted(request, session.pk)
         proposed = _before(session, request.GET.get("undo", ""))
         query = request.POST if request.method == "POST" else request.GET
@@ -81,7 +73,7 @@ class StateCorrectionMixin(RecordedActsMixin):
         if refusal := _why_not(request, session, values, proposed):
             messages.error(request, refusal)
             return HttpResponseRedirect(request.path)
-        form = CorrectionForm(values, request.POST if request.method == "POST" else None, proposed)
+        form = CorrectionForm(values, request.POST or None, proposed)
         if not form.is_valid():
             return self._correction_page(request, session, form=form)
         return self._correct(request, session, form)
@@ -105,14 +97,15 @@ class StateCorrectionMixin(RecordedActsMixin):
 
     def _correction_page(self, request: HttpRequest, session: Session, **content: Any) -> HttpResponse:
         note_access(request, AccessKind.OPEN, ("session", session.pk), "state")
-        context = {
-            **page_context(self, request, _("Correct the state")),
-            "session": session,
-            "session_url": session_url(session.pk),
-            "most_keys": MAX_KEYS,
+        return self.show(
+            request,
+            "admin/sessions_app/session/correct_state.html",
+            _("Correct the state"),
+            session=session,
+            session_url=session_url(session.pk),
+            most_keys=MAX_KEYS,
             **content,
-        }
-        return TemplateResponse(request, "admin/sessions_app/session/correct_state.html", context)
+        )
 
 
 def _why_not(

@@ -17,12 +17,7 @@ from sessions_app.admin.trace.step import StepView, load_child_step, load_step, 
 from sessions_app.base.codec import storable
 from sessions_app.conf import Conf, conf
 from sessions_app.history.costs import Usage
-from sessions_app.history.traces.entries import (
-    MAX_ENTRIES,
-    TraceEntry,
-    answers_of_person,
-    entries_of,
-)
+from sessions_app.history.traces.entries import MAX_ENTRIES, TraceEntry, answers_of_person, entries_of
 from sessions_app.history.traces.spans import Span, SpanKind, derive_spans, waiting_calls
 from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.rendering.audit_values import format_cost, format_duration
@@ -173,19 +168,18 @@ def _step(
     The other step is in the query string, too; by default it is the previous step of the same agent.
     """
     seq = number_in(query.get("step", ""))
-    chosen = number_in(query.get("compare", ""))
     if "child" in query:
-        is_shown = any(entry.seq == seq and entry.child_calls for entry in entries)
-        return (
-            load_child_step(session, seq, number_in(query.get("child", ""), otherwise=-1))
-            if is_shown
-            else None
-        )
+        if not any(entry.seq == seq and entry.child_calls for entry in entries):
+            return None
+        return load_child_step(session, seq, number_in(query.get("child", ""), otherwise=-1))
     if seq not in steps:
         return None
-    agents = {entry.seq: entry.author for entry in entries}
-    before = max((one for one in steps if one < seq and agents[one] == agents[seq]), default=None)
-    return load_step(session, seq, chosen if chosen in steps else before)
+    compared_with = number_in(query.get("compare", ""))
+    if compared_with not in steps:
+        agents = {entry.seq: entry.author for entry in entries}
+        earlier = [step for step in steps if step < seq and agents[step] == agents[seq]]
+        compared_with = max(earlier, default=0)
+    return load_step(session, seq, compared_with)
 
 
 def _spans(session: Session, invocation: Invocation | None, entries: Sequence[TraceEntry]) -> list[Span]:
@@ -211,17 +205,19 @@ def _rows(
         # An agent's span has the `seq` of its first event, at which a span within it ends: links go to that span.
         is_target = span.kind is not SpanKind.AGENT and span.seq not in linked
         anchor = f"span-{span.seq}" if is_target else ""
-        has_step = span.kind is SpanKind.MODEL and not span.is_estimated and span.seq is not None
-        url = step_url(session.pk, invocation_id, span.seq, span.child) if has_step and span.seq else ""
+        url = ""
+        if span.kind is SpanKind.MODEL and not span.is_estimated and span.seq:
+            url = step_url(session.pk, invocation_id, span.seq, span.child)
         rows.append(_row(session, span, axis, begin, anchor=anchor, url=url))
-        linked |= {span.seq} if is_target else set()
+        if is_target:
+            linked.add(span.seq)
     return rows
 
 
 def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str, url: str) -> SpanRow:
     left = axis.position(span.start)
-    right = axis.position(span.start if span.end is None else span.end)
-    word = axis.position(span.start + span.first_word) - left if span.first_word else 0.0
+    right = axis.position(span.end or span.start)
+    word = axis.position(span.start + (span.first_word or 0.0)) - left
     cost = span.usage.cost(span.model, conf()) if span.usage else None
     return SpanRow(
         span=span,
@@ -229,9 +225,9 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
         kind=str(LABELS[span.kind]),
         bar=Bar(left, max(MIN_BAR, round(right - left, 1)), max(0.0, round(word, 1))),
         offset=_seconds(span.start - begin),
-        duration=_("still waits") if span.seconds is None else _seconds(span.seconds),
-        first_word="" if span.first_word is None else _seconds(span.first_word),
-        cost="" if cost is None else format_cost(cost),
+        duration=_seconds(span.seconds) or _("still waits"),
+        first_word=_seconds(span.first_word),
+        cost=format_cost(cost or 0),
         event_url="" if span.seq is None else session_url(session.pk, seq=span.seq),
         step_url=url,
     )
@@ -251,11 +247,10 @@ def _total(spans: Sequence[Span], settings: Conf) -> Total:
 
 def _first_word(spans: Sequence[Span], begin: float) -> str:
     """Return the time from the message to the first text or call of a model; empty when it was not recorded."""
-    words = [
-        span.start + span.first_word for span in spans if span.first_word is not None and span.child is None
-    ]
+    own = [span for span in spans if span.child is None]
+    words = [span.start + span.first_word for span in own if span.first_word is not None]
     return _seconds(min(words) - begin) if words else ""
 
 
-def _seconds(seconds: float) -> str:
-    return format_duration(timedelta(seconds=max(0.0, seconds)))
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else format_duration(timedelta(seconds=max(0.0, seconds)))

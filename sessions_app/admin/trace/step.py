@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from runtime.engine.request_record import RebuiltRequest
+from sessions_app.base.codec import json_object
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request, texts_of
 from sessions_app.models import Event, Session
 from sessions_app.rendering.audit_values import TRUNCATE_AT, format_beginning, format_json, truncate
@@ -71,16 +72,18 @@ def load_child_step(session: Session, seq: int, child: int) -> StepView | None:
     return replace(view, child=child)
 
 
-def load_step(session: Session, seq: int, compared_with: int | None) -> StepView | None:
-    """Return the step at the end of which the event was appended; None without a recorded request."""
-    rows = Event.objects.filter(
-        session=session, seq__in=[seq, compared_with or seq], model_call__isnull=False
-    )
+def load_step(session: Session, seq: int, compared_with: int) -> StepView | None:
+    """Return the step at the end of which the event was appended; None without a recorded request.
+
+    Args:
+        compared_with: `seq` of the event of the step to compare the instruction with; 0 without such a step.
+    """
+    rows = Event.objects.filter(session=session, seq__in=[seq, compared_with], model_call__isnull=False)
     body = Cast("body", TextField())
     annotated = rows.annotate(beginning=Left(body, TRUNCATE_AT + LOOK_AHEAD), length=Length(body))
     found = {row.seq: row for row in annotated.defer("body", "before", "text", "hash")}
     answer = found.get(seq)
-    other = found.get(compared_with or 0)
+    other = found.get(compared_with)
     rebuilt = answer and rebuild_request(session, answer, BOUNDS)
     if answer is None or not rebuilt:
         return None
@@ -142,20 +145,20 @@ def _instruction_text(instruction: Any) -> str:
     """Return the system instruction as text; an instruction of several parts becomes JSON."""
     if instruction is None:
         return ""
-    return (
-        instruction if isinstance(instruction, str) else json.dumps(instruction, ensure_ascii=False, indent=2)
-    )
+    if isinstance(instruction, str):
+        return instruction
+    return json.dumps(instruction, ensure_ascii=False, indent=2)
 
 
 def _tools(request: RebuiltRequest) -> list[tuple[str, str]]:
     """Return name and declaration of each tool."""
     tools: list[tuple[str, str]] = []
     for tool in request.tools if isinstance(request.tools, list) else []:
-        declarations = tool.get("functionDeclarations") if isinstance(tool, dict) else None
-        if declarations:
-            tools += [(str(one.get("name") or ""), format_json(one)) for one in declarations]
-        else:
-            tools.append((", ".join(tool) if isinstance(tool, dict) else str(tool), format_json(tool)))
+        declared = json_object(tool).get("functionDeclarations") or []
+        for declaration in declared:
+            tools.append((str(declaration.get("name") or ""), format_json(declaration)))
+        if not declared:
+            tools.append((", ".join(json_object(tool)) or str(tool), format_json(tool)))
     return tools[:MAX_SHOWN_TOOLS]
 
 

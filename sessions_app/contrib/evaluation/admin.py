@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import BadRequest
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.defaultfilters import pluralize
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
@@ -20,16 +19,13 @@ from django.utils.translation import gettext_lazy as _
 
 from runtime.evaluation.json_files import MAX_CASES
 from sessions_app.admin.annotation import AnnotationAdmin
-from sessions_app.admin.app_filter import SessionAppFilter
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
 from sessions_app.admin.downloads import streamed_download
+from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.note_access import note_access
-from sessions_app.admin.page_context import page_context
 from sessions_app.admin.permissions import OF_APP, Right, may, remits_of, require
 from sessions_app.admin.stoppable import StopForm, stop_wording
 from sessions_app.base.actors import Actor
-from sessions_app.base.codec import parse_uuid
 from sessions_app.contrib.evaluation.admin_page import load_page
 from sessions_app.contrib.evaluation.end import cancel_evaluation
 from sessions_app.contrib.evaluation.eval_set import stream_eval_set
@@ -55,17 +51,9 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
     large_fields = ("config",)
     ordering = ("-created_at", "-id")
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         self.require_reading(request)
-        evaluation = self.get_queryset(request).filter(pk=parse_uuid(object_id)).first()
-        if evaluation is None:
-            raise Http404(f"There is no evaluation {object_id}.")
+        evaluation = self.get_row(request, object_id)
         may_read = may(request, Right.VIEW_TEXT)
         if may_read:
             self.note_access(request, AccessKind.OPEN, evaluation.pk)
@@ -76,15 +64,16 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
             shows_text=may_read,
             shows_detail=may(request, Right.VIEW_ERROR_DETAIL),
         )
-        context = {
-            **page_context(self, request, f"{evaluation.app_name}: {evaluation.set_id}"),
-            "evaluation": evaluation,
-            "outcome": self.outcome(evaluation),
-            "took": self.took(evaluation),
-            "page": page,
-            "stop_url": self._stop_url(request, evaluation),
-        }
-        return TemplateResponse(request, "admin/sessions_app/evaluation/change_form.html", context)
+        return self.show(
+            request,
+            "admin/sessions_app/evaluation/change_form.html",
+            f"{evaluation.app_name}: {evaluation.set_id}",
+            evaluation=evaluation,
+            outcome=self.outcome(evaluation),
+            took=self.took(evaluation),
+            page=page,
+            stop_url=self.action_url(request, evaluation),
+        )
 
     def has_action_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request) and may(request, "sessions_app.cancel_evaluation")
@@ -97,10 +86,6 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
 
     def act(self, row: Evaluation, by: Actor, reason: str) -> None:
         cancel_evaluation(row.pk)
-
-    def _stop_url(self, request: HttpRequest, row: Evaluation) -> str:
-        is_offered = self.has_action_permission(request) and not self.why_not(row)
-        return reverse(f"admin:{self._action_url_name}", args=[row.pk]) if is_offered else ""
 
     @admin.display(description=_("Begun"))
     def begun(self, row: Evaluation) -> datetime:
@@ -144,15 +129,11 @@ class ExportingAnnotationAdmin(AnnotationAdmin):
     change_list_template = "admin/sessions_app/annotation/change_list.html"
 
     def get_urls(self) -> list[URLPattern]:
-        export = self.admin_site.admin_view(self.export_view)
-        return [path("evalset.json", export, name="sessions_app_annotation_evalset"), *super().get_urls()]
+        return [self.view_path("evalset.json", self.export_view, "evalset"), *super().get_urls()]
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         label = request.GET.get("label", "")
-        context = {"export_label": label if may(request, Right.EXPORT) else "", **(extra_context or {})}
-        return super().changelist_view(request, context)
+        return super().changelist_view(request, {"export_label": label if may(request, Right.EXPORT) else ""})
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the sessions with the label in the query string as an eval set.
@@ -171,6 +152,6 @@ class ExportingAnnotationAdmin(AnnotationAdmin):
         session_ids = list(marked.values_list("session", flat=True)[:MAX_CASES])
         # Before the stream begins: nothing is read without a record.
         sessions = f"{len(session_ids)} session{pluralize(session_ids)}"
-        note_access(request, AccessKind.EXPORT, ("annotation", ""), f"{sessions} labelled {label}")
+        self.note_access(request, AccessKind.EXPORT, detail=f"{sessions} labelled {label}")
         name = f"{slugify(label) or 'conversations'}.evalset.json"
         return streamed_download(name, stream_eval_set(label, session_ids), "application/json")

@@ -4,29 +4,103 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.api_keys.service_key_form import ServiceKeyForm
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
-from sessions_app.admin.page_context import page_context
-from sessions_app.admin.permissions import OF_USER, Right, may
-from sessions_app.admin.presence_filter import presence_filter
-from sessions_app.admin.staff_acts import staff_of
+from sessions_app.admin.filters import presence_filter
+from sessions_app.admin.permissions import OF_PERSON, OF_USER, Right, may, remits_of, within_remits
+from sessions_app.admin.staff_records import staff_of
 from sessions_app.base.actors import Actor
+from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.errors import InvalidInputError, LimitExceededError
 from sessions_app.live.account_changes import check_person
-from sessions_app.models import ActionKind, ApiKey
-from sessions_app.use_cases.keys import make_key, revoke_key
+from sessions_app.models import ActionKind, ApiKey, Scope
+from sessions_app.models.api_key import NAME_LENGTH
+from sessions_app.use_cases.keys import KeyProperties, make_key, revoke_key
+
+
+class ServiceKeyForm(forms.Form):
+    """Properties of a service's key, within the remits of its maker."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=NAME_LENGTH)
+    user = forms.ModelChoiceField(
+        get_user_model()._default_manager.none(),
+        label=gettext_lazy("Account"),
+        help_text=gettext_lazy(
+            "The key belongs to this account and acts for it. Give a service an account of its own."
+        ),
+    )
+    people = forms.ModelChoiceField(
+        Group.objects.none(),
+        label=gettext_lazy("People"),
+        required=False,
+        help_text=gettext_lazy(
+            "Group of the people for whom the key acts as well; never for staff and superusers in it."
+        ),
+    )
+    scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("Scopes"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+    expires_at = forms.SplitDateTimeField(
+        label=gettext_lazy("Expires at"),
+        required=False,
+        widget=forms.SplitDateTimeWidget(
+            date_attrs={"type": "date", "aria-label": gettext_lazy("Day on which it expires")},  # type: ignore[dict-item]
+            time_attrs={"type": "time", "aria-label": gettext_lazy("Time at which it expires")},  # type: ignore[dict-item]
+        ),
+    )
+    requests_per_minute = forms.IntegerField(
+        label=gettext_lazy("Requests per minute"),
+        min_value=0,
+        max_value=MAX_INTEGER,
+        initial=0,
+        help_text=gettext_lazy(
+            "0 stands for the site's limit of a person. With people, the number counts in place of that limit."
+        ),
+    )
+    tokens_per_day = forms.IntegerField(
+        label=gettext_lazy("Tokens per day"),
+        min_value=0,
+        max_value=MAX_INTEGER,
+        initial=0,
+        help_text=gettext_lazy("0 is no limit."),
+    )
+
+    def __init__(self, request: HttpRequest, data: Any = None) -> None:
+        super().__init__(data)
+        accounts = get_user_model()._default_manager.filter(is_active=True)
+        if not request.user.is_superuser:  # Nobody makes a key with more rights than its maker has.
+            accounts = accounts.filter(is_staff=False, is_superuser=False)
+        self.fields["user"].queryset = within_remits(request, accounts, OF_PERSON)  # type: ignore[attr-defined]
+        groups = Group.objects.order_by("name")
+        if remits := remits_of(request):
+            # A key works in all apps, so a remit of one app covers no group for it.
+            groups = groups.filter(pk__in=[remit.people_id for remit in remits if not remit.app_name])
+        self.fields["people"].queryset = groups  # type: ignore[attr-defined]
+
+    def properties(self) -> KeyProperties:
+        """Return the properties of the key, from a valid form."""
+        given = self.cleaned_data
+        return KeyProperties(
+            name=given["name"],
+            scopes=tuple(Scope(scope) for scope in given["scopes"]),
+            expires_at=given["expires_at"],
+            requests_per_minute=given["requests_per_minute"],
+            tokens_per_day=given["tokens_per_day"],
+            people_id=given["people"].pk if given["people"] else None,
+        )
 
 
 class InForceFilter(admin.SimpleListFilter):
@@ -40,9 +114,12 @@ class InForceFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
         active = Q(pk__in=ApiKey.objects.active().values("pk"))
-        return {"yes": queryset.filter(active), "no": queryset.exclude(active)}.get(
-            self.value() or "", queryset
-        )
+        match self.value():
+            case "yes":
+                return queryset.filter(active)
+            case "no":
+                return queryset.exclude(active)
+        return queryset
 
 
 @admin.register(ApiKey)
@@ -80,7 +157,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         return may(request, Right.REVOKE_KEY)
 
     def why_not(self, row: ApiKey) -> str:
-        return "" if row.revoked_at is None else _("The API key was revoked before.")
+        return _("The API key was revoked before.") if row.revoked_at else ""
 
     def describe(self, row: ApiKey) -> SafeString:
         return format_html(_("<b><bdi>{}</bdi></b> of <bdi>{}</bdi>"), row, row.user)
@@ -90,9 +167,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         # Open connections of the key end now, and not at their next check.
         check_person(row.user_id)
 
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Make the key of a service, and show it this once.
 
         Raises:
@@ -100,11 +175,8 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         """
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = ServiceKeyForm(request, request.POST if request.method == "POST" else None)
-        context = {
-            **page_context(self, request, _("Make the key of a service")),
-            "form": form,
-        }
+        title = _("Make the key of a service")
+        form = ServiceKeyForm(request, request.POST or None)
         if form.is_valid():
             try:
                 row, key = make_key(form.cleaned_data["user"], form.properties(), staff_of(request))
@@ -112,14 +184,10 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
                 form.add_error(None, str(error))
             else:
                 self.log_addition(request, row, [{"added": {}}])
-                return self._shown_once(request, {**context, "row": row, "key": key})
-        return TemplateResponse(request, "admin/sessions_app/apikey/add.html", context)
-
-    def _shown_once(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-        """Return the page with the new key, the only time the key is shown."""
-        # The guard of the views masks the secrets of a `TemplateResponse`: it must not get one with the key.
-        page = TemplateResponse(request, "admin/sessions_app/apikey/made.html", context).render()
-        return HttpResponse(page.content, headers={"Cache-Control": "no-store"})
+                made = self.show(request, "admin/sessions_app/apikey/made.html", title, row=row, key=key)
+                # The guard of the views masks the secrets of a `TemplateResponse`: it must not get this one.
+                return HttpResponse(made.render().content, headers={"Cache-Control": "no-store"})
+        return self.show(request, "admin/sessions_app/apikey/add.html", title, form=form)
 
     @admin.display(description=gettext_lazy("Scopes"))
     def may_do(self, key: ApiKey) -> str:

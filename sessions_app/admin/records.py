@@ -1,4 +1,7 @@
-"""Links to the subjects of recorded acts and accesses. A record has kind and key of its subject, no foreign key."""
+"""Admin of recorded acts and accesses: what staff did and read, and who made, changed or revoked a key or webhook.
+
+A record has kind and key of its subject, no foreign key.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,18 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.contrib.admin.utils import quote
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import Right, may
-from sessions_app.models import Session
+from sessions_app.admin.links import row_url, session_link
+from sessions_app.admin.permissions import OF_USER, Right, may
+from sessions_app.admin.session_acts import actor_in_words
+from sessions_app.models import AccountAct, Session, StaffAccess, StaffAct
 
 
 class SubjectAdmin(KeysetAdmin):
@@ -69,9 +72,11 @@ def _links(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[str, Sa
 def _model_named(kind: str) -> type[Model] | None:
     """Return the model with a page in the admin; of several models with the name, the model of this app."""
     named = [
-        one for one in apps.get_models() if one._meta.model_name == kind and admin.site.is_registered(one)
+        model
+        for model in apps.get_models()
+        if model._meta.model_name == kind and admin.site.is_registered(model)
     ]
-    return min(named, key=lambda one: one._meta.app_label != Session._meta.app_label, default=None)
+    return min(named, key=lambda model: model._meta.app_label != Session._meta.app_label, default=None)
 
 
 def _primary_key(model: type[Model], key: str) -> Any:
@@ -83,6 +88,53 @@ def _primary_key(model: type[Model], key: str) -> Any:
 
 
 def _link(row: Model) -> SafeString:
-    url = reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[quote(row.pk)])
-    name = row.title or row if isinstance(row, Session) else row
-    return format_html('<a href="{}"><bdi>{}</bdi></a>', url, name)
+    if isinstance(row, Session):
+        return session_link(row)
+    return format_html('<a href="{}"><bdi>{}</bdi></a>', row_url(row), row)
+
+
+@admin.register(StaffAct)
+class StaffActAdmin(SubjectAdmin):
+    """Acts of staff, newest first."""
+
+    list_display = ("at", "actor_name", "action", "subject_kind", "subject", "address", "reason")
+    list_filter = ("action", "subject_kind", "at")
+    ordering = ("-id",)
+    search_fields = ("actor_name", "=subject_id", "=address")
+    fields = (
+        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
+        "reason",
+    )  # fmt: skip
+
+
+@admin.register(StaffAccess)
+class StaffAccessAdmin(SubjectAdmin):
+    """Accesses of staff, newest first."""
+
+    list_display = ("at", "actor_name", "kind", "subject_kind", "subject", "detail", "address", "reason")
+    list_filter = ("kind", "subject_kind", "at")
+    ordering = ("-id",)
+    search_fields = ("actor_name", "=subject_id", "=address")
+    fields = (
+        "at", "kind", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
+        "detail", "reason",
+    )  # fmt: skip
+
+
+@admin.register(AccountAct)
+class AccountActAdmin(SubjectAdmin):
+    """Acts on API keys and webhooks, newest first."""
+
+    remit_paths = (OF_USER,)
+    list_display = ("at", "action", "actor", "subject_kind", "subject", "user", "reason")
+    list_filter = ("action", "actor_kind", "subject_kind", "at")
+    list_select_related = ("user",)
+    ordering = ("-id",)
+    fields = (
+        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
+        "user", "reason",
+    )  # fmt: skip
+
+    @admin.display(description=_("Who"))
+    def actor(self, act: AccountAct) -> SafeString:
+        return actor_in_words(act)

@@ -1,4 +1,4 @@
-"""Record of the acts of staff in the admin.
+"""Records of acts and accesses of staff: opened pages and files, searches, exports, unmaskings.
 
 Django's log is written as well, for its history pages. It has no addresses, and is deleted with the account of the
 actor.
@@ -9,20 +9,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.http import HttpRequest
 
-from sessions_app.admin.subjects import SubjectAdmin
+from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
-from sessions_app.models import ActionKind, StaffAct
+from sessions_app.base.codec import storable
+from sessions_app.models import AccessKind, ActionKind, StaffAccess, StaffAct
+from sessions_app.secrets.masking import beginning_of
+
+MAX_DETAIL_LENGTH = 300
 
 
 def staff_of(request: HttpRequest) -> actors.Actor:
     """Return the member of staff behind the request as an actor, with the client address."""
     return actors.staff(request.user, client_address(request))
+
+
+def note_access(
+    request: HttpRequest, kind: AccessKind, subject: tuple[str, object], detail: str = "", reason: str = ""
+) -> None:
+    """Store an access. Call this before the content is sent: nothing may be shown without a record.
+
+    Args:
+        subject: name of the model and primary key of the row; an empty key for a list.
+    """
+    model_name, key = subject
+    StaffAccess.objects.create(
+        **staff_of(request).columns(),
+        kind=kind,
+        subject_kind=model_name,
+        subject_id=str(key)[:64],
+        detail=beginning_of(storable(detail), MAX_DETAIL_LENGTH),
+        reason=storable(reason),
+    )
 
 
 def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str = "") -> None:
@@ -36,7 +58,7 @@ def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str
     )
 
 
-class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
+class RecordedActsMixin(GuardedViewsMixin):
     """Admin with records of acts: of all acts in Django's log, and of the site's actions."""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
@@ -60,17 +82,3 @@ class RecordedActsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Record an action of the site, and show it in the row's history."""
         record_act(request, action, row, reason)
         super().log_change(request, row, f"{action.label}: {reason}" if reason else str(action.label))
-
-
-@admin.register(StaffAct)
-class StaffActAdmin(SubjectAdmin):
-    """Acts, newest first."""
-
-    list_display = ("at", "actor_name", "action", "subject_kind", "subject", "address", "reason")
-    list_filter = ("action", "subject_kind", "at")
-    ordering = ("-id",)
-    search_fields = ("actor_name", "=subject_id", "=address")
-    fields = (
-        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
-        "reason",
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Times in the admin: short in the columns of lists, exact on the pages of rows."""
+"""Columns of lists and lines of rows' pages: times short or exact, beginnings of texts."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from django.db.models import Field
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from sessions_app.rendering.audit_values import NOTHING
+from sessions_app.rendering.audit_values import NOTHING, excerpt
 
 
-def time_column(field: Field[Any, Any]) -> Callable[[Any], str | None]:
-    """Return a column of a list with the time in a field, under the field's name and heading."""
+def field_column(field: Field[Any, Any], show: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+    """Return a column with the value of a field as `show` writes it, under the field's name and heading."""
 
     @admin.display(description=field.verbose_name)
     def column(row: Any) -> str | None:
-        return short_time(getattr(row, field.name))
+        return show(getattr(row, field.name))
 
     # Django takes the name of the column from the function.
     column.__name__ = field.name
     return column
 
 
-def exact_time_field(field: Field[Any, Any]) -> Callable[[Any], str]:
-    """Return a line of a row's page with the time in a field, under the field's name and label."""
+def excerpt_column(field_name: str, description: Any) -> Callable[[Any, Any], str]:
+    """Return a method of an admin: a column with the beginning of a text."""
 
-    @admin.display(description=field.verbose_name)
-    def exact(row: Any) -> str:
-        return exact_time(getattr(row, field.name))
+    @admin.display(description=description)
+    def column(model_admin: Any, row: Any) -> str:
+        return excerpt(getattr(row, field_name))
 
-    exact.__name__ = field.name
-    return exact
+    return column
 
 
 def exact_time(moment: datetime | None) -> str:

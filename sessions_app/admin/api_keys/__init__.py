@@ -1,1 +1,0 @@
-"""Admin of API keys: the list, revoking, and making the key of a service."""

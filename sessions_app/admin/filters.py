@@ -1,0 +1,91 @@
+"""Filters of lists by a value, by app, by tool, and by the presence of a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.contrib import admin
+from django.db import connection
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.permissions import apps_within_remits
+from sessions_app.models import Session, ToolJob
+
+MAX_CHOICES = 200
+
+
+def distinct_values(model: type[Model], column: str) -> list[str]:
+    """Return the values of a column in order, `MAX_CHOICES` at most. The column must be the first of an index."""
+    table = connection.ops.quote_name(model._meta.db_table)
+    name = connection.ops.quote_name(column)
+    # Each step looks up the next larger value in the index. DISTINCT would read the whole table for a few values.
+    smallest = f"SELECT min({name}) FROM {table}"  # noqa: S608 (names of a model)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH RECURSIVE found(value) AS (({smallest}) UNION ALL SELECT ({smallest} WHERE {name} > value)"  # noqa: S608
+            " FROM found WHERE value IS NOT NULL)"
+            " SELECT value FROM found WHERE value IS NOT NULL LIMIT %s",
+            [MAX_CHOICES],
+        )
+        return [value for (value,) in cursor.fetchall()]
+
+
+class ValueFilter(admin.SimpleListFilter):
+    """Base of filters by a value of the column `parameter_name`."""
+
+    def values(self, request: HttpRequest) -> Iterable[str]:
+        """Return the values to choose from."""
+        raise NotImplementedError
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(value, value) for value in self.values(request)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        value = self.value()
+        return queryset if value is None else self.matching(queryset, value)
+
+    def matching(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows with the chosen value."""
+        return queryset.filter(**{str(self.parameter_name): value})
+
+
+class AppFilter(ValueFilter):
+    """Filter of rows of sessions by app."""
+
+    title = _("app")
+    parameter_name = "session__app_name"
+
+    def values(self, request: HttpRequest) -> Iterable[str]:
+        return apps_within_remits(request, distinct_values(Session, "app_name"))
+
+
+class SessionAppFilter(AppFilter):
+    """Filter of sessions by app."""
+
+    parameter_name = "app_name"
+
+
+class ToolFilter(ValueFilter):
+    """Filter of jobs by tool."""
+
+    title = _("tool")
+    parameter_name = "tool_name"
+
+    def values(self, request: HttpRequest) -> Iterable[str]:
+        return distinct_values(ToolJob, "tool_name")
+
+
+def presence_filter(*, absent: Promise, present: Promise) -> type[admin.EmptyFieldListFilter]:
+    """Return a filter by the presence of a value, with words for both: "Lifted" instead of "Not empty"."""
+
+    class PresenceFilter(admin.EmptyFieldListFilter):
+        def choices(self, changelist: Any) -> Iterator[Any]:
+            words = (None, absent, present)  # The first choice stands for all rows.
+            for choice, word in zip(super().choices(changelist), words, strict=True):
+                yield {**choice, "display": word or choice["display"]}
+
+    return PresenceFilter
