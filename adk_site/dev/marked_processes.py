@@ -13,7 +13,8 @@ import psutil
 from adk_site.processes import kill, wait_until_gone
 
 MARK = "ADK_STACK"
-STOP_SECONDS = 6.0
+STOP_SECONDS = 30.0
+"""Upper bound. A site usually stops in some seconds; on a busy machine its servers need more."""
 
 
 def restart_with_mark(data: Path) -> None:
@@ -30,12 +31,17 @@ def mark_variables(data: Path) -> dict[str, str]:
 
 
 def stop_marked_processes(data: Path) -> int:
-    """Terminate the other marked processes, kill them after a timeout, and return their number."""
-    found = [process for process in psutil.process_iter() if _is_marked(process, data)]
-    for process in found:
+    """Terminate the other marked processes, kill them after a timeout, and return their number.
+
+    A process whose parent is marked, too, is left to its parent: `make run` stops its processes in order and then ends
+    with exit code 0.
+    """
+    found = {process.pid: process for process in psutil.process_iter() if _is_marked(process, data)}
+    for process in found.values():
         with suppress(psutil.NoSuchProcess):  # the end of one process ends others
-            process.terminate()
-    kill(wait_until_gone(found, STOP_SECONDS))
+            if process.ppid() not in found:
+                process.terminate()
+    kill(wait_until_gone(found.values(), STOP_SECONDS))
     return len(found)
 
 

@@ -13,6 +13,7 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connections
+from django.template.defaultfilters import pluralize
 
 from adk_site.dev.accounts import PERSON, STAFF, ensure_accounts
 from adk_site.dev.address import Address, address_from_environment
@@ -46,7 +47,8 @@ def run_site(data: Path) -> None:
 
 def _run(data: Path, address: Address) -> None:
     if leftovers := stop_marked_processes(data):
-        print(f"Stopped {leftovers} processes that an earlier run left behind.", flush=True)
+        processes = f"{leftovers} process{pluralize(leftovers, 'es')}"
+        print(f"Stopped {processes} that an earlier run left behind.", flush=True)
     address.check_is_free()
     print("Starting ...", flush=True)
     with running_servers(data):
