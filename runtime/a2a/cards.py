@@ -17,7 +17,9 @@ from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
 from google.protobuf.json_format import ParseError
 
+from runtime.a2a.bodies import limit_body
 from runtime.a2a.errors import AgentCardResolutionError
+from runtime.http_bodies import BodyTooLargeError
 
 MAX_BYTES = 1_000_000
 
@@ -42,13 +44,14 @@ async def fetch_card(client: httpx.AsyncClient, url: str, headers: Mapping[str, 
                 f"The agent card {url!r} is answered with the status {response.status_code}. "
                 "Give the address at which the card itself is."
             )
-        # In pieces, so a huge response is never held in memory.
-        text = bytearray()
-        async for chunk in response.aiter_bytes():
-            text += chunk
-            if len(text) > MAX_BYTES:
-                raise AgentCardResolutionError(f"The agent card {url!r} has more than {MAX_BYTES} bytes.")
-    card = _parsed(bytes(text), url)
+        limit_body(response, MAX_BYTES)
+        try:
+            text = await response.aread()
+        except BodyTooLargeError as error:
+            raise AgentCardResolutionError(
+                f"The agent card {url!r} has more than {MAX_BYTES} bytes."
+            ) from error
+    card = _parsed(text, url)
     for interface in card.supported_interfaces:
         _check_secure(interface.url, url)
         if _origin(interface.url) != _origin(url):

@@ -1,7 +1,7 @@
 """RemoteClient: connection to a remote agent for a turn; its failures are `RemoteAgentError`.
 
 A turn sends a message and reads a stream. If the stream breaks off while the remote task still runs, `follow` polls
-the task. A remote agent is not trusted: the transport limits the bytes of a response before the SDK reads it.
+the task. A remote agent is not trusted: a hook limits the bytes of a response before the SDK reads it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import Any, cast
+from copy import copy
+from typing import Any
 
 import httpx
+import httpx2
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import Client, ClientCallContext
 from a2a.client.errors import A2AClientError, A2AClientTimeoutError
@@ -28,6 +30,7 @@ from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import ParseError
 
+from runtime.a2a.bodies import limit_body
 from runtime.a2a.errors import (
     REFUSED,
     TOO_LARGE,
@@ -38,13 +41,23 @@ from runtime.a2a.errors import (
     RemoteAgentError,
 )
 from runtime.a2a.reply import MAX_BYTES
+from runtime.http_bodies import BodyTooLargeError
 from runtime.models.loop_clients import ssl_context
 
 logger = logging.getLogger(__name__)
 CANCEL_SECONDS = 5.0
 POLL_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 # protobuf raises SystemError for a name with half a surrogate pair.
-_PARSE_ERRORS = (ParseError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SystemError)
+_PARSE_ERRORS = (
+    ParseError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    SystemError,
+    httpx2.DecodingError,
+)
 
 
 class RemoteClient:
@@ -98,12 +111,21 @@ class RemoteClient:
 async def http_client(given: httpx.AsyncClient | None, seconds: float) -> AsyncIterator[httpx.AsyncClient]:
     """Yield the given client, or a new client for this turn."""
     if given is not None:
-        yield given
+        # A copy shares the connections; the hook is not for what the author's other code does with the client.
+        client = copy(given)
+        hooks = given.event_hooks
+        client.event_hooks = {**hooks, "response": [_limit_body, *hooks["response"]]}
+        yield client
         return
     # Not kept for later turns: a connection works only in the event loop that opened it.
-    transport = _BoundedTransport(httpx.AsyncHTTPTransport(verify=ssl_context()))
-    async with httpx.AsyncClient(transport=transport, timeout=seconds) as client:
+    async with httpx.AsyncClient(
+        verify=ssl_context(), timeout=seconds, event_hooks={"response": [_limit_body]}
+    ) as client:
         yield client
+
+
+async def _limit_body(response: httpx.Response) -> None:
+    limit_body(response, 2 * MAX_BYTES)  # JSON takes more bytes than the content in it.
 
 
 def connect(factory: ClientFactory | None, card: AgentCard, http: httpx.AsyncClient) -> Client:
@@ -134,6 +156,8 @@ def translated_failures() -> Generator[None, None, None]:
         # The SDK wraps network errors in its own exception.
         is_network_error = isinstance(error, httpx.HTTPError) or isinstance(error.__cause__, httpx.HTTPError)
         raise RemoteAgentError(UNREACHABLE if is_network_error else UNREADABLE, _detail(error)) from error
+    except BodyTooLargeError as error:
+        raise RemoteAgentError(TOO_LARGE, str(error)) from error
     except A2AError as error:
         raise RemoteAgentError(REFUSED, _detail(error)) from error
     except AgentCardResolutionError as error:
@@ -145,36 +169,3 @@ def translated_failures() -> Generator[None, None, None]:
 
 def _detail(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:2_000]
-
-
-class _BoundedTransport(httpx.AsyncBaseTransport):
-    """Transport that limits the bytes of a response."""
-
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self._inner = inner
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        response = await self._inner.handle_async_request(request)
-        response.stream = _BoundedStream(cast(httpx.AsyncByteStream, response.stream))
-        return response
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class _BoundedStream(httpx.AsyncByteStream):
-    """Bytes of a response; too many bytes raise `RemoteAgentError`."""
-
-    def __init__(self, inner: httpx.AsyncByteStream) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        count = 0
-        async for chunk in self._inner:
-            count += len(chunk)
-            if count > 2 * MAX_BYTES:  # JSON takes more bytes than the content in it.
-                raise RemoteAgentError(TOO_LARGE, f"A response has more than {count} bytes.")
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()

@@ -81,7 +81,8 @@ class RemoteA2aAgent(BaseAgent):
     Attributes:
         agent_card: the card, or its URL, or the path of a file with it.
         description: purpose of the agent; by default the description in a card given as an object.
-        httpx_client: HTTP client to use, bound to one event loop; by default each turn opens a new client.
+        httpx_client: HTTP client to use, bound to one event loop; by default each turn opens a new client. The size of
+            answers is limited with both.
         timeout: seconds of silence of the remote agent, and seconds for a task to end after a broken connection.
         genai_part_converter: converts a part of the session to any number of parts of a message.
         a2a_part_converter: converts a part from the remote agent to the parts of an answer.

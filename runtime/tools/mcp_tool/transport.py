@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TextIO
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from runtime.http_bodies import limit_body
 from runtime.http_logs import hide_secrets_of_urls
 from runtime.tools.mcp_allow_list import is_allowed_command, is_allowed_url
 from runtime.tools.mcp_tool.connection_params import (
@@ -24,6 +26,9 @@ from runtime.tools.mcp_tool.connection_params import (
 )
 
 hide_secrets_of_urls()
+
+MAX_ANSWER_BYTES = 20_000_000
+"""Decoded bytes of an answer to a request, with all its events."""
 
 
 def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Transport:
@@ -39,7 +44,7 @@ def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Tran
                 headers={**(params.headers or {}), **headers},
                 timeout=params.timeout,
                 sse_read_timeout=params.sse_read_timeout,
-                httpx_client_factory=params.httpx_client_factory,
+                httpx_client_factory=partial(_bounded_client, params),
             )
         case StreamableHTTPConnectionParams():
             return _streamable_http(params, headers)
@@ -69,9 +74,23 @@ async def _streamable_http(
 ) -> AsyncGenerator[Any, None]:
     timeout = httpx2.Timeout(params.timeout, read=params.sse_read_timeout)
     async with (
-        params.httpx_client_factory(headers={**(params.headers or {}), **headers}, timeout=timeout) as client,
+        _bounded_client(params, headers={**(params.headers or {}), **headers}, timeout=timeout) as client,
         streamable_http_client(
             params.url, http_client=client, terminate_on_close=params.terminate_on_close
         ) as streams,
     ):
         yield streams
+
+
+def _bounded_client(
+    params: SseConnectionParams | StreamableHTTPConnectionParams, **settings: Any
+) -> httpx2.AsyncClient:
+    client = params.httpx_client_factory(**settings)
+    client.event_hooks["response"].insert(0, _limit_answer)
+    return client
+
+
+async def _limit_answer(response: httpx2.Response) -> None:
+    # A stream of the server's own messages has no end; `mcp` limits each event of it.
+    if response.request.method != "GET" or not response.is_success:
+        limit_body(response, MAX_ANSWER_BYTES)

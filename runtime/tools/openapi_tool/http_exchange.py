@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import httpx2
 
 from runtime.errors import AdkError
+from runtime.http_bodies import BodyTooLargeError, bounded_pieces
 from runtime.models.loop_clients import ssl_context
 from runtime.tools.openapi_tool.address_guard import GuardedTransport, public_addresses
 
@@ -101,12 +102,13 @@ class HttpExchange:
 
     async def _read(self, response: httpx2.Response) -> HttpAnswer:
         body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > self.max_response_bytes:
-                kept = bytes(body[: self.max_response_bytes])
-                return HttpAnswer(response.status_code, response.headers, kept, is_cut=True)
-        return HttpAnswer(response.status_code, response.headers, bytes(body))
+        is_cut = False
+        try:
+            async for piece in bounded_pieces(response, self.max_response_bytes):
+                body += piece
+        except BodyTooLargeError:
+            is_cut = True
+        return HttpAnswer(response.status_code, response.headers, bytes(body), is_cut)
 
     def _new_client(self) -> httpx2.AsyncClient:
         if self.client_factory is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pydantic_core
 
 from runtime.auth.auth_credential import OAuth2Auth
 from runtime.auth.auth_schemes import AuthScheme, OAuth2, OpenIdConnect, OpenIdConnectWithConfig
@@ -89,7 +90,7 @@ async def _send(request: HttpRequest, exchange: HttpExchange) -> dict[str, Any]:
     if answer.status != 200 or answer.is_cut:
         raise ExchangeError(f"The authorization server answered with status {answer.status}.")
     try:
-        found = json.loads(answer.body)
+        found = pydantic_core.from_json(answer.body)
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -178,8 +178,17 @@ async def test_t8_a_code_is_exchanged_once_for_a_token_which_is_stored_nowhere(s
     assert not any(secret in log for secret in ("t0ken", "gr4nt", SECRET))
 
 
-async def test_t8_a_code_that_is_refused_is_an_error_for_the_model(server: EchoServer) -> None:
-    server.routes["/token"] = lambda _: Reply(400, b'{"error": "invalid_grant"}')
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Reply(400, b'{"error": "invalid_grant"}'), "answered with status 400"),
+        (Reply(body=b"[" * 100_000), "answer is not a JSON object"),
+    ],
+)
+async def test_t8_a_code_that_is_refused_is_an_error_for_the_model(
+    server: EchoServer, reply: Reply, words: str
+) -> None:
+    server.routes["/token"] = lambda _: reply
     toolset = OpenAPIToolset(
         spec_dict=with_scheme(server.url, oauth_scheme(server.url)),
         auth_credential=client(),
@@ -189,7 +198,7 @@ async def test_t8_a_code_that_is_refused_is_an_error_for_the_model(server: EchoS
     back = AuthCredential(auth_type="oauth2", oauth2=OAuth2Auth(auth_code="gr4nt"))
     events = await chat.send(filled(asked[0], back))
     [(_, given)] = [item for item in answers(events) if item[0] == "c1"]
-    assert given is not None and "authorization server answered with status 400" in given["error"]
+    assert given is not None and words in given["error"]
     assert "gr4nt" not in await chat.log_text()
 
 
