@@ -3,6 +3,9 @@
 Two checks: before the import each file must have the size and hash in the manifest. Afterwards the new log must have
 the hash of the original log, computed by PostgreSQL from the inserted events. So an imported log is the original log,
 under the same session id, which is part of the hash.
+
+An archive may come from elsewhere, and a small one can unpack to gigabytes. So sizes are checked before anything is
+unpacked: `MAX_JSON_BYTES` limits what is read into memory, and the person's limit holds for files.
 """
 
 from __future__ import annotations
@@ -24,8 +27,10 @@ from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import Artifact, Session, SessionAct, UserState
 from sessions_app.secrets.masking import MASK
+from sessions_app.store.artifact_service import check_artifact_size
 
 CHUNK = 1 << 16
+MAX_JSON_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False
         allow_unverified: accept a log with another hash, and values masked by the export.
 
     Raises:
-        InvalidInputError: the archive is damaged or changed, or does not have exactly one session.
+        InvalidInputError: the archive is damaged, changed or too large, or does not have exactly one session.
+        LimitExceededError: the person may not have so many bytes of files.
         ConflictError: the session exists, its events do not have the hash of the original log, or its state is masked.
     """
     try:
@@ -61,6 +67,8 @@ def import_session(source: Path, user_pk: Any, *, allow_unverified: bool = False
         raise ConflictError(
             f"The session of '{source.name}' was stored by another import meanwhile."
         ) from error
+    except RecursionError as error:
+        raise InvalidInputError(f"'{source.name}' has JSON that is nested too deeply to be read.") from error
     except (BadZipFile, KeyError, TypeError, ValueError, OSError, DataError) as error:
         raise InvalidInputError(f"'{source.name}' is no archive of a session: {error}") from error
 
@@ -89,6 +97,12 @@ def _measure(archive: ZipFile, name: str) -> tuple[int, str]:
 
 
 def _json(archive: ZipFile, name: str) -> Any:
+    # No reader goes beyond the size in the directory, so a false size hides nothing.
+    size = archive.getinfo(name).file_size
+    if size > MAX_JSON_BYTES:
+        raise InvalidInputError(
+            f"'{name}' unpacks to {size} bytes, and an import reads at most {MAX_JSON_BYTES} bytes of JSON."
+        )
     return json.loads(archive.read(name))
 
 
@@ -160,11 +174,16 @@ SELECT s.id, s.last_seq, s.body, s.before, adk_event_hash(s.log_hash, s.before) 
 
 
 def _store_files(archive: ZipFile, session: Session) -> None:
-    for row in _json(archive, "artifacts.json"):
+    rows = _json(archive, "artifacts.json")
+    size = 0
+    for row in rows:
         if not row["path"]:
             raise InvalidInputError(
                 f"The archive lacks the file '{row['filename']}', which was missing before."
             )
+        size += archive.getinfo(row["path"]).file_size
+    check_artifact_size(session.user_id, size)
+    for row in rows:
         fields = {
             name: row[name]
             for name in ("filename", "version", "mime_type", "part_kind", "size", "sha256", "created_at")

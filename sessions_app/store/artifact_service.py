@@ -124,7 +124,7 @@ def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
     """
     if stored := _stored_before(artifact):
         return stored
-    _check_size(artifact.user_id, artifact.size)  # before the bytes are written
+    check_artifact_size(artifact.user_id, artifact.size)  # before the bytes are written
     artifact.file.save(artifact.filename, content, save=False)
     try:
         stored = _insert(artifact)
@@ -166,7 +166,7 @@ def _insert(artifact: Artifact) -> Artifact:
                 # Lock order: user and session, which the foreign keys lock, before the sum, which a trigger locks.
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 artifact.save(force_insert=True)
-                _check_size(artifact.user_id, 0)
+                check_artifact_size(artifact.user_id, 0)
         except IntegrityError as error:
             if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
                 raise SessionNotFoundError("The session was deleted while a file was saved in it.") from error
@@ -175,7 +175,7 @@ def _insert(artifact: Artifact) -> Artifact:
     raise ConflictError(f"Artifact {artifact.filename!r} has too many concurrent writers. Try again.")
 
 
-def _check_size(user: Any, more: int) -> None:
+def check_artifact_size(user: Any, more: int) -> None:
     """Raise `LimitExceededError` if the user's artifacts and `more` bytes exceed `max_artifact_bytes_per_user`."""
     most = conf().max_artifact_bytes_per_user
     if not most:

@@ -19,7 +19,7 @@ from runtime.events import EventActions
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
 from sessions_app.data_protection.import_session import import_session
-from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError
 from sessions_app.history.integrity import flaw_in
 from sessions_app.models import Artifact, Event, Session, SessionAct, UserState
 from sessions_app.models.session import TitleSource
@@ -175,6 +175,37 @@ def test_a_text_that_speaks_of_the_mask_is_not_masked(session: Session, person: 
     source = exported(session, tmp_path)
     erase_session(session.pk, ErasureOrder(reason="To be imported again"))
     assert import_session(source, person.pk).doubt == ""
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    session: Session, person: User, tmp_path: Path, configure: Callable[..., None]
+) -> None:
+    make_artifact(session, "notes.txt", b" " * 5_000)
+    source = exported(session, tmp_path)
+    erase_session(session.pk, ErasureOrder(reason="To be imported again"))
+    name = f"sessions/{session.pk}.json"
+    head = f'{{"id": "{session.pk}", "state": '.encode()
+
+    def inflate(files: dict[str, bytes]) -> None:
+        files[name] = head + b" " * 110_000_000 + b"{}}"
+
+    def nest(files: dict[str, bytes]) -> None:
+        files[name] = head + b"[" * 100_000
+
+    def repeat_file(files: dict[str, bytes]) -> None:
+        [file] = json.loads(files["artifacts.json"])
+        rows = [{**file, "version": version, "size": 1} for version in range(30)]
+        files["artifacts.json"] = json.dumps(rows).encode()
+
+    configure(max_artifact_bytes_per_user=100_000)
+    for change, words in (
+        (inflate, f"'{name}' unpacks to 1100000.. bytes, and an import reads at most 100000000 bytes"),
+        (nest, "has JSON that is nested too deeply to be read"),
+        (repeat_file, "The files of a person may have 100000 bytes together"),
+    ):
+        with pytest.raises((InvalidInputError, LimitExceededError), match=words):
+            import_session(changed(source, change, with_manifest=True), person.pk)
+    assert not Session.objects.exists() and not Artifact.objects.exists()
 
 
 def test_what_was_changed_is_refused_with_the_place(session: Session, person: User, tmp_path: Path) -> None:
