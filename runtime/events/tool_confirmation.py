@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic_core import from_json
 
 from runtime.events.answer_rules import PERSON
 
@@ -44,7 +44,7 @@ class ToolConfirmation(BaseModel):
         """
         fields = response or {}
         if set(fields) == {"response"}:
-            fields = json.loads(fields["response"])
+            fields = from_json(fields["response"])
         return cls.model_validate(fields)
 
 

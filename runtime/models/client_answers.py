@@ -71,6 +71,6 @@ def last_response(
     if finish_reason is types.FinishReason.STOP:
         try:
             parts = parts + [call.as_part() for call in calls]
-        except ValueError:
+        except (ValueError, RecursionError):
             finish_reason = types.FinishReason.MALFORMED_FUNCTION_CALL
     return response_of(model, parts, usage, finish_reason)

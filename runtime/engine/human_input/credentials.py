@@ -9,11 +9,11 @@ out of the message and pass them to `Runner.run_async`, also for a resume. Tools
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from runtime import types
 from runtime.auth.auth_credential import AuthCredential
@@ -94,7 +94,7 @@ def _read_credential(response: types.FunctionResponse) -> AuthCredential | None:
     given: dict[str, Any] = response.response or {}
     try:
         if set(given) == {"response"}:
-            given = json.loads(given["response"])
+            given = from_json(given["response"])
         answer = _ANSWER.validate_python(given) if given else None
     except (ValidationError, ValueError, TypeError):
         # `from None`: the parser's error quotes its input, which holds the secret.

@@ -127,11 +127,14 @@ async def test_t8_a_second_answer_runs_nothing() -> None:
     assert weather.keys == [SECRET]
 
 
-async def test_t8_an_answer_that_cannot_be_read_is_refused_without_being_quoted_or_stored() -> None:
+@pytest.mark.parametrize("given", [{"apiKey": SECRET}, {"response": f'["{SECRET}", {"[" * 50_000}'}])
+async def test_t8_an_answer_that_cannot_be_read_is_refused_without_being_quoted_or_stored(
+    given: dict[str, str],
+) -> None:
     chat, _ = await chat_about(Weather(), "Sunny.")
     [asked] = requests(await chat.send("weather?"), "adk_request_credential")
     with pytest.raises(InvalidAnswerError, match="exchangedAuthCredential") as caught:
-        await chat.send(response("adk_request_credential", asked.id, {"apiKey": SECRET}))
+        await chat.send(response("adk_request_credential", asked.id, given))
     assert SECRET not in str(caught.value) and caught.value.__suppress_context__
     assert SECRET not in await chat.log_text()
 

@@ -180,6 +180,7 @@ def test_m3_pieces_of_a_call_join_the_latest_call_with_their_index() -> None:
     ("arguments", "finish_reason", "expected"),
     [
         ('{"n": ', "tool_calls", "MALFORMED_FUNCTION_CALL"),
+        ('{"n": ' + "[" * 50_000, "tool_calls", "MALFORMED_FUNCTION_CALL"),
         ('{"n": ', "length", "MAX_TOKENS"),
         ("", "length", "MAX_TOKENS"),  # without arguments the call would be complete
     ],
