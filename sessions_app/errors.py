@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from django.utils.translation import gettext_noop
+
 from runtime.errors import AdkError, SessionNotFoundError
 
 
@@ -63,6 +65,24 @@ class NotResumableError(AdkError):
     """An interrupted invocation cannot be resumed from its events."""
 
 
+class UnavailableError(AdkError):
+    """The database does not answer. Try again."""
+
+    retry_seconds = 5.0
+
+
+class UnexpectedError(AdkError):
+    """Something went wrong. Try again.
+
+    Attributes:
+        reference: names the traceback in the log.
+    """
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(gettext_noop("Something went wrong (reference {0}). Try again.").format(reference))
+        self.reference = reference
+
+
 class AgentFolderError(AdkError):
     """An agent folder cannot be served; the other apps of the site are."""
 
@@ -77,6 +97,8 @@ CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
     (ConflictError, "conflict", HTTPStatus.CONFLICT),
     (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
     (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
+    (UnavailableError, "unavailable", HTTPStatus.SERVICE_UNAVAILABLE),
+    (UnexpectedError, "internal", HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 OTHER = "error"
 """Code of all other errors."""

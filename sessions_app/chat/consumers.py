@@ -22,8 +22,8 @@ from sessions_app.chat.frame_handlers import begin_session, handle_frame
 from sessions_app.chat.frame_limits import count_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame
-from sessions_app.chat.viewer import log_failure
 from sessions_app.errors import LimitExceededError, TooLargeError
+from sessions_app.process.failures import log_unexpected
 from sessions_app.process.pool import UNAVAILABLE
 
 
@@ -111,9 +111,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             await handle_frame(frame, connection.actor, connection.session_id)
         except (AdkError, *UNAVAILABLE):
             raise  # `receive` answers an AdkError; `dispatch` closes the socket while PostgreSQL is away.
-        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
-            reference = log_failure(connection.session_id, error)
-            self._viewer.post(protocol.failure_frame(reference, protocol.reply_id(frame)).json())
+        except Exception as error:
+            raise log_unexpected(error, f"Serving session {connection.session_id}") from error
 
     async def _send_frame(self, frame: str) -> None:
         await self.base_send({"type": "websocket.send", "text": frame})

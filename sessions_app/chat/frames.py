@@ -9,7 +9,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
-from runtime.errors import AdkError
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.chat import protocol
@@ -17,9 +16,9 @@ from sessions_app.chat.frame_handlers import begin_session, handle_frame
 from sessions_app.chat.frame_limits import count_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame, notice_frame
-from sessions_app.chat.viewer import log_failure
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, http_status
+from sessions_app.process.failures import public_error
 from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.sessions.ownership import User, own_session_or_404
@@ -47,13 +46,11 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
         frame = protocol.parse(body)
         reply_to = protocol.reply_id(frame)
         return await _handle(frame, request, user, session_id)
-    except AdkError as error:
-        return _reply(protocol.error_frame(error, reply_to).json(), http_status(error))
     except UNAVAILABLE:
         return HttpResponse(status=HTTPStatus.SERVICE_UNAVAILABLE)
     except Exception as error:  # noqa: BLE001 - logged, and reported to the browser
-        reference = log_failure(session_id, error)
-        return _reply(protocol.failure_frame(reference, reply_to).json(), HTTPStatus.INTERNAL_SERVER_ERROR)
+        public = public_error(error, f"Serving session {session_id}")
+        return _reply(protocol.error_frame(public, reply_to).json(), http_status(public))
 
 
 async def _handle(frame: AnyClientFrame, request: HttpRequest, user: User, session_id: UUID) -> HttpResponse:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import AdkError
@@ -229,9 +228,3 @@ def reply_id(frame: AnyClientFrame) -> str | None:
 def error_frame(error: AdkError, in_reply_to: str | None = None) -> ErrorFrame:
     """Return the frame of an error, with its message in the active language."""
     return ErrorFrame(error_code(error), in_language(str(error)), in_reply_to)
-
-
-def failure_frame(reference: str, in_reply_to: str | None = None) -> ErrorFrame:
-    """Return the frame of an unexpected error. The log has its traceback under the reference."""
-    message = gettext("Something went wrong (reference {reference}). Try again.").format(reference=reference)
-    return ErrorFrame("internal", message, in_reply_to)

@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from sessions_app.chat import protocol
 from sessions_app.chat.browser_encoder import BrowserEncoder
@@ -34,6 +34,7 @@ from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.live.session_feed import SessionFeed
 from sessions_app.live.updates import EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate
+from sessions_app.process.failures import log_unexpected
 from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.rendering.session_view import Reader
 from sessions_app.scheduling.listing import tasks_of_session
@@ -193,8 +194,8 @@ class Viewer:
             logger.warning("Closing a viewer of session %s: PostgreSQL is away (%s)", self._session_id, error)
             await self.end(protocol.CLOSE_TRY_AGAIN)
             return
-        reference = log_failure(self._session_id, error)
-        await self.end(protocol.CLOSE_TRY_AGAIN, protocol.failure_frame(reference).json())
+        unexpected = log_unexpected(error, f"Serving session {self._session_id}")
+        await self.end(protocol.CLOSE_TRY_AGAIN, protocol.error_frame(unexpected).json())
 
     def leave(self) -> None:
         """Stop sending. Running invocations continue."""
@@ -319,10 +320,3 @@ class Viewer:
             # The hub wakes viewers from the publishing task, so this task has another user's language.
             with self._encoder.view.reader.reading():
                 await self.fail(error)
-
-
-def log_failure(session_id: UUID, error: Exception) -> str:
-    """Log an unexpected error under a new reference, and return the reference."""
-    reference = uuid4().hex[:8]
-    logger.error("Serving session %s failed (reference %s)", session_id, reference, exc_info=error)
-    return reference

@@ -1,17 +1,15 @@
 """Problem details (RFC 9457) for the errors of operations and streams.
 
-`_PROBLEMS` maps kinds of errors to functions that make the response. Any other error is a failure of the site: it is
-logged with a reference, which the program gets.
+`_PROBLEMS` maps errors of Django and django-ninja to functions that make the response. All other errors become problem
+details by their `public_error`.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from math import ceil
 from typing import Any, cast
-from uuid import uuid4
 
 from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,12 +17,17 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from runtime.errors import AdkError
 from sessions_app.asgi.problem_details import CODES, NOTHING_HERE, problem
-from sessions_app.errors import InvalidInputError, LimitExceededError, error_code, http_status
-from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.errors import (
+    InvalidInputError,
+    LimitExceededError,
+    UnavailableError,
+    UnexpectedError,
+    error_code,
+    http_status,
+)
+from sessions_app.process.failures import public_error
 
-logger = logging.getLogger(__name__)
 PLACES = ("body", "header", "path", "query")
 """Parts of a request with named fields."""
 OF_VALIDATOR = "Value error, "
@@ -32,8 +35,8 @@ OF_VALIDATOR = "Value error, "
 
 
 def problem_of(error: Exception) -> HttpResponse:
-    """Return the response for an error. Unexpected errors are logged under a reference."""
-    make = next((make for kind, make in _PROBLEMS if isinstance(error, kind)), _unexpected)
+    """Return the response for an error; see `public_error`."""
+    make = next((make for kind, make in _PROBLEMS if isinstance(error, kind)), _refused)
     return make(error)
 
 
@@ -71,12 +74,15 @@ def _with_place(field: str) -> str:
     return field if field.partition(".")[0] in PLACES else f"body.{field}"
 
 
-def _refused(error: Any) -> HttpResponse:
-    members = {}
+def _refused(cause: Exception) -> HttpResponse:
+    error = public_error(cause, "A request of the API")
+    members: dict[str, Any] = {}
     if isinstance(error, InvalidInputError) and error.field:
         members["errors"] = [{"field": _with_place(error.field), "message": str(error)}]
+    if isinstance(error, UnexpectedError):
+        members["reference"] = error.reference
     response = problem(http_status(error), str(error), error_code(error), **members)
-    if isinstance(error, LimitExceededError) and error.retry_seconds is not None:
+    if isinstance(error, LimitExceededError | UnavailableError) and error.retry_seconds is not None:
         response["Retry-After"] = str(ceil(error.retry_seconds))
     return response
 
@@ -123,27 +129,10 @@ def _unreadable(error: Any) -> HttpResponse:
     )
 
 
-def _unavailable(error: Any) -> HttpResponse:
-    response = problem(
-        HTTPStatus.SERVICE_UNAVAILABLE, "The database does not answer. Try again.", "unavailable"
-    )
-    response["Retry-After"] = "5"
-    return response
-
-
-def _unexpected(error: Exception) -> HttpResponse:
-    reference = uuid4().hex[:8]
-    logger.error("A request of the API failed (reference %s)", reference, exc_info=error)
-    detail = f"Something went wrong (reference {reference}). Try again."
-    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, "internal", reference=reference)
-
-
 _PROBLEMS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Callable[[Any], HttpResponse]], ...] = (
-    (AdkError, _refused),
     (ValidationError, _invalid),
     (HttpError, _http_error),
     (Http404, _not_found),
     (RequestDataTooBig, _too_large),
     ((MultiPartParserError, SuspiciousOperation, BadRequest), _unreadable),
-    (UNAVAILABLE, _unavailable),
 )

@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, suppress
-from uuid import uuid4
 
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.request_handler import RequestHandler
@@ -51,8 +50,14 @@ from sessions_app.contrib.a2a.files import MAX_BYTES, ArtifactMaker
 from sessions_app.contrib.a2a.requests import AgentOfCaller
 from sessions_app.contrib.a2a.task_stream import TaskStream, TaskUpdate
 from sessions_app.contrib.a2a.tasks import SiteTask
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
-from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    UnavailableError,
+    UnexpectedError,
+)
+from sessions_app.process.failures import public_error
 
 AGENT, SCOPE = "adk_agent", "adk_scope"
 """Keys in the state of a call, for its `AgentOfCaller` and the ASGI scope of its request."""
@@ -63,6 +68,8 @@ _KINDS: tuple[tuple[type[AdkError], type[A2AError]], ...] = (
     (NotFoundError, TaskNotFoundError),
     (InvalidInputError, InvalidParamsError),
     (ConflictError, UnsupportedOperationError),
+    (UnavailableError, InternalError),
+    (UnexpectedError, InternalError),
 )
 
 
@@ -232,12 +239,7 @@ def _as_a2a_errors() -> Iterator[None]:
         yield
     except A2AError:
         raise
-    except AdkError as error:
-        kind = next((kind for own, kind in _KINDS if isinstance(error, own)), InvalidRequestError)
-        raise kind(str(error)) from error
-    except UNAVAILABLE as error:
-        raise InternalError("The database does not answer. Try again.") from error
     except Exception as error:
-        reference = uuid4().hex[:8]
-        logger.exception("A request of A2A failed (reference %s)", reference)
-        raise InternalError(f"Something went wrong (reference {reference}). Try again.") from error
+        public = public_error(error, "A request of A2A")
+        kind = next((kind for own, kind in _KINDS if isinstance(public, own)), InvalidRequestError)
+        raise kind(str(public)) from error
