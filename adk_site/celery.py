@@ -7,8 +7,15 @@ from typing import Any
 import billiard
 from celery import Celery
 from celery.apps.worker import Worker
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
+# By its alias: the URL of a Unix socket leaves no choice of the transport.
+TRANSPORT_ALIASES.update(
+    redis="adk_site.broker:Transport",
+    rediss="adk_site.broker:Transport",
+    sentinel="adk_site.broker:SentinelTransport",
+)
 
 
 class StartupSafeWorker(Worker):
