@@ -38,7 +38,7 @@ def told() -> Iterator[list[logging.LogRecord]]:
     """What the broker's channel logs."""
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
-    handler.emit = records.append  # type: ignore[method-assign]
+    handler.emit = records.append  # type: ignore[method-assign, assignment]
     # At the logger itself: a worker replaces the handlers of the root.
     broker_logger = logging.getLogger("adk_site.broker")
     broker_logger.addHandler(handler)
