@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from django.conf import settings
@@ -70,6 +71,11 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+    @property
+    def target(self) -> str:
+        """The server of the address: its host, and its port if the address names it."""
+        return urlsplit(self.url).netloc.lower()
 
 
 class WebhookDeliveryQuerySet(models.QuerySet["WebhookDelivery"]):

@@ -1,5 +1,9 @@
 """Delivery of events to webhooks: at least once, signed, retried for a day.
 
+A server may be slow, or may never answer. So a round runs `MAX_AT_ONCE` attempts at the same time, of which only
+`MAX_PER_USER` are for the webhooks of a user and `MAX_PER_TARGET` for a server: others get the rest. A webhook that
+fails also postpones its other deliveries that are due (back-off).
+
 Database triggers insert the deliveries (`adk_stage_deliveries`) in the transaction of the event, so both are stored or
 neither is. The sweep asks a Celery worker for a round when a delivery is due. The task starts the round on the event
 loop of its process and returns: a slow server holds up no worker. `next_at` is the only state of a delivery:
@@ -21,12 +25,14 @@ import json
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from httpcore2 import AsyncConnectionPool
 
@@ -38,7 +44,10 @@ from sessions_app.webhooks.signing import sign_delivery
 from sessions_app.webhooks.targets import ForbiddenTargetError, PublicHosts
 
 logger = logging.getLogger(__name__)
-BATCH_SIZE = 50
+MAX_AT_ONCE = 50
+"""Attempts of a process at the same time."""
+MAX_PER_USER = 10
+MAX_PER_TARGET = 10
 ATTEMPT_SECONDS = 15.0
 """Time limit of an attempt, from resolving the name to the response."""
 CLAIM_SECONDS = 60.0
@@ -48,8 +57,8 @@ PAUSES = (5, 60, 300, 1800, 7200, 14_400, 28_800, 36_000)
 KEPT = timedelta(days=30)
 GONE = 410
 
-# Reference to the running round: asyncio holds only weak references to tasks. Empty while no round runs.
-_rounds: set[asyncio.Task[None]] = set()
+# The running round and its task: asyncio holds only weak references to tasks. Empty while no round runs.
+_rounds: dict[asyncio.Task[int], _Round] = {}
 
 
 @dataclass(frozen=True)
@@ -84,18 +93,62 @@ PushOf = Callable[[WebhookDelivery], Awaitable[Push | None]]
 
 
 async def start_round(push_of: PushOf) -> None:
-    """Start a round of deliveries unless a round is running in this process."""
-    if not _rounds:
-        task = create_task(_deliver_due(push_of), "deliver to webhooks")
-        _rounds.add(task)
-        task.add_done_callback(_rounds.discard)
+    """Start a round of deliveries; a round that is running in this process looks for due deliveries again."""
+    if _rounds:
+        for running in _rounds.values():
+            running.look_again()
+        return
+    new = _Round(push_of)
+    task = create_task(new.run(), "deliver to webhooks")
+    _rounds[task] = new
+    task.add_done_callback(_rounds.pop)
 
 
 async def deliver_due(push_of: PushOf | None = None) -> int:
-    """Attempt up to `BATCH_SIZE` due deliveries; return the number of attempts."""
-    claimed = await in_thread(_claim_due)
-    await asyncio.gather(*[_deliver(delivery, push_of) for delivery in claimed])
-    return len(claimed)
+    """Attempt all due deliveries; return the number of attempts."""
+    return await _Round(push_of).run()
+
+
+class _Round:
+    """Attempts at the same time, until no delivery is due that may begin."""
+
+    def __init__(self, push_of: PushOf | None) -> None:
+        self._push_of = push_of
+        self._running: dict[asyncio.Task[None], WebhookDelivery] = {}
+        self._is_asked = asyncio.Event()
+
+    def look_again(self) -> None:
+        """Look for due deliveries now, even if no attempt has ended."""
+        self._is_asked.set()
+
+    async def run(self) -> int:
+        """Run the round; return the number of its attempts."""
+        attempts = 0
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._is_asked.clear()
+                claimed = await self._claim()
+                attempts += len(claimed)
+                for delivery in claimed:
+                    attempt = tasks.create_task(_deliver(delivery, self._push_of))
+                    self._running[attempt] = delivery
+                if not self._running:
+                    return attempts
+                await self._wait()
+
+    async def _claim(self) -> list[WebhookDelivery]:
+        try:
+            return await in_thread(_claim_due, list(self._running.values()))
+        except Exception:  # the attempts that are running go on
+            logger.exception("Due deliveries to webhooks were not claimed; the sweep offers them again")
+            return []
+
+    async def _wait(self) -> None:
+        """Wait until an attempt ends, or until somebody asks to look again."""
+        asked = asyncio.create_task(self._is_asked.wait())
+        await asyncio.wait([*self._running, asked], return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        self._running = {task: row for task, row in self._running.items() if not task.done()}
 
 
 def delete_old_deliveries() -> None:
@@ -108,16 +161,6 @@ def offer_due_deliveries(seconds: float) -> bool:
     if WebhookDelivery.objects.due().exists():
         send_webhooks()
     return False
-
-
-async def _deliver_due(push_of: PushOf) -> None:
-    try:
-        attempts = BATCH_SIZE
-        # A full batch may have left more due deliveries behind.
-        while attempts == BATCH_SIZE:
-            attempts = await deliver_due(push_of)
-    except Exception:
-        logger.exception("A round of deliveries to webhooks failed; the sweep offers the deliveries again")
 
 
 async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
@@ -173,16 +216,59 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
     return DeliveryAttempt(status, f"The server answered with status {status}.")
 
 
-def _claim_due() -> list[WebhookDelivery]:
-    """Claim due deliveries for this process. End deliveries that may not be sent, and return the others."""
+def _claim_due(running: Sequence[WebhookDelivery]) -> list[WebhookDelivery]:
+    """Claim due deliveries for this process, within the bounds that the running attempts leave.
+
+    Ends deliveries that may not be sent, and returns the others.
+    """
+    while ids := _claim_ids(_Bounds(running)):
+        claimed = WebhookDelivery.objects.filter(pk__in=ids)
+        claimed = claimed.select_related("webhook__made_by", "webhook__user")
+        if sendable := [delivery for delivery in claimed if _may_be_sent(delivery)]:
+            return sendable
+    return []
+
+
+def _claim_ids(bounds: _Bounds) -> list[int]:
+    ids: list[int] = []
     with transaction.atomic():
         # Rounds of other processes skip the locked rows and claim the next rows.
-        due = WebhookDelivery.objects.due().order_by("next_at").select_for_update(skip_locked=True)
-        ids = list(due.values_list("pk", flat=True)[:BATCH_SIZE])
+        due = WebhookDelivery.objects.due().order_by("next_at")
+        due = due.select_related("webhook").select_for_update(skip_locked=True, of=("self",))
+        while bounds.free and (rows := list(bounds.select(due.exclude(pk__in=ids))[: bounds.free])):
+            ids += [delivery.pk for delivery in rows if bounds.admit(delivery.webhook)]
         deadline = Now() + timedelta(seconds=CLAIM_SECONDS)
         WebhookDelivery.objects.filter(pk__in=ids).update(next_at=deadline, attempts=F("attempts") + 1)
-    claimed = WebhookDelivery.objects.filter(pk__in=ids).select_related("webhook__made_by", "webhook__user")
-    return [delivery for delivery in claimed if _may_be_sent(delivery)]
+    return ids
+
+
+class _Bounds:
+    """Numbers of attempts that may begin beside the running attempts: in all, of a user, and to a target."""
+
+    def __init__(self, running: Sequence[WebhookDelivery]) -> None:
+        self.free = MAX_AT_ONCE - len(running)
+        self._of_user = Counter(delivery.webhook.user_id for delivery in running)
+        self._of_target = Counter(delivery.webhook.target for delivery in running)
+        self._refused_users: set[Any] = set()
+        self._refused_urls: set[str] = set()
+
+    def admit(self, hook: Webhook) -> bool:
+        """Return True and count the attempt if it may begin. Otherwise, `select` leaves out its like from now on."""
+        if self._of_user[hook.user_id] >= MAX_PER_USER:
+            self._refused_users.add(hook.user_id)
+            return False
+        if self._of_target[hook.target] >= MAX_PER_TARGET:
+            self._refused_urls.add(hook.url)
+            return False
+        self._of_user[hook.user_id] += 1
+        self._of_target[hook.target] += 1
+        self.free -= 1
+        return True
+
+    def select(self, due: QuerySet[WebhookDelivery]) -> QuerySet[WebhookDelivery]:
+        """Return the deliveries that `admit` has not refused."""
+        due = due.exclude(webhook__user__in=self._refused_users)
+        return due.exclude(webhook__url__in=self._refused_urls)
 
 
 def _may_be_sent(delivery: WebhookDelivery) -> bool:
@@ -232,18 +318,22 @@ def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
     if not attempt.error:
         row.update(**outcome, next_at=None, delivered_at=Now())
         return
+    # If anything was delivered since this event, the address works, and only this event is refused.
+    others = WebhookDelivery.objects.filter(webhook=delivery.webhook_id)
+    is_refused_alone = others.filter(delivered_at__gt=delivery.created_at).exists()
     # `attempts` includes this one, so the first failure takes the first pause. The pauses vary by a tenth: deliveries
     # that failed together must not come back together.
     if attempt.status != GONE and delivery.attempts <= len(PAUSES):
         pause = PAUSES[delivery.attempts - 1] * random.uniform(0.9, 1.1)  # noqa: S311 - no secret
         row.update(**outcome, next_at=Now() + timedelta(seconds=pause))
+        if not is_refused_alone:
+            # Back-off: these would fail, too, and keep the attempts of others waiting.
+            others.due().update(next_at=Now() + timedelta(seconds=pause))
         return
     row.update(**outcome, next_at=None)
-    # If anything was delivered since this event, the address works, and only this event is refused: keep the webhook.
-    later = WebhookDelivery.objects.filter(webhook=delivery.webhook_id, delivered_at__gt=delivery.created_at)
     if attempt.status == GONE:
         _disable(delivery.webhook, "The server answered that the address is gone (410).")
-    elif not later.exists():
+    elif not is_refused_alone:
         _disable(delivery.webhook, f"The webhook accepted nothing for a day. Last failure: {attempt.error}")
 
 

@@ -7,6 +7,7 @@ import json
 import socket
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hmac import digest as hmac_digest
@@ -26,7 +27,7 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery
 from sessions_app.webhooks import changes, delivery
-from sessions_app.webhooks.delivery import deliver_due
+from sessions_app.webhooks.delivery import deliver_due, start_round
 from sessions_app.webhooks.targets import check_url, is_public
 from tests.fakes import ScriptedModel
 from tests.integration.access import make_job, make_request, make_session
@@ -40,9 +41,13 @@ EVENTS = ["run.ended", "approval.needed", "job.ended"]
 
 @dataclass
 class Receiver:
-    """A server on this machine that records requests and answers with the statuses in `answers`, else with 204."""
+    """A server on this machine that records requests and answers with the statuses in `answers`, else with 204.
+
+    It answers while `is_answering` is set.
+    """
 
     port: int = 0
+    is_answering: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
 
@@ -52,20 +57,35 @@ class Receiver:
         headers = {name.lower(): value for name, value in headers.items()}
         body = await reader.readexactly(int(headers["content-length"]))
         self.requests.append((headers, body))
+        await self.is_answering.wait()
         answer = self.answers.pop(0) if self.answers else "204 No Content"
         writer.write(f"HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n".encode())
         await writer.drain()
         writer.close()
 
 
+@asynccontextmanager
+async def serving(receiver: Receiver) -> AsyncIterator[Receiver]:
+    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
+    receiver.port = server.sockets[0].getsockname()[1]
+    yield receiver
+    receiver.is_answering.set()
+    server.close()
+
+
 @pytest.fixture
 async def receiver(configure: Callable[..., None]) -> AsyncIterator[Receiver]:
     configure(webhooks_to_localhost=True)
-    made = Receiver()
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
-    yield made
-    server.close()
+    async with serving(Receiver()) as made:
+        made.is_answering.set()
+        yield made
+
+
+@pytest.fixture
+async def hanging(receiver: Receiver) -> AsyncIterator[Receiver]:
+    """A receiver that does not answer before its event `is_answering` is set."""
+    async with serving(Receiver()) as made:
+        yield made
 
 
 @pytest.fixture
@@ -222,6 +242,73 @@ async def test_a_delivery_whose_process_died_is_made_again(
     assert await deliver_due() == 1
     assert len(receiver.requests) == 2
     assert receiver.requests[0][0]["webhook-id"] == receiver.requests[1][0]["webhook-id"]
+
+
+async def stage(hook: dict[str, Any], count: int) -> None:
+    """Stage `count` deliveries to the webhook, which are due."""
+    payload = {"type": "test", "timestamp": "", "data": {}}
+    await WebhookDelivery.objects.abulk_create(
+        WebhookDelivery(webhook_id=hook["id"], event="test", subject="many", payload=payload)
+        for _ in range(count)
+    )
+
+
+async def push_nothing(row: WebhookDelivery) -> None:
+    return None
+
+
+@pytest.mark.parametrize("bound", ["MAX_PER_USER", "MAX_PER_TARGET"])
+async def test_webhooks_that_hang_leave_room_for_those_of_others(
+    key: dict[str, str], receiver: Receiver, hanging: Receiver, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    for name in ("MAX_PER_USER", "MAX_PER_TARGET"):
+        monkeypatch.setattr(delivery, name, delivery.MAX_AT_ONCE)
+    monkeypatch.setattr(delivery, bound, 3)
+    await stage(await make_hook(key, hanging.port), delivery.MAX_AT_ONCE)
+    await stage(await make_hook(key, hanging.port), delivery.MAX_AT_ONCE)
+    eve = await User.objects.acreate_user("eve")
+    hook = await make_hook({"authorization": f"Bearer {await sync_to_async(make_key)(eve)}"}, receiver.port)
+    await start_round(push_nothing)
+    await wait_for_requests(hanging, 3)
+
+    await stage(hook, 5)  # due while the round waits for the others
+    await start_round(push_nothing)
+    await wait_for_requests(receiver, 5)
+    assert len(hanging.requests) == 3
+    hanging.is_answering.set()
+    await wait_for_requests(hanging, 2 * delivery.MAX_AT_ONCE)
+    await wait_until_rounds_end()
+
+
+async def test_a_webhook_that_fails_postpones_its_deliveries_until_it_takes_one(
+    key: dict[str, str], receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "MAX_PER_USER", 2)
+    receiver.answers = ["500 Oops"] * 2
+    await stage(await make_hook(key, receiver.port), 6)
+    assert await deliver_due() == 2
+    assert not await WebhookDelivery.objects.due().aexists()
+    postponed = WebhookDelivery.objects.filter(attempts=0, next_at__gt=timezone.now() + timedelta(seconds=2))
+    assert await postponed.acount() == 4
+    # The address works, and refuses a single event: the others are delivered without a pause.
+    await make_due()
+    await deliver_due()
+    receiver.answers = ["500 Oops"]
+    await WebhookDelivery.objects.aupdate(
+        next_at=timezone.now(), created_at=timezone.now() - timedelta(hours=1)
+    )
+    assert await deliver_due() == 6
+    assert await WebhookDelivery.objects.filter(next_at__isnull=False).acount() == 1
+
+
+async def wait_for_requests(receiver: Receiver, count: int) -> None:
+    while len(receiver.requests) < count:
+        await asyncio.sleep(0.01)
+
+
+async def wait_until_rounds_end() -> None:
+    while delivery._rounds:
+        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(
