@@ -2,7 +2,7 @@
 
 A2A knows texts, files and JSON data. ADK agents send function calls and their responses as data, with metadata under
 the keys below that mark them. protobuf holds the data: it makes floats of all numbers and refuses lone surrogates, so
-`_with_integers` and `encodable` repair both.
+`_with_integers` and `valid_text` repair both.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
 from runtime import types
+from runtime.valid_text import valid_text
 
 ADK_TYPE = "adk_type"
 ADK_LONG_RUNNING = "adk_is_long_running"
@@ -32,17 +33,17 @@ def to_a2a(part: types.Part) -> Part | None:
     """Return the part as A2A sends it; None for an empty part and for a kind that A2A does not support."""
     if part.text:
         metadata = {ADK_THOUGHT: True} if part.thought else {}
-        return with_metadata(Part(text=encodable(part.text)), metadata)
+        return with_metadata(Part(text=valid_text(part.text)), metadata)
     if part.inline_data and part.inline_data.data is not None:
         blob = part.inline_data
         return _file_part(blob.mime_type, blob.display_name, raw=blob.data)
     if part.file_data and part.file_data.file_uri:
         file = part.file_data
-        return _file_part(file.mime_type, file.display_name, url=encodable(file.file_uri or ""))
+        return _file_part(file.mime_type, file.display_name, url=valid_text(file.file_uri or ""))
     if part.executable_code and part.executable_code.code:
-        return Part(text=encodable(f"```\n{part.executable_code.code}\n```"))
+        return Part(text=valid_text(f"```\n{part.executable_code.code}\n```"))
     if part.code_execution_result and part.code_execution_result.output:
-        return Part(text=encodable(part.code_execution_result.output))
+        return Part(text=valid_text(part.code_execution_result.output))
     return None
 
 
@@ -74,7 +75,7 @@ def converted_by(convert: Callable[[F], T | Sequence[T] | None], part: F) -> lis
 
 def data_part(value: dict[str, Any], metadata: dict[str, Any] | None = None) -> Part:
     """Return a part with a JSON object."""
-    data = ParseDict(json.loads(encodable(json.dumps(value, ensure_ascii=False, default=str))), Value())
+    data = ParseDict(json.loads(valid_text(json.dumps(value, ensure_ascii=False, default=str))), Value())
     return with_metadata(Part(data=data), metadata or {})
 
 
@@ -146,11 +147,6 @@ def with_metadata(part: Part, metadata: dict[str, Any]) -> Part:
     return part
 
 
-def encodable(text: str) -> str:
-    """Return the text with a question mark in place of each lone surrogate, which protobuf refuses."""
-    return text.encode("utf-8", "replace").decode()
-
-
 class FileBudget:
     """Limit for the bytes of all files in a message or response."""
 
@@ -163,7 +159,7 @@ class FileBudget:
         if artifact is None:
             return types.Part(text=f"[The file {name!r} does not exist any more.]")
         blob = artifact.inline_data
-        data = (blob and blob.data) or (artifact.text or "").encode()
+        data = (blob and blob.data) or valid_text(artifact.text or "").encode()
         if len(data) > self._bytes_left:
             return types.Part(text=f"[The file {name!r} is too large to be sent.]")
         self._bytes_left -= len(data)
@@ -172,9 +168,9 @@ class FileBudget:
 
 
 def _file_part(mime_type: str | None, name: str | None, **content: Any) -> Part:
-    part = Part(media_type=encodable(mime_type or ""), **content)
+    part = Part(media_type=valid_text(mime_type or ""), **content)
     if name:
-        part.filename = encodable(name)
+        part.filename = valid_text(name)
     return part
 
 

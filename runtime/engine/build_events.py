@@ -14,6 +14,7 @@ from runtime.events.event_actions import EventActions
 from runtime.events.rewound import UNDONE_REWIND_KEY
 from runtime.models.llm_request import DeclaredTool
 from runtime.models.llm_response import LlmResponse
+from runtime.valid_text import valid_values
 
 CALL_ID_PREFIX = "adk-"
 
@@ -40,6 +41,9 @@ def model_event(
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
     fields = {name: getattr(response, name) for name in response.model_fields_set}
     fields["content"] = with_role(response.content, "model")
+    if not response.partial:
+        # Before the calls run: their arguments go to tools, and to other servers.
+        fields["content"] = valid_content(fields["content"])
     event = construct(
         Event,
         **fields,
@@ -118,6 +122,17 @@ def with_role(content: types.Content | None, role: str) -> types.Content | None:
     if content is None or content.role:
         return content
     return content.model_copy(update={"role": role})
+
+
+def valid_content(content: types.Content | None) -> types.Content | None:
+    """Return the content with U+FFFD for lone surrogates; a valid content is returned itself."""
+    if content is None:
+        return None
+    values = content.model_dump(exclude_none=True)
+    valid = valid_values(values)
+    if valid is values:
+        return content
+    return types.Content.model_validate(valid)
 
 
 def calls_in(response: LlmResponse) -> list[types.FunctionCall]:

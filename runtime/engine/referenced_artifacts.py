@@ -12,6 +12,7 @@ from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from runtime.artifacts.file_types import is_text
+from runtime.valid_text import valid_text
 
 MAX_BYTES = 14_000_000
 """Limit of the files of a request in bytes. Models refuse more than about 20 MB, and base64 adds a third."""
@@ -83,7 +84,7 @@ class _Loader:
         if data is None:
             return [_text(f"[The file {name!r} was uploaded. It does not exist any more.]")]
         text = _beginning(data) if is_text(mime_type) else ""
-        size = len(text.encode()) if text else len(data)
+        size = len(valid_text(text).encode()) if text else len(data)
         if size > self._bytes_left:
             self._bytes_left = 0  # A long session may have hundreds of files: read no more of them.
             return [_left_out(name)]
@@ -102,7 +103,7 @@ class _Loader:
             return None
         if artifact.inline_data:
             return artifact.inline_data.data or b""
-        return (artifact.text or "").encode()
+        return valid_text(artifact.text or "").encode()
 
 
 def _beginning(data: bytes) -> str:

@@ -14,6 +14,7 @@ from typing import Literal
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.models.json_schema import Json, json_schema_of
+from runtime.valid_text import valid_values
 
 Choice = Literal["auto", "any", "none"]
 
@@ -95,7 +96,7 @@ def response_text(response: types.FunctionResponse) -> str:
 
 def given_options(config: types.GenerateContentConfig, options: Json) -> Json:
     """Return the options with a value, and the headers and extra body of the config's `http_options`."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: valid_values(value) for name, value in options.items() if value is not None}
     http = config.http_options
     if http and http.headers is not None:
         given["extra_headers"] = http.headers

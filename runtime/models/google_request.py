@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from runtime import types
 from runtime.models.llm_request import LlmRequest
 from runtime.models.request_contents import ending_with_user, without_foreign_signatures
+from runtime.valid_text import valid_values
 
 _CONTENTS = TypeAdapter(list[types.Content])
 
@@ -39,7 +40,7 @@ def with_contents(options: types.HttpOptions | None, contents: list[types.Conten
         return options
     # Gemini refuses requests with signatures of other models.
     own = without_foreign_signatures(contents)
-    as_json = _CONTENTS.dump_python(own, mode="json", by_alias=True, exclude_none=True)
+    as_json = valid_values(_CONTENTS.dump_python(own, mode="json", by_alias=True, exclude_none=True))
     return options.model_copy(update={"extra_body": {**(options.extra_body or {}), "contents": as_json}})
 
 

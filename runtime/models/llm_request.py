@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 from runtime import types
 from runtime._pydantic_models import construct
 from runtime.models.context_cache_config import ContextCacheConfig
+from runtime.valid_text import valid_text
 
 
 class DeclaredTool(Protocol):
@@ -45,7 +46,7 @@ class LlmRequest(BaseModel):
 
     def append_instructions(self, instructions: list[str]) -> None:
         """Append paragraphs to the system instruction, separated by blank lines."""
-        text = "\n\n".join(instructions)
+        text = valid_text("\n\n".join(instructions))
         current = self.config.system_instruction
         if not text:
             return

@@ -33,7 +33,7 @@ from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, session_args
-from runtime.engine.build_events import agent_event, failure_event, replaced_by
+from runtime.engine.build_events import agent_event, failure_event, replaced_by, valid_content
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
@@ -324,6 +324,8 @@ class Runner:
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
         """Store the event and its actions (contract L3)."""
+        # Here, because plugins and agents make events of their own.
+        event.content = valid_content(event.content)
         # A value that was changed in place must stay the same object in the state: a parallel agent may hold a
         # reference to the value, and its changes are state changes, too (contract S6).
         delta = event.actions.state_delta

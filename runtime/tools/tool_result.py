@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pydantic
 import pydantic_core
 
 from runtime.errors import ConfigurationError, with_article
 from runtime.events import calls
+from runtime.valid_text import valid_values
+
+_ANY: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Any)
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,21 @@ def as_response(tool_name: str, result: object) -> dict[str, Any]:
     if isinstance(result, ToolError):
         return result.as_response()
     try:
-        text = pydantic_core.to_json(result, inf_nan_mode="strings", bytes_mode="base64")
-        value = pydantic_core.from_json(text)  # Fails for numbers of more than 4,300 digits.
+        value = pydantic_core.from_json(_to_json(result))  # Fails for numbers of more than 4,300 digits.
     except ValueError as error:
         raise ConfigurationError(
             f"Tool {tool_name!r} returned {with_article(type(result).__name__)} that is not JSON: {error}. Return "
             "dicts, lists, text, numbers, booleans, None, pydantic models or dataclasses of these."
         ) from error
     return value if isinstance(result, dict) else {"result": value}
+
+
+def _to_json(result: object) -> bytes:
+    """Return the result as JSON, with U+FFFD for lone surrogates."""
+    try:
+        return pydantic_core.to_json(result, inf_nan_mode="strings", bytes_mode="base64")
+    except pydantic_core.PydanticSerializationError:
+        # A lone surrogate, in a text, a key, or an object such as a path. Anything else fails again.
+        values = valid_values(_ANY.dump_python(result))
+        values = pydantic_core.to_jsonable_python(values, inf_nan_mode="strings", bytes_mode="base64")
+        return pydantic_core.to_json(valid_values(values))

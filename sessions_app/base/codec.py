@@ -23,6 +23,7 @@ from pydantic_core import PydanticSerializationError
 from runtime import types
 from runtime.events.event import Event
 from runtime.events.reading import read_event
+from runtime.valid_text import valid_text
 from sessions_app.errors import InvalidInputError, NotFoundError
 
 logger = logging.getLogger(__name__)
@@ -106,10 +107,7 @@ def is_storable(text: str) -> bool:
 
 def storable(text: str) -> str:
     """Return the text with U+FFFD for every NUL and lone surrogate."""
-    # ASCII, the usual case, has no surrogates: spare the way through UTF-16.
-    if text.isascii():
-        return text.replace("\0", "\ufffd")
-    return _replace_lone_surrogates(text).replace("\0", "\ufffd")
+    return valid_text(text).replace("\0", "\ufffd")
 
 
 def storable_values(value: Any) -> Any:
@@ -158,10 +156,5 @@ def _storable_json(model: BaseModel) -> str:
         text = model.model_dump_json(by_alias=True, exclude_none=True)
     except PydanticSerializationError:  # A lone surrogate. The slower way through `json` accepts it.
         values = model.model_dump(mode="json", by_alias=True, exclude_none=True)
-        text = _replace_lone_surrogates(json.dumps(values, ensure_ascii=False))
+        text = valid_text(json.dumps(values, ensure_ascii=False))
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
-
-
-def _replace_lone_surrogates(text: str) -> str:
-    # UTF-16 also joins two surrogates that form a pair into their character.
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -18,6 +18,7 @@ from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from runtime.errors import SessionNotFoundError
+from runtime.valid_text import valid_text
 from sessions_app.base.codec import is_storable, user_pk
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError
@@ -67,7 +68,7 @@ def _content_of(filename: str, part: types.Part) -> tuple[bytes, str, str]:
     if part.inline_data is not None:
         return part.inline_data.data or b"", part.inline_data.mime_type or "application/octet-stream", "blob"
     if part.text is not None:
-        return part.text.encode(), "text/plain", "text"
+        return valid_text(part.text).encode(), "text/plain", "text"
     raise InvalidInputError(f"Artifact {filename!r} has no content: give a part with text or inline data.")
 
 

@@ -243,6 +243,27 @@ class ModelRequestsContract:
         assert (body.get("contents") or body["messages"])[-1]["role"] == "user"
         assert len(request.contents) == 2
 
+    async def test_q13_half_a_character_arrives_as_a_replacement_character(
+        self, server: ModelServer, llm: BaseLlm
+    ) -> None:
+        """UTF-8 cannot hold a lone surrogate, and a provider refuses its escape in JSON."""
+        half = "a\ud83d"
+        call = types.FunctionCall(name="get_time", args={half: [half]}, id="c1")
+        result = types.FunctionResponse(name="get_time", response={half: {"b": half}}, id="c1")
+        contents = [
+            user_says(half),
+            types.Content(role="model", parts=[types.Part(function_call=call)]),
+            types.Content(role="user", parts=[types.Part(function_response=result)]),
+        ]
+        request = LlmRequest(contents=contents)
+        request.append_instructions([half])
+        server.play(Turn(text=["Fine."]))
+        assert texts(await answer(llm, request)) == ["Fine."]
+        body = json.dumps(server.requests[0].body, ensure_ascii=False)
+        assert body.count("a\ufffd") == 6
+        assert "\ud83d" not in json.dumps(server.requests[0].body)
+        assert request.contents == contents
+
 
 class KeepAliveContract:
     """Contract M2: comments in a stream. Gemini's API sends none, and google-genai does not read them."""

@@ -20,11 +20,12 @@ from a2a.types import (
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from runtime import types
-from runtime.a2a.parts import encodable, function_call_part, to_a2a
+from runtime.a2a.parts import function_call_part, to_a2a
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import call_to_confirm, question_in
+from runtime.valid_text import valid_text
 from sessions_app.contrib.a2a.tasks import SiteTask
 from sessions_app.models import ToolJob
 
@@ -59,9 +60,9 @@ def status_of(task: SiteTask) -> TaskStatus:
     parts: list[Part] = []
     if task.is_at_rest and not task.has_ended:
         parts = [part for call in task.asked for part in question_parts(call)]
-        parts += [Part(text=encodable(question_text(job))) for job in task.questions]
+        parts += [Part(text=valid_text(question_text(job))) for job in task.questions]
     elif task.state == TaskState.TASK_STATE_FAILED and last.error_message:
-        parts = [Part(text=encodable(last.error_message))]
+        parts = [Part(text=valid_text(last.error_message))]
     if parts:
         status.message.CopyFrom(_message(task, f"{task.id}-{task.last_seq}", Role.ROLE_AGENT, parts))
     return status
@@ -71,7 +72,7 @@ def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
     """Return an update with the task's status; `progress` is a line about running work, empty for none."""
     status = status_of(task)
     if progress:
-        parts = [Part(text=encodable(progress))]
+        parts = [Part(text=valid_text(progress))]
         status.message.CopyFrom(_message(task, f"{task.id}-progress", Role.ROLE_AGENT, parts))
     return TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id, status=status)
 
@@ -86,7 +87,7 @@ def artifact_update(task: SiteTask, artifact: Artifact) -> TaskArtifactUpdateEve
 def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) -> TaskArtifactUpdateEvent:
     """Return an update with a piece of streamed text."""
     # The event's id, under which `ArtifactMaker` sends the whole artifact once the event is committed.
-    artifact = Artifact(artifact_id=event_id, parts=[Part(text=encodable(text))])
+    artifact = Artifact(artifact_id=event_id, parts=[Part(text=valid_text(text))])
     return TaskArtifactUpdateEvent(
         task_id=task.id, context_id=task.context_id, artifact=artifact, append=not is_first
     )
@@ -117,7 +118,7 @@ def message_of(task: SiteTask, event: Event) -> Message | None:
 def question_parts(call: types.FunctionCall) -> list[Part]:
     """Return the question of a pending call, as text and as a function call."""
     # The text is for any client. Clients that know ADK's calls answer the function call by its id.
-    return [Part(text=encodable(_question_in_words(call))), function_call_part(call)]
+    return [Part(text=valid_text(_question_in_words(call))), function_call_part(call)]
 
 
 def question_text(job: ToolJob) -> str:
@@ -154,7 +155,7 @@ def _question_in_words(call: types.FunctionCall) -> str:
 def _part_of_message(part: types.Part) -> Part | None:
     """Convert a part of the user's message. Of a file only the name is returned."""
     reference = ArtifactReference.of_part(part)
-    return Part(text=encodable(f"[File: {reference.filename}]")) if reference else to_a2a(part)
+    return Part(text=valid_text(f"[File: {reference.filename}]")) if reference else to_a2a(part)
 
 
 def _join_options(options: Iterable[Any]) -> str:

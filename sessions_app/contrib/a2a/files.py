@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from a2a.types import Artifact, Part
 
 from runtime import types
-from runtime.a2a.parts import FileBudget, encodable, to_a2a
+from runtime.a2a.parts import FileBudget, to_a2a
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.events.calls import parts_of
 from runtime.events.event import Event
+from runtime.valid_text import valid_text
 from sessions_app.contrib.a2a.conversion import words_of
 from sessions_app.contrib.a2a.tasks import SiteTask
 from sessions_app.store.artifact_service import DjangoArtifactService
@@ -36,7 +37,7 @@ class ArtifactMaker:
         for job in self._task.jobs:
             if job.artifacts:
                 files = await self._files(job.artifacts)
-                found.append(Artifact(artifact_id=str(job.pk), name=encodable(job.tool_name), parts=files))
+                found.append(Artifact(artifact_id=str(job.pk), name=valid_text(job.tool_name), parts=files))
         return [artifact for artifact in found if artifact]
 
     async def of_event(self, event: Event) -> Artifact | None:
@@ -50,7 +51,7 @@ class ArtifactMaker:
             **{reference.filename: reference.version for reference in references},
         }
         parts = [*words_of(event), *await self._files(saved)]
-        return Artifact(artifact_id=event.id, name=encodable(event.author), parts=parts) if parts else None
+        return Artifact(artifact_id=event.id, name=valid_text(event.author), parts=parts) if parts else None
 
     async def _files(self, saved: Mapping[str, int]) -> list[Part]:
         files = [to_a2a(await self._file(name, saved[name])) for name in sorted(saved)]

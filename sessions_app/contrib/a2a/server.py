@@ -23,8 +23,8 @@ from a2a.types import (
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
 from starlette.requests import Request
 
-from runtime.a2a.parts import encodable
 from runtime.apps.app import App
+from runtime.valid_text import valid_text
 from sessions_app.api.access.callers import Caller
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send
 from sessions_app.contrib.a2a.handler import AGENT, SCOPE, SiteRequestHandler
@@ -76,7 +76,7 @@ def card_json(app: App, url: str) -> bytes:
 def card_of(app: App, url: str) -> AgentCard:
     """Return the card of an app at the URL. Agents below the root are not listed."""
     name = app.name
-    description = encodable(app.root_agent.description or name)
+    description = valid_text(app.root_agent.description or name)
     bearer = HTTPAuthSecurityScheme(scheme="Bearer", description="An API key of the site.")
     return AgentCard(
         name=name,

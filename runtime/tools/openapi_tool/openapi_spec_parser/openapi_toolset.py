@@ -25,6 +25,7 @@ from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, Unre
 from runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool import RestApiTool
 from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import unique_tool_names
 from runtime.utils.yaml_utils import parse_yaml
+from runtime.valid_text import valid_values
 
 logger = logging.getLogger(__name__)
 SpecFormat = Literal["json", "yaml"]
@@ -73,7 +74,7 @@ class OpenAPIToolset(BaseToolset):
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         if not spec_dict and not spec_str:
             raise ConfigurationError("An OpenAPIToolset needs a spec: give spec_dict or spec_str.")
-        document = spec_dict or parse_spec(spec_str or "", spec_str_type)
+        document = valid_values(spec_dict or parse_spec(spec_str or "", spec_str_type))
         options = {
             "auth_scheme": auth_scheme,
             "auth_credential": auth_credential,
