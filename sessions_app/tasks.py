@@ -129,7 +129,7 @@ def _delete_expired_credentials(seconds: float) -> bool:
 
 def _offer_abandoned_queues(seconds: float) -> bool:
     """Offer one batch of sessions to workers."""
-    # One batch only, hence False: a worker that gets room claims further sessions without being asked.
+    # One batch only, hence False: each run of these sessions goes on with further sessions (`run_in_background`).
     for session_id in threads.run(leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)):
         send_run_session(session_id)
     return False

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 
@@ -290,18 +290,24 @@ WITH expired AS (
 SELECT id FROM freed"""  # noqa: S608
 
 
-async def sessions_with_abandoned_queue(older_than_seconds: float) -> list[UUID]:
-    """Return up to `BATCH_SIZE` sessions without a lease whose queued invocations are older than `older_than_seconds`.
+async def sessions_with_abandoned_queue(older_than_seconds: float, limit: int = BATCH_SIZE) -> list[UUID]:
+    """Return up to `limit` sessions without a lease whose queued invocations are older than `older_than_seconds`.
 
-    The process that queued the invocations has died, or could not run them.
+    The process that queued the invocations has died, or could not run them. The sessions are those that follow a
+    random id: callers at the same moment should get different sessions, and sessions that no process can run should
+    not always come first.
     """
-    query = """
+    abandoned = """
         SELECT DISTINCT i.session_id FROM sessions_app_invocation i
         JOIN sessions_app_session s ON s.id = i.session_id
         WHERE i.status = 'queued' AND s.lease_owner = ''
-            AND i.created_at < now() - make_interval(secs => %(age)s)
+            AND i.created_at < now() - make_interval(secs => %(age)s)"""
+    query = f"""
+        ({abandoned} AND i.session_id >= %(random)s ORDER BY i.session_id LIMIT %(limit)s)
+        UNION ALL
+        ({abandoned} AND i.session_id < %(random)s ORDER BY i.session_id LIMIT %(limit)s)
         LIMIT %(limit)s"""
-    params = {"age": older_than_seconds, "limit": BATCH_SIZE}
+    params = {"age": older_than_seconds, "random": uuid4(), "limit": limit}
     return [row["session_id"] for row in await fetch_all(query, params)]
 
 

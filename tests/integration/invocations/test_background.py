@@ -16,7 +16,7 @@ from sessions_app import use_cases
 from sessions_app.base.codec import content_to_json
 from sessions_app.invocations.background import _runs, run_in_background
 from sessions_app.models import Invocation
-from sessions_app.store.sql import invocation_queue
+from sessions_app.store.sql import invocation_queue, leases
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, say
 from tests.served_agents import Served, wait_for_requests
@@ -90,3 +90,22 @@ async def test_above_the_limit_a_session_stays_queued_until_another_ends(
         gate.set()
     for session_id in sessions:
         await wait_for_status(session_id, "completed")
+
+
+async def test_a_run_that_has_ended_goes_on_with_sessions_that_nobody_runs(
+    person: User, model: ScriptedModel
+) -> None:
+    model.turns = ["one", "two", "three"]
+    sessions = [await queue_session(person) for _ in model.turns]
+    await run_in_background(sessions[0])
+    for session_id in sessions:
+        await wait_for_status(session_id, "completed")
+
+
+async def test_no_abandoned_session_is_always_behind_the_others(person: User, model: ScriptedModel) -> None:
+    sessions = {await queue_session(person) for _ in range(5)}
+    offered: set[UUID] = set()
+    while offered != sessions:
+        batch = await leases.sessions_with_abandoned_queue(0, limit=2)
+        assert len(set(batch)) == 2
+        offered |= set(batch)
