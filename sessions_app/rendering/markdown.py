@@ -23,7 +23,9 @@ from markdown_it.utils import OptionsDict
 
 from sessions_app.base.codec import storable
 from sessions_app.rendering.bare_urls import link_bare_urls
+from sessions_app.rendering.emphasis import delimit_unspaced_words
 from sessions_app.rendering.footnotes import show_footnotes
+from sessions_app.rendering.inline_tags import show_inline_tags
 from sessions_app.rendering.link_targets import show_link_targets
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 from sessions_app.rendering.mathematics import ATTRIBUTES, TAGS, show_mathematics
@@ -39,7 +41,7 @@ TASK = re.compile(r"\[([ xX])\](?=\s)")
 
 _cleaner = nh3.Cleaner(
     tags={
-        *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a", "div", "sup"),
+        *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a", "div", "sub", "sup"),
         *("ul", "ol", "li", "h2", "h3", "h4", "h5", "h6"),
         *("table", "thead", "tbody", "tr", "th", "td"),
         *TAGS,
@@ -168,6 +170,8 @@ def _make_markdown() -> MarkdownIt:
     markdown.core.ruler.before("inline", "task_lists", _show_task_boxes)
     show_footnotes(markdown)
     show_mathematics(markdown)
+    show_inline_tags(markdown)
+    delimit_unspaced_words(markdown)
     rules = {
         "text": _text,
         "fence": _fence,

@@ -31,7 +31,22 @@ MAX_TOTAL_LENGTH = 4_000
 DELIMITERS = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
 ON_OWN_LINES = {"$$", r"\["}
 SIGNS = re.compile(r"[\\^_=<>+{]")
-"""Signs of a formula. Without any of them, `$` is usually part of a price, and `\\[` an escaped bracket."""
+"""Signs of a formula. Without any of them, `\\[` is usually an escaped bracket."""
+LETTERS = "A-Za-z\u0391-\u03a9\u03b1-\u03c9"
+"""Latin and Greek letters."""
+TERMS = re.compile(
+    rf"[{LETTERS}]|-?[{LETTERS}\d(\[|][{LETTERS}\d ()\[\]|,.:;!'/*-]*[{LETTERS}\d)\]|!']",
+)
+"""A text without signs that may be a formula: `O(n)`, `n!`, `2x`, `-x/2`."""
+WORD = r"(?<![^\W\d_])[^\W\d_]{3,}+(?!\()"
+WORDS = re.compile(rf"{WORD}|[\w)\]] +[\w(\[]")
+"""A word, or two things with only a space between: `$` before them is a price or the name of a variable."""
+AMOUNT = re.compile(rf"\d[\d.,]*+[^\\^{{]*?{WORD}")
+"""A number, and a word that no command of a formula contains: "5 + tax"."""
+END_OF_FORMULA = re.compile(r"(?:[^$\\]++|\\.)*+(?=\$)", re.DOTALL)
+"""The text before the next dollar that is not escaped."""
+ENDINGS = re.compile(r"(?:st|nd|rd|th|s|ten?)\b")
+"""Endings of a word that begins with a formula: `$n$th`."""
 EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 ENVIRONMENTS = re.compile(r"\\(begin|end){(?:aligned|alignedat|gathered|equation\*?)}")
 """Environments unknown to the converter, which are converted as aligned lines."""
@@ -65,8 +80,7 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
     if start is None:
         return False
     begin = state.pos + len(start)
-    # Bounded: a text may have thousands of opening marks without an end, and each would search the rest of the text.
-    end = state.src.find(DELIMITERS[start], begin, begin + MAX_FORMULA_LENGTH + 2)
+    end = _end_of_formula(state, start, begin)
     if end < 0 or not _is_formula(start, state.src, begin, end):
         return False
     if not silent:
@@ -77,19 +91,48 @@ def _parse_in_line(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _end_of_formula(state: StateInline, mark: str, begin: int) -> int:
+    """Return the position of the mark that ends the formula; -1 if there is none."""
+    # Bounded: a text may have thousands of opening marks without an end, and each would search the rest of the text.
+    limit = min(begin + MAX_FORMULA_LENGTH + 2, state.posMax)
+    if mark != "$":
+        return state.src.find(DELIMITERS[mark], begin, limit)
+    match = END_OF_FORMULA.match(state.src, begin, limit)
+    return match.end() if match else -1
+
+
 def _is_formula(mark: str, text: str, begin: int, end: int) -> bool:
     """True for a formula; False for a text that only looks like a formula, such as two prices in a sentence."""
     content = text[begin:end]
-    following = text[end + len(mark) : end + len(mark) + 1]
-    if mark == "$" and (content != content.strip() or following.isalnum()):
+    if mark == "$":
+        return _is_between_dollars(text, begin, end)
+    if mark == r"\(":
+        return bool(content.strip())
+    if mark == r"\[":
+        has_signs = SIGNS.search(content) is not None or (len(content) == 1 and content.isalpha())
+        return has_signs and not text.startswith("(", end + len(mark))  # A link with escaped brackets.
+    return _looks_like_formula(content)
+
+
+def _is_between_dollars(text: str, begin: int, end: int) -> bool:
+    content = text[begin:end]
+    following = text[end + 1 : end + 2]
+    if content != content.strip() or AMOUNT.match(content):
+        return False
+    if following.isascii() and following.isalnum() and not ENDINGS.match(text, end + 1):
         return False  # "from $5 to $10": the second mark begins a price.
-    if mark == r"\[" and following == "(":
-        return False  # A link with escaped brackets.
-    return bool(content.strip()) if mark == r"\(" else _has_signs(content)
+    if SIGNS.search(content):
+        return True
+    # "5$/10$": the first mark ends a price.
+    preceding = text[begin - 2 : begin - 1]
+    return not (preceding.isascii() and preceding.isalnum()) and _looks_like_formula(content)
 
 
-def _has_signs(content: str) -> bool:
-    return SIGNS.search(content) is not None or (len(content) == 1 and content.isalpha())
+def _looks_like_formula(content: str) -> bool:
+    if SIGNS.search(content) is not None:
+        return True
+    has_letter = any(character.isalpha() for character in content)
+    return has_letter and TERMS.fullmatch(content) is not None and WORDS.search(content) is None
 
 
 def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -104,7 +147,7 @@ def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     text = "\n".join(state.src[state.bMarks[line] : state.eMarks[line]].strip() for line in lines)
     content = text.removeprefix(mark).removesuffix(DELIMITERS[mark]).strip()
-    if not _has_signs(content):
+    if not _looks_like_formula(content):
         return False
     if not silent:
         token = state.push("formula", "math", 0)

@@ -19,6 +19,17 @@ def test_a_formula_in_a_line_is_mathml(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
+    ["$O(n)$", "$n!$", "$2x$", "$2(n-1)$", "$-x/2$", "$P(A|B)$", "$[0, n]$", "$AB$", "$sin(x)$", "$α$",
+     "the $n$th", "$x_i$s", "これは$x^2$です", "在$n$中", r"$\$5$", r"$\$5 + \$6 \\$", r"$10\%$",
+     "$$n!$$", "$$\nO(n)\n$$", "|$O(n)$|\n|-|"],
+)  # fmt: skip
+def test_a_formula_needs_no_sign_of_its_own(text: str) -> None:
+    html = render_markdown(text)
+    assert html.count("<math") == 1 and "$" not in html.replace("<mi>$</mi>", "").replace("<mo>$</mo>", "")
+
+
+@pytest.mark.parametrize(
+    "text",
     [
         "$$x^2$$",
         "$$\nx^2\n$$",
@@ -56,7 +67,10 @@ def test_columns_are_aligned_by_classes() -> None:
     "text",
     ["It costs $5 and $10.", "US$5 or US$7", "from $5 to 10$ each", "$HOME/bin:$PATH", "$a^2$b", "$ x^2 $", r"\$x^2\$",
      "kill $$ and $$", r"\[not a link\]", r"\[x^2\](http://a.b)", r"see \[1\]",
-     "between $5$ and $7$", "$$ $$", r"\( \)", "$$\nx^2\n\nnot closed", "    $$\n    x^2\n    $$"],
+     "between $5$ and $7$", "5$-10$ or US$7/C$", "$5-$10", "$20k, $30k", "$5M/$10M", "from $5到10$", "从$5涨到$6。",
+     "（$5）和（$6）", "$1,$2",
+     "$5 (was US$)", "$5 + tax (about 6$)", "$5 now, 10$", "$5,000$", "**$5**/**$10**", "$PATH$", "$USER@$HOST:",
+     "$$ $$", r"\( \)", "$$\nx^2\n\nnot closed", "    $$\n    x^2\n    $$"],
 )  # fmt: skip
 def test_a_text_that_only_looks_like_a_formula_stays_text(text: str) -> None:
     assert "<math" not in render_markdown(text)

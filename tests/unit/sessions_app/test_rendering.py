@@ -79,10 +79,35 @@ def test_names_values_and_errors_are_escaped(text: str) -> None:
         ("1. [X] sold", '<li class="task">☑ sold</li>'),
         ("- [x](https://a.example)", '<li><a href="https://a.example"'),
         ("[x] said", "<p>[x] said</p>"),
+        ("| a |\n|---|\n| one<br>two<BR/>3 |", "<td>one<br>\ntwo<br>\n3</td>"),
+        ("H<sub>2</sub>O, x<SUP>*n*</sup>", "<p>H<sub>2</sub>O, x<sup><em>n</em></sup></p>"),
+        ("**a<sub>b**</sub>", "<p>**a<sub>b**</sub></p>"),
+        ("a<sub>$b</sub> and c^2$", "<p>a<sub>$b</sub> and c^2$</p>"),
+        ("`<br>` and <sub> and x</sup>", "<p><code>&lt;br&gt;</code> and &lt;sub&gt; and x&lt;/sup&gt;</p>"),
+        ('<sub class="a">b</sub> <b>c</b>', '<p>&lt;sub class="a"&gt;b&lt;/sub&gt; &lt;b&gt;c&lt;/b&gt;</p>'),
     ],
 )
 def test_markdown_becomes_html(text: str, wanted: str) -> None:
     assert wanted in render_markdown(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("**「A」**です", "<strong>「A」</strong>です"),
+        ("これは**「A」**と**「B」**だ", "これは<strong>「A」</strong>と<strong>「B」</strong>だ"),
+        ("これは*（A）*と~~「B」~~だ", "これは<em>（A）</em>と<s>「B」</s>だ"),
+        ("说明：**注意。**再见，**“好”**的", "说明：<strong>注意。</strong>再见，<strong>“好”</strong>的"),
+        ('**"강조"**는 **한글(x)**을', '<strong>"강조"</strong>는 <strong>한글(x)</strong>을'),
+        ("***「A」***の_「B」_は", "<em><strong>「A」</strong></em>の<em>「B」</em>は"),
+        ("**A**、**B**。", "<strong>A</strong>、<strong>B</strong>。"),
+        ("日本_語_です 「snake_case」_x", "日本_語_です 「snake_case」_x"),
+        ("2 ** 3、** 4", "2 ** 3、** 4"),
+        ("**Note:**text", "**Note:**text"),
+    ],
+)
+def test_emphasis_ends_beside_letters_that_follow_without_a_space(text: str, wanted: str) -> None:
+    assert render_markdown(text) == f"<p>{wanted}</p>\n"
 
 
 def test_links_open_in_a_new_tab_without_a_referrer() -> None:
