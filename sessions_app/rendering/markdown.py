@@ -22,6 +22,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from sessions_app.base.codec import storable
+from sessions_app.rendering.alerts import TITLES, show_alerts
 from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.emphasis import delimit_unspaced_words
 from sessions_app.rendering.footnotes import show_footnotes
@@ -54,9 +55,9 @@ _cleaner = nh3.Cleaner(
         "div": {"tabindex", "role", "aria-label"},
     },
     allowed_classes={
-        "div": {"scroll"},
+        "div": {"scroll", "alert", *TITLES},
         "li": {"task"},
-        "p": {"footnote"},
+        "p": {"footnote", "alert-title"},
         "th": {"left", "center", "right"},
         "td": {"left", "center", "right"},
         "mtd": {"left", "center", "right"},
@@ -168,6 +169,7 @@ def _make_markdown() -> MarkdownIt:
     show_link_targets(markdown)  # before bare URLs are links, which are their own text
     link_bare_urls(markdown)
     markdown.core.ruler.before("inline", "task_lists", _show_task_boxes)
+    show_alerts(markdown)
     show_footnotes(markdown)
     show_mathematics(markdown)
     show_inline_tags(markdown)

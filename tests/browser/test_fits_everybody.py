@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
 
+from sessions_app.rendering.alerts import TITLES
 from tests.browser.accessibility import (
     PHONE,
     problems_on_a_phone,
@@ -25,7 +26,12 @@ ENLARGED: ViewportSize = {"width": 320, "height": 256}
 DISTANCE_TO_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
 WIDE_ANSWER = (
     "| " + " | ".join(["a long heading"] * 9) + " |\n" + "|---" * 9 + "|\n" + "| value " * 9 + "|\n\n"
-    "```text\n" + "x" * 300 + "\n```\n\n" + "W" * 200
+    "```text\n"
+    + "x" * 300
+    + "\n```\n\n"
+    + "W" * 200
+    + "\n\n"
+    + "\n\n".join(f"> [!{kind}]\n> Mind [this](https://a.example)." for kind in TITLES)
 )
 
 

@@ -110,6 +110,31 @@ def test_emphasis_ends_beside_letters_that_follow_without_a_space(text: str, wan
     assert render_markdown(text) == f"<p>{wanted}</p>\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "classes", "wanted"),
+    [
+        ("> [!NOTE]\n> *One*\n> two", "note", "<p>Hinweis</p>\n<p><em>One</em><br>\ntwo</p>"),
+        ("> [!tip] One\n>\n> two", "tip", "<p>Tipp</p>\n<p>One</p>\n<p>two</p>"),
+        ("> [!IMPORTANT]\n>\n> - one", "important", "<p>Wichtig</p>\n<ul>\n<li>one</li>\n</ul>"),
+        ("> [!WARNING]\n> > one", "warning", "<p>Warnung</p>\n<blockquote>\n<p>one</p>\n</blockquote>"),
+        ("- > [!CAUTION]", "caution", "<p>Vorsicht</p>"),
+    ],
+)
+def test_an_alert_is_a_note_whose_title_is_read_first(text: str, classes: str, wanted: str) -> None:
+    with translation.override("de"):
+        html = render_markdown(text)
+    assert {"class": f"alert {classes}", "role": "note"} in Tags(html).all("div")
+    assert wanted in html.replace(' class="alert-title"', "")
+
+
+@pytest.mark.parametrize(
+    "text", ["> [!NOTE](https://a.example)", "> a\n> [!NOTE]", "> [!NEWS]\n> a", "[!NOTE]"]
+)
+def test_other_quotations_are_no_alerts(text: str) -> None:
+    html = render_markdown(text)
+    assert "alert" not in html and "!N" in html
+
+
 def test_links_open_in_a_new_tab_without_a_referrer() -> None:
     (link,) = Tags(render_markdown("[a](https://example.org/?a=1&b=2)")).all("a")
     assert link == {
