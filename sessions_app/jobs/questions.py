@@ -21,8 +21,12 @@ from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.live.notices import job_notice
+from sessions_app.live.process import live
 from sessions_app.models import AnswerRequest, JobStatus, RequestKind, SessionAct, ToolJob
 from sessions_app.models.answer_request import EFFECT_LENGTH
+from sessions_app.process import celery_dispatch
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering.outline import one_line
 from sessions_app.secrets.masking import mask_text
 
@@ -78,8 +82,8 @@ def record_question(job: ToolJob) -> None:
     AnswerRequest.objects.update_or_create(session_id=job.session_id, call_id=job.call_id, defaults=asked)
 
 
-def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, reason: str = "") -> ToolJob:
-    """Store the answer and queue the job again. The caller sends the job to the broker.
+async def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, reason: str = "") -> None:
+    """Store the answer, show the job in the open tabs of its session, and run it again.
 
     Args:
         number: index of the question among the job's questions, from 0.
@@ -91,6 +95,12 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
         ConflictError: the question was answered before, or the job has ended.
         InvalidInputError: the answer does not fit the question.
     """
+    job = await in_thread(_store_answer, job_id, number, answer, by, reason)
+    live().hub.publish_notice(job.session_id, job_notice(job))
+    celery_dispatch.send_job_soon(job.pk, job.task_name)
+
+
+def _store_answer(job_id: UUID, number: int, answer: JobAnswer, by: Actor, reason: str) -> ToolJob:
     with transaction.atomic():
         session_id = ToolJob.objects.filter(pk=job_id).values_list("session_id", flat=True).first()
         if session_id is not None:  # If the answer is refused below, its act is rolled back.
@@ -109,7 +119,7 @@ def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Actor, rea
         job.answers = [*job.answers, {**job.question, **entry}]
         job.question = None
         job.status = JobStatus.QUEUED
-        job.sent_at = None  # If the caller dies now, the sweep sends the job.
+        job.sent_at = None  # If the process dies now, the sweep sends the job.
         job.save(update_fields=["answers", "question", "status", "sent_at"])
         job.answer_requests.all().delete()
     return job

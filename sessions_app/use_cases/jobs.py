@@ -8,10 +8,9 @@ from sessions_app.base.actors import UserActor
 from sessions_app.errors import NotFoundError
 from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
 from sessions_app.jobs.questions import JobAnswer, answer_question
-from sessions_app.live.notices import job_notice, schedule_notice
+from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import ToolJob
-from sessions_app.process import celery_dispatch
 from sessions_app.process.threads import in_thread
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.sessions.ownership import own_session
@@ -39,9 +38,7 @@ async def answer_job(by: UserActor, session_id: UUID, job_id: UUID, number: int,
         InvalidInputError: the answer is not valid for the kind of question.
     """
     await _check_job(by, session_id, job_id)
-    job = await in_thread(answer_question, job_id, number, answer, by=by)
-    live().hub.publish_notice(session_id, job_notice(job))
-    celery_dispatch.send_job_soon(job.pk, job.task_name)
+    await answer_question(job_id, number, answer, by)
 
 
 async def _check_job(by: UserActor, session_id: UUID, job_id: UUID) -> None:

@@ -16,11 +16,7 @@ from sessions_app.invocations.answers.answering import (
 )
 from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
 from sessions_app.jobs.questions import JobAnswer, answer_question
-from sessions_app.live.notices import job_notice
-from sessions_app.live.process import live
-from sessions_app.models import AnswerRequest, RequestKind, ToolJob
-from sessions_app.process import celery_dispatch
-from sessions_app.process.threads import in_thread
+from sessions_app.models import AnswerRequest, RequestKind
 from sessions_app.sessions.ownership import User
 
 
@@ -41,19 +37,14 @@ async def answer_request(
         NotFoundError: the session has no such call.
     """
     if request.job is not None:
-        await _answer_job(request.job, answer, by, reason)
+        job = request.job
+        await answer_question(job.pk, len(job.answers), answer, by, reason)
         return
     call = await find_waiting_call(request.session, request.call_id)
     response = _response(RequestKind(request.kind), call, answer, reason)
     if user is not None:
         await check_may_answer(user, request.session, call, response)
     await queue_answer(request.session, call, response, by=by, reason=reason)
-
-
-async def _answer_job(job: ToolJob, answer: JobAnswer, by: Actor, reason: str) -> None:
-    answered = await in_thread(answer_question, job.pk, len(job.answers), answer, by, reason)
-    live().hub.publish_notice(job.session_id, job_notice(answered))
-    celery_dispatch.send_job_soon(job.pk, job.task_name)
 
 
 def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: str) -> dict[str, Any]:
