@@ -6,7 +6,6 @@ A new frame needs a model in `protocol.py` and a handler here.
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
 from uuid import UUID
 
 from runtime.events.calls import REQUEST_CONFIRMATION
@@ -27,7 +26,7 @@ from sessions_app.chat.protocol import (
     Switch,
     WithdrawAllowance,
 )
-from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
+from sessions_app.invocations.answers.form_answers import ConfirmationForm, OptionForm
 from sessions_app.live.notices import InvocationNotice
 from sessions_app.rendering.questions import CHOICE_TOOL
 from sessions_app.sessions.ownership import User
@@ -104,19 +103,8 @@ async def _answer_job(frame: AnswerJob, by: UserActor, session_id: UUID) -> None
 
 @handle_frame.register
 async def _confirm(frame: Confirm, by: UserActor, session_id: UUID) -> None:
-    answer = _approval_form(frame) or _whole_confirmation(frame)
+    answer = ConfirmationForm(frame.confirmed, frame.changes, frame.payload, frame.for_session)
     await use_cases.answer_call(by, session_id, frame.call_id, REQUEST_CONFIRMATION, answer)
-
-
-def _approval_form(frame: Confirm) -> ApprovalForm | None:
-    if not frame.confirmed or frame.changes is None:
-        return None
-    return ApprovalForm(frame.changes, for_session=frame.for_session)
-
-
-def _whole_confirmation(frame: Confirm) -> dict[str, Any]:
-    answer = {"confirmed": frame.confirmed, "payload": frame.payload}
-    return {**answer, "forSession": True} if frame.for_session else answer
 
 
 @handle_frame.register

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from runtime.events.calls import REQUEST_CONFIRMATION
 from sessions_app.base.codec import MAX_INTEGER
-from sessions_app.invocations.answers.form_answers import ApprovalForm, FormAnswer, OptionForm
+from sessions_app.invocations.answers.form_answers import ConfirmationForm, FormAnswer, OptionForm
 from sessions_app.rendering.questions import CHOICE_TOOL
 
 
@@ -49,7 +49,5 @@ class CallAnswer(Schema):
             return self.name, self.response
         if self.option is not None:
             return CHOICE_TOOL, OptionForm(self.option)
-        if self.confirmed and self.changes is not None:
-            return REQUEST_CONFIRMATION, ApprovalForm(self.changes, for_session=self.for_session)
-        whole = {"confirmed": self.confirmed, "payload": self.payload}
-        return REQUEST_CONFIRMATION, {**whole, "forSession": True} if self.for_session else whole
+        answer = ConfirmationForm(bool(self.confirmed), self.changes, self.payload, self.for_session)
+        return REQUEST_CONFIRMATION, answer

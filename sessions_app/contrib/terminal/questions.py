@@ -12,7 +12,7 @@ from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.answers.form_answers import ApprovalForm, FormAnswer, OptionForm
+from sessions_app.invocations.answers.form_answers import ConfirmationForm, FormAnswer, OptionForm
 from sessions_app.models import JobStatus, Session, ToolJob
 from sessions_app.process.threads import fetch_rows
 from sessions_app.rendering.blocks import ConfirmationRequestBlock, blocks_of
@@ -80,7 +80,7 @@ async def answer_call(asker: Asker, user: User, session_id: UUID, question: Call
     """Ask the question of a call, and answer the call. For a credential, only refer to the page."""
     # A terminal keeps what is typed, in its scrollback and in recordings.
     name = ""
-    response: FormAnswer | dict[str, Any] | None = None
+    response: FormAnswer | None = None
     match question:
         case CredentialRequestBlock():
             await asker.say(f"{question.title}: give it on the page of this conversation.")
@@ -94,17 +94,17 @@ async def answer_call(asker: Asker, user: User, session_id: UUID, question: Call
         await use_cases.answer_call(actors.person(user), session_id, question.call_id, name, response)
 
 
-async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> ApprovalForm | dict[str, Any]:
+async def _approval(asker: Asker, question: ConfirmationRequestBlock) -> ConfirmationForm:
     for argument in question.args:
         await asker.say(f"  {argument.label}: {argument.text}")
     more = "always" if question.offers_allowance else ""
     words = question.hint or f"{question.words.plain}?"
     verdict = await asker.decide(f"Approval: {words}", more=more)
     if verdict == "n":
-        return {"confirmed": False}
+        return ConfirmationForm(False)
     values = [(field.name, await _value_of(asker, field)) for field in question.fields]
     changes = {name: value for name, value in values if value is not None}
-    return ApprovalForm(changes, for_session=verdict == "always")
+    return ConfirmationForm(True, changes, for_session=verdict == "always")
 
 
 async def answer_job(asker: Asker, user: User, job: ToolJob) -> None:

@@ -16,39 +16,52 @@ from sessions_app.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
-class ApprovalForm:
-    """A yes to a confirmation.
+class ConfirmationForm:
+    """A yes or a no to a confirmation.
 
     Attributes:
-        changes: changed values of the question's payload, by name. A payload other than an object has the name "".
+        changes: with a yes, in place of `payload`: changed values of the question's payload, by name. A payload other
+            than an object has the name "".
+        payload: the whole payload of the answer.
         for_session: True to allow the later calls of the session, too.
+        reason: reason of staff, for the agent.
     """
 
-    changes: Mapping[str, Any]
-    for_session: bool
+    confirmed: bool
+    changes: Mapping[str, Any] | None = None
+    payload: Any = None
+    for_session: bool = False
+    reason: str = ""
 
     def response_to(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the response with the question's payload and the changes.
+        """Return the response to the question.
 
         Raises:
             InvalidInputError: the payload has no value of a changed name, or a value is nested too deeply.
         """
-        payload = question_in(args).get("payload")
-        values = payload if isinstance(payload, Mapping) else {"": payload}
-        unknown = sorted(self.changes.keys() - values.keys())
-        if unknown:
-            raise InvalidInputError(
-                f"This question has no field {unknown[0]!r}. Reload the page and answer again.",
-                field="changes",
-            )
-        values = {**values, **self.changes}
+        field = "payload"
+        payload = self.payload
+        if self.confirmed and self.changes is not None:
+            field = "changes"
+            payload = _with_changes(question_in(args).get("payload"), self.changes)
         answer = ToolConfirmation(
-            confirmed=True,
-            payload=values if isinstance(payload, Mapping) else values[""],
-            for_session=self.for_session,
+            confirmed=self.confirmed, payload=payload, for_session=self.for_session, reason=self.reason
         )
-        with refusing_deep_values("changes"):
-            return answer.model_dump(by_alias=True, exclude={"hint"})
+        left_out = {"hint"} if self.confirmed or payload is not None else {"hint", "payload"}
+        with refusing_deep_values(field):
+            return answer.model_dump(by_alias=True, exclude=left_out)
+
+
+def _with_changes(payload: Any, changes: Mapping[str, Any]) -> Any:
+    values = payload if isinstance(payload, Mapping) else {"": payload}
+    unknown = sorted(changes.keys() - values.keys())
+    if unknown:
+        raise InvalidInputError(
+            f"This question has no field {unknown[0]!r}. Reload the page and answer again.",
+            field="changes",
+        )
+    values = {**values, **changes}
+    return values if isinstance(payload, Mapping) else values[""]
 
 
 @dataclass(frozen=True)
@@ -72,4 +85,4 @@ class OptionForm:
         return {"result": options[self.number]}
 
 
-FormAnswer = ApprovalForm | OptionForm
+FormAnswer = ConfirmationForm | OptionForm

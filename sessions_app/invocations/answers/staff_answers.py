@@ -14,7 +14,7 @@ from sessions_app.invocations.answers.answering import (
     find_waiting_call,
     queue_answer,
 )
-from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
+from sessions_app.invocations.answers.form_answers import ConfirmationForm, OptionForm
 from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.models import AnswerRequest, RequestKind
 from sessions_app.sessions.ownership import User
@@ -53,12 +53,7 @@ def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: s
         number = int(answer) if isinstance(answer, str) and answer.isdecimal() else -1
         return OptionForm(number).response_to(call.args)
     if kind == RequestKind.CONFIRMATION:
-        verdict: dict[str, Any] = {"confirmed": False}
-        if answer:
-            verdict = ApprovalForm({}, for_session=False).response_to(call.args)
-        if reason:
-            verdict = {**verdict, "reason": reason}
-        return verdict
+        return ConfirmationForm(bool(answer), changes={}, reason=reason).response_to(call.args)
     if not isinstance(answer, bool):
         raise InvalidInputError(gettext_noop("Answer this question with yes or no."))
     return {"status": "approved" if answer else "rejected", "reason": reason}

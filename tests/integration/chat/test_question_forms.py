@@ -20,7 +20,7 @@ from runtime.tools import ToolContext, get_user_choice
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.chat.consumers import ChatConsumer
-from sessions_app.invocations.answers.form_answers import ApprovalForm, OptionForm
+from sessions_app.invocations.answers.form_answers import ConfirmationForm, OptionForm
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Session
 from sessions_app.rendering.questions import CHOICE_TOOL
@@ -278,7 +278,7 @@ async def test_an_approval_keeps_all_values_of_the_payload_but_the_changed_ones(
     approval = {"type": "confirm", "call_id": question["functionCall"]["id"], "confirmed": True}
     assert await refusal(person, session, {**approval, "changes": {"hours": 1}}) == "invalid"
     assert await refusal(person, session, {**approval, "changes": [1]}) == "invalid"
-    form = ApprovalForm({"days": 5, "why": "Sea"}, for_session=False)
+    form = ConfirmationForm(True, {"days": 5, "why": "Sea"})
     await use_cases.answer_call(
         actors.person(person), session.pk, approval["call_id"], REQUEST_CONFIRMATION, form
     )

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from sessions_app import use_cases
 from sessions_app.contrib.terminal.questions import Asker, answer_call
-from sessions_app.invocations.answers.form_answers import ApprovalForm
+from sessions_app.invocations.answers.form_answers import ConfirmationForm
 from sessions_app.rendering.blocks import ConfirmationRequestBlock
 from sessions_app.rendering.call_words import CallWords
 from sessions_app.rendering.questions import Field
@@ -43,4 +43,4 @@ async def test_a_number_is_asked_for_until_it_is_one(monkeypatch: pytest.MonkeyP
         staff_decide=False,
     )
     await answer_call(Asker(ask, say), User(), uuid4(), question)
-    assert shown == ["Enter a number."] and given == [ApprovalForm({"amount": 12}, for_session=False)]
+    assert shown == ["Enter a number."] and given == [ConfirmationForm(True, {"amount": 12})]
