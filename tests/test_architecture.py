@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("runtime", "sessions_app")
 
 ONLY_OF_SITE = {"axes", "psutil", "uvloop", "whitenoise"}
-"""Modules of the packages that `only-of-site` in pyproject.toml leaves out of the wheel's dependencies."""
+"""Modules of requirements that are no dependencies of the wheel; see `tests/unit/deploy/test_requirements.py`."""
 
 
 @dataclass(frozen=True)
