@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, FrameLocator, Page, Route, StorageState, expect
+from websockets.sync.client import connect
 
+from adk_site.embedded.postgres import postgres_url
+from adk_site.embedded.redis import redis_url
 from tests.browser.model import Model
-from tests.browser.other_project import COLOURS, PAGE, OtherProject, build_wheel, start_project
 from tests.model_server import Turn
+from tests.other_project import (
+    COLOURS,
+    PAGE,
+    PASSWORD,
+    USER,
+    OtherProject,
+    build_wheel,
+    inherited_variables,
+    unpack,
+)
 from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -30,15 +43,16 @@ LACKING = ["E010", "E011", "E012", "E013", "E014", "W007", "W008", "W009", "W010
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    return unpack(build_wheel(tmp_path_factory.mktemp("wheel")))
 
 
 @pytest.fixture(scope="module")
 def project(
     packages: Path, site: Stack, model: Model, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OtherProject]:
-    folder = tmp_path_factory.mktemp("other") / "project"
-    with OtherProject(folder, packages, site.data, model.environment) as running:
+    servers = postgres_url(site.data), redis_url(site.data)
+    variables = {**model.environment, "PYTHONPATH": str(packages)}
+    with OtherProject(tmp_path_factory.mktemp("other"), *servers, variables) as running:
         yield running
 
 
@@ -66,8 +80,8 @@ def cookies(browser: Browser, project: OtherProject) -> StorageState:
     with tab(browser, project) as page:
         page.goto("/")
         chat_in(page, IN_THE_PAGE).get_by_role("link", name="Sign in").click()
-        page.get_by_label("Username").fill("ada")
-        page.get_by_label("Password").fill("secret")
+        page.get_by_label("Username").fill(USER)
+        page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("heading", name="My shop")).to_be_visible()
         return {"cookies": page.context.storage_state()["cookies"]}
@@ -187,13 +201,41 @@ def test_only_the_pages_for_frames_may_be_framed_and_only_by_the_site(page: Page
         assert response.headers["x-frame-options"] == header
 
 
+def test_programs_find_the_http_api_also_under_uvicorn(
+    page: Page, project: OtherProject, cookies: StorageState, model: Model
+) -> None:
+    model.play(Turn(text=["Tomorrow."]))
+    session = str(uuid4())
+    values = {cookie["name"]: cookie["value"] for cookie in cookies["cookies"]}
+    headers = {"X-CSRFToken": values["csrftoken"]}
+    with project.under_uvicorn() as url:
+        api = f"{url}/api/v1"
+        assert UUID(page.request.get(f"{api}/me").json()["user_id"])
+        new = {"app": "shop", "session_id": session}
+        assert page.request.post(f"{api}/sessions", data=new, headers=headers).status == 201
+        run = page.request.post(f"{api}/sessions/{session}/runs", data={"text": "When?"}, headers=headers)
+        stream = page.request.get(f"{url}{run.headers['location']}/stream").text()
+        assert "Tomorrow." in stream
+        assert "event: end" in stream
+        cookie = "; ".join(f"{name}={value}" for name, value in values.items())
+        address = f"{url.replace('http', 'ws', 1)}/ws/chat/{session}/"
+        with connect(address, additional_headers={"Cookie": cookie, "Origin": url}) as socket:
+            socket.send(json.dumps({"v": 1, "type": "hello", "after": 0}))
+            while "Tomorrow." not in str(socket.recv(timeout=30)):
+                pass
+    page.goto("/api/v1/docs")
+    expect(page.get_by_text("Agents of this site")).to_be_visible()
+
+
 def test_a_project_that_lacks_a_setting_is_told_so(packages: Path, tmp_path: Path) -> None:
-    settings = start_project(tmp_path / "bare")
-    settings.write_text(settings.read_text() + 'INSTALLED_APPS += ["sessions_app"]\n')
+    environment = {**inherited_variables(), "PYTHONPATH": str(packages)}
+    subprocess.run(["django-admin", "startproject", "mysite"], check=True, cwd=tmp_path, env=environment)
+    with (tmp_path / "mysite" / "mysite" / "settings.py").open("a") as settings:
+        settings.write('INSTALLED_APPS += ["sessions_app"]\n')
     answer = subprocess.run(
         [sys.executable, "manage.py", "check"],
-        cwd=tmp_path / "bare",
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "mysite.settings", "PYTHONPATH": str(packages)},
+        cwd=tmp_path / "mysite",
+        env=environment,
         capture_output=True,
         text=True,
     )

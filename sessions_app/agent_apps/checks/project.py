@@ -10,11 +10,13 @@
 - W008  the development server serves no websockets
 - W009  limits are not shared by the processes
 - W010  there is no sign-in page
+- W011  the page of the HTTP API has no files
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -110,6 +112,15 @@ def _problems_of_pages() -> Iterator[CheckMessage]:
             f"Nobody can sign in: LOGIN_URL, {str(settings.LOGIN_URL)!r}, leads to no page.",
             "Set it to the address or the URL name of the sign-in page.",
         )
+
+    with suppress(NoReverseMatch):  # The HTTP API is optional.
+        reverse("api-v1:openapi-view")
+        if not apps.is_installed("ninja"):
+            yield _warning(
+                "W011",
+                "The page of the HTTP API, 'docs', loads its files from another site: 'ninja' is not installed.",
+                "Add it to INSTALLED_APPS.",
+            )
 
 
 def _error(code: str, message: str, hint: str) -> Error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from django.core.checks import run_checks
-from django.test.utils import override_settings
+from django.test.utils import modify_settings, override_settings
 
 IN_MEMORY = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 
@@ -29,3 +29,8 @@ def test_a_setting_that_the_chats_lack_is_reported(name: str, value: object, exp
 def test_a_sign_in_page_may_be_elsewhere() -> None:
     with override_settings(LOGIN_URL="https://sign-in.example.org/"):
         assert run_checks() == []
+
+
+def test_the_page_of_the_http_api_has_its_files_from_an_app() -> None:
+    with modify_settings(INSTALLED_APPS={"remove": "ninja"}):
+        assert [message.id for message in run_checks()] == ["sessions_app.W011"]
