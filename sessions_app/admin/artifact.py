@@ -132,8 +132,10 @@ def file_changes(artifact: Artifact) -> SafeString | None:
         version__lt=artifact.version,
     )
     before = of_file.order_by("-version").first()
+    if before is None:
+        return None
     try:
-        old = _text_of(before) if before else None
+        old = _text_of(before)
         new = _text_of(artifact)
     except FileNotFoundError:
         return None

@@ -1,4 +1,4 @@
-"""Admin of failures: errors of tools, models and the runtime, grouped by cause, and one by one."""
+"""Admin of failures, grouped by cause and one by one, and of the exceptions of tools."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.columns import excerpt_column
 from sessions_app.admin.figure_filters import FailedToolFilter
 from sessions_app.admin.filters import ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import list_url
+from sessions_app.admin.links import call_link, list_url
+from sessions_app.admin.permissions import Right, may
 from sessions_app.history.figures.days import local_day
-from sessions_app.models import Failure
+from sessions_app.models import CallError, Failure
 from sessions_app.rendering.audit_values import excerpt
 from sessions_app.rendering.plots import stacked_bars
 
@@ -114,3 +117,29 @@ def _count_of(tool: str, cause: str, numbers: Counter[date], days: int, today: d
     end = today + timedelta(days=1)
     url = list_url("failure", tool=tool, cause=cause, day__gte=first.isoformat(), day__lt=end.isoformat())
     return sum(number for day, number in numbers.items() if day >= first), url
+
+
+@admin.register(CallError)
+class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
+    """Exceptions of tools, newest first, for staff with the permission to see details of errors."""
+
+    text_columns = {**OF_SESSION_IN_WORDS, "event": "seq", "response": "call_id"}
+    list_display = ("at", "tool_name", "error", "of_session", "app", "event")
+    list_filter = ("at",)
+    large_fields = ("detail",)
+    ordering = ("-id",)
+    fields = ("at", "tool_name", "error", "of_session", "response", "traceback")
+
+    def has_view_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        return may(request, Right.VIEW_ERROR_DETAIL)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    @admin.display(description=_("Response of the call"))
+    def response(self, row: CallError) -> SafeString | str:
+        return call_link(row.session_id, row.call_id, row.seq)
+
+    @admin.display(description=_("Traceback"))
+    def traceback(self, row: CallError) -> SafeString:
+        return format_html('<pre class="audit-block" tabindex="0">{}</pre>', row.detail)

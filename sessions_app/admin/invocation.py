@@ -13,9 +13,9 @@ from sessions_app.admin.base import OF_SESSION_IN_WORDS
 from sessions_app.admin.columns import excerpt_column
 from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.links import session_url, trace_url
+from sessions_app.admin.records import actor_in_words, acts_on
 from sessions_app.admin.runs import RunAdmin
 from sessions_app.admin.search import find_invocations
-from sessions_app.admin.session_acts import actor_in_words, acts_on
 from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation

@@ -1,4 +1,4 @@
-"""Admin of recorded acts and accesses: what staff did and read, and who made, changed or revoked a key or webhook.
+"""Admin of recorded acts and accesses: what people did to sessions, keys and webhooks, and what staff did and read.
 
 A record has kind and key of its subject, no foreign key.
 """
@@ -7,21 +7,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.apps import apps
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
+from sessions_app.admin.columns import exact_time, excerpt_column
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import row_url, session_link
 from sessions_app.admin.permissions import OF_USER, Right, may
-from sessions_app.admin.session_acts import actor_in_words
-from sessions_app.models import AccountAct, Session, StaffAccess, StaffAct
+from sessions_app.base.actors import ActorKind
+from sessions_app.models import AccountAct, Session, SessionAct, StaffAccess, StaffAct
+from sessions_app.models.actor_columns import ActorColumns
+from sessions_app.rendering.audit_values import NOTHING, excerpt
+
+MAX_SHOWN_ACTS = 20
+
+
+def actor_in_words(row: ActorColumns) -> SafeString:
+    """Return kind, name and address of a row's actor. A row older than these columns has no actor."""
+    if not row.actor_kind:
+        return SafeString(NOTHING)
+    # The name tells the kind: "ada by the key Laptop".
+    kind = "" if row.actor_kind == ActorKind.KEY else row.get_actor_kind_display().lower()
+    origin = gettext(" from %(address)s") % {"address": row.address} if row.address else ""
+    return format_html("{} <bdi>{}</bdi>{}", kind, row.actor_name, origin)
+
+
+def acts_on(subject_kind: str, session_id: UUID, key: object) -> SafeString:
+    """Return the newest acts on a row of a session, one on each line."""
+    # By session first: the index of the acts begins with the session.
+    acts = SessionAct.objects.filter(session=session_id, subject_kind=subject_kind, subject_id=str(key))
+    lines = (
+        (
+            exact_time(act.at),
+            act.get_action_display(),
+            actor_in_words(act),
+            format_html(": <bdi>{}</bdi>", excerpt(act.reason)) if act.reason else "",
+        )
+        for act in acts.order_by("-id")[:MAX_SHOWN_ACTS]
+    )
+    return format_html_join(mark_safe("<br>"), "{}: {}, {}{}", lines) or SafeString(NOTHING)
 
 
 class SubjectAdmin(KeysetAdmin):
@@ -137,4 +171,25 @@ class AccountActAdmin(SubjectAdmin):
 
     @admin.display(description=_("Who"))
     def actor(self, act: AccountAct) -> SafeString:
+        return actor_in_words(act)
+
+
+@admin.register(SessionAct)
+class SessionActAdmin(SessionRowAdmin, KeysetAdmin):
+    """Acts, newest first."""
+
+    text_columns = {**OF_SESSION_IN_WORDS, "event": "seq"}
+    list_display = (
+        "at", "action", "actor", "subject_kind", "subject_id", "of_session", "event", "short_reason",
+    )  # fmt: skip
+    list_filter = ("action", "actor_kind", "at")
+    ordering = ("-id",)
+    fields = (
+        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id",
+        "of_session", "event", "reason",
+    )  # fmt: skip
+    short_reason = excerpt_column("reason", _("Reason"))
+
+    @admin.display(description=_("Who"))
+    def actor(self, act: SessionAct) -> SafeString:
         return actor_in_words(act)

@@ -117,10 +117,13 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         """Return the columns of the list or, with the excerpt of the hit, of a search."""
-        is_search = bool(request.GET.get(SEARCH_VAR))
-        first, *others = SEARCH_COLUMNS if is_search else super().get_list_display(request)
-        # The links to the tools come early, because the last columns of a wide list are out of sight.
-        return (first, *self.action_columns(request), *others)
+        columns = list(super().get_list_display(request))
+        if request.GET.get(SEARCH_VAR):
+            columns = list(SEARCH_COLUMNS)
+        # The links to the actions come early, because the last columns of a wide list are out of sight.
+        if actions := self.action_column(request):
+            columns.insert(1, actions)
+        return tuple(columns)
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         """Link to the page of a session only for staff who may open it."""
@@ -238,10 +241,15 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         self.require_reading(request)
         session = self.get_session(request, session_id)
         request.unmasked_until = unmask_if_granted(request, session.pk)  # type: ignore[attr-defined]
-        match = request.resolver_match
-        name = ((match and match.url_name) or "").removeprefix("sessions_app_session_")
         # The record says which page was read, of which event, and whether masked values were visible.
-        words = (name, str(match.kwargs.get("seq", "")) if match else "", "unmasked" * is_unmasked())
+        words: list[str] = []
+        if match := request.resolver_match:
+            words = [
+                str(match.url_name).removeprefix("sessions_app_session_"),
+                str(match.kwargs.get("seq", "")),
+            ]
+        if is_unmasked():
+            words.append("unmasked")
         self.note_access(request, AccessKind.OPEN, session.pk, " ".join(filter(None, words)))
         return session
 
@@ -268,7 +276,7 @@ def _request_of(session: Session, event: Event, child: str | None) -> RebuiltReq
         rebuilt = rebuild_request(session, event)
         return rebuilt.request if rebuilt else None
     found = rebuild_child_request(event, number_in(child, otherwise=-1))
-    return found[0] if found else None
+    return found and found[0]
 
 
 WORDS: dict[str, str | Promise] = {

@@ -110,13 +110,12 @@ class SessionActionsMixin(RecordedActsMixin):
             if may(request, action.right)
         ]
 
-    def action_columns(self, request: HttpRequest) -> list[RowLinks]:
-        """Return a column with links to export and erasure within the rights of the user; no column without links."""
+    def action_column(self, request: HttpRequest) -> RowLinks | None:
+        """Return a column with links to export and erasure within the rights of the user; None without links."""
         if not may(request, Right.VIEW_TEXT):
-            return []
+            return None
         offered = [action for action in (EXPORT, ERASE) if may(request, action.right)]
-        links = [(action.name, action.wording.link) for action in offered]
-        return [row_links(links)] if links else []
+        return row_links([(action.name, action.wording.link) for action in offered]) if offered else None
 
     def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         """Ask for a form and a reason, then return the session as a file."""

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, ReasonForm, Wording, Words
 from sessions_app.admin.permissions import may
-from sessions_app.admin.session_acts import acts_on
+from sessions_app.admin.records import acts_on
 from sessions_app.models import ActionKind
 
 
@@ -59,9 +59,10 @@ class StoppableAdmin(ConfirmedActionAdmin, SessionRowAdmin):
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         """Return the columns with a stop link after the status."""
-        first, second, *others = super().get_list_display(request)
-        stop = [self._stop_column(request)] if self.has_action_permission(request) else []
-        return (first, second, *stop, *others)
+        columns = list(super().get_list_display(request))
+        if self.has_action_permission(request):
+            columns.insert(2, self._stop_column(request))
+        return tuple(columns)
 
     def _stop_column(self, request: HttpRequest) -> Callable[[Any], SafeString | None]:
         page = urlencode({"next": request.get_full_path()})

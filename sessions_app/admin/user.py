@@ -64,8 +64,10 @@ class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
             links.append(("export", EXPORT.link))
         if self.has_delete_permission(request):
             links.append(("delete", _("Delete…")))
-        first, *others = super().get_list_display(request)
-        return (first, *([row_links(links)] if links else []), *others)
+        columns = list(super().get_list_display(request))
+        if links:
+            columns.insert(1, row_links(links))
+        return tuple(columns)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Return the actions without Django's deletion of chosen rows."""

@@ -55,11 +55,11 @@ class AnswerForm(ReasonForm):
             self.buttons = YES_OR_NO
             self.fields["answer"] = forms.ChoiceField(choices=YES_OR_NO, widget=forms.HiddenInput)
         self.order_fields(["answer", "reason"])
-        self.fields["reason"].help_text = (
-            _("Recorded, and shown to the person and the model.")
-            if request.kind in (RequestKind.CONFIRMATION, RequestKind.CALL)
-            else _("Recorded for staff. The person and the model read the answer only.")
+        self.fields["reason"].help_text = _(
+            "Recorded for staff. The person and the model read the answer only."
         )
+        if request.kind in (RequestKind.CONFIRMATION, RequestKind.CALL):
+            self.fields["reason"].help_text = _("Recorded, and shown to the person and the model.")
 
     @property
     def answer(self) -> JobAnswer:

@@ -29,7 +29,6 @@ from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_eve
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.stored_events import with_stored
 from sessions_app.base.codec import parse_uuid
-from sessions_app.data_protection.transcripts.entries import Entry, Piece
 from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.invocations.answers.answering import answered_already
 from sessions_app.invocations.answers.staff_answers import answer_request
@@ -156,11 +155,12 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
 
     def _report_gone(self, request: HttpRequest) -> HttpResponse:
         """Redirect to the inbox with a message: who has answered, if the posted form has the call."""
-        session_id = parse_uuid(request.POST.get("session", ""))
-        sessions = within_remits(request, Session.objects.all(), OWN)
-        session = sessions.filter(pk=session_id).first() if session_id else None
-        sentence = answered_already(session, request.POST.get("call", "")) if session else GONE
-        messages.warning(request, str(sentence))
+        sentence = str(GONE)
+        if session_id := parse_uuid(request.POST.get("session", "")):
+            sessions = within_remits(request, Session.objects.filter(pk=session_id), OWN)
+            for session in sessions:
+                sentence = str(answered_already(session, request.POST.get("call", "")))
+        messages.warning(request, sentence)
         return HttpResponseRedirect(self.url_of("changelist"))
 
     @admin.display(description=_("Kind"))
@@ -224,13 +224,15 @@ def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:
         events = events.filter(seq__lte=seq)
     effective = without_rewound(events, find_rewinds(session.pk))
     newest = list(with_stored(effective.order_by("-seq"))[:MAX_SHOWN_EVENTS])
-    seen = load_seen_events(session, newest[::-1])
-    return [replace(one, entry=_cut(one.entry)) if one.entry else one for one in seen]
+    return [_cut(event) for event in load_seen_events(session, newest[::-1])]
 
 
-def _cut(entry: Entry) -> Entry:
-    return replace(entry, pieces=[_cut_piece(piece) for piece in entry.pieces])
-
-
-def _cut_piece(piece: Piece) -> Piece:
-    return replace(piece, text=Truncator(mask_text(piece.text)).chars(PIECE_CHARACTERS))
+def _cut(seen: SeenEvent) -> SeenEvent:
+    """Return the event with long texts cut."""
+    if seen.entry is None:
+        return seen
+    pieces = [
+        replace(piece, text=Truncator(mask_text(piece.text)).chars(PIECE_CHARACTERS))
+        for piece in seen.entry.pieces
+    ]
+    return replace(seen, entry=replace(seen.entry, pieces=pieces))

@@ -32,9 +32,10 @@ class StoredCall:
         self.args = mask(args)
         asked = call_to_confirm(self.args)
         question = question_in(self.args)
-        hint = str(question.get("hint") or "")
-        self.hint = "" if hint == default_hint(str(asked.get("name") or "")) else hint
-        values = {**json_object(asked.get("args") if asked else self.args)}
+        self.hint = str(question.get("hint") or "")
+        if self.hint == default_hint(str(asked.get("name") or "")):
+            self.hint = ""
+        values = {**json_object(asked, "args")} if asked else {**self.args}
         if question.get("payload") is not None:
             values["payload"] = question["payload"]
         self.shown = [(name, format_json(values[name])) for name in sorted(values)]
@@ -44,11 +45,11 @@ class StoredCall:
         """Return the call of a request, in two queries."""
         seq = find_call(row.session, row.call_id)
         # A question of a job is not in the call: the job has the arguments.
-        if row.job is not None or seq is None:
-            return cls(seq, json_object(row.job.args) if row.job else {})
-        event = with_stored(Event.objects.filter(session=row.session_id, seq=seq), opened=seq).first()
-        stored = read_stored_or_none(event) if event else None
-        return cls(seq, _args_in(stored.body, row.call_id) if stored and stored.is_parsed else {})
+        if row.job is not None:
+            return cls(seq, json_object(row.job.args))
+        event = with_stored(Event.objects.filter(session=row.session_id, seq=seq or 0), opened=seq).first()
+        stored = event and read_stored_or_none(event)
+        return cls(seq, _args_in(stored and stored.body, row.call_id))
 
 
 def _args_in(body: Any, call_id: str) -> Mapping[str, Any]:

@@ -63,17 +63,17 @@ class SessionPage:
     @property
     def filters(self) -> str:
         """The view and the filters as the start of a query string, for links within the view."""
-        view = {"view": self.query.shown_view} if self.query.shown_view else {}
-        kept = urlencode({**view, **self.query.filters})
-        return f"{kept}&" if kept else ""
+        kept = dict(self.query.filters)
+        if self.query.shown_view:
+            kept["view"] = self.query.shown_view
+        return f"{urlencode(kept)}&" if kept else ""
 
     @property
     def views(self) -> list[tuple[str, object, bool]]:
         """Query string and name of each view, and True for the shown view."""
-        here = f"event={self.highlighted}" if self.highlighted else ""
+        event = {"event": self.highlighted} if self.highlighted else {}
         return [
-            (f"view={view}&{here}" if view else here, name, view == self.query.shown_view)
-            for view, name in VIEWS
+            (urlencode({"view": view, **event}), name, view == self.query.shown_view) for view, name in VIEWS
         ]
 
     @property

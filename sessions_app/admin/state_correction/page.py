@@ -30,6 +30,7 @@ from sessions_app.admin.state_correction.stored_values import (
     read_values,
 )
 from sessions_app.admin.unmasking import unmask_if_granted
+from sessions_app.base.codec import json_object
 from sessions_app.invocations.correct_state import correct_state
 from sessions_app.models import AccessKind, ActionKind, Event, Session
 from sessions_app.process import threads
@@ -140,8 +141,7 @@ def _before(session: Session, seq: str) -> Mapping[str, Any] | None:
     if not seq.isdecimal() or len(seq) > 18:
         return None
     event = Event.objects.filter(session=session, seq=int(seq)).first()
-    actions = event.body.get("actions") if event and isinstance(event.body, Mapping) else None
-    delta = actions.get("stateDelta") if isinstance(actions, Mapping) else None
-    if not event or not isinstance(delta, Mapping):
+    delta = json_object(event and event.body, "actions", "stateDelta")
+    if event is None or not delta:
         return None
     return {key: (event.before or {}).get(key) for key in delta if not key.startswith("temp:")}

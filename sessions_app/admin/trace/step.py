@@ -88,12 +88,10 @@ def load_step(session: Session, seq: int, compared_with: int) -> StepView | None
     if answer is None or not rebuilt:
         return None
     view = _view(seq, rebuilt.request, format_beginning(answer.beginning, answer.length))  # type: ignore[attr-defined]
-    return replace(
-        view,
-        left_out=view.left_out or not rebuilt.is_whole,
-        compared_with=other.seq if other else None,
-        changes=_changes(other, rebuilt.request) if other else None,
-    )
+    view = replace(view, left_out=view.left_out or not rebuilt.is_whole)
+    if other is None:
+        return view
+    return replace(view, compared_with=other.seq, changes=_changes(other, rebuilt.request))
 
 
 def _view(seq: int, request: RebuiltRequest, response: str) -> StepView:
