@@ -1,27 +1,31 @@
 """The development site in one terminal, with its embedded servers, from start to end."""
 
 import fcntl
+import json
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import django
+from django.contrib.auth import get_user_model
 from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connections
 from django.template.defaultfilters import pluralize
 
-from adk_site.dev.accounts import PERSON, STAFF, ensure_accounts
 from adk_site.dev.address import Address, address_from_environment
 from adk_site.dev.errors import StackError
 from adk_site.dev.marked_processes import stop_marked_processes
 from adk_site.dev.stack import run_processes
 from adk_site.embedded.lifetime import running_servers
 
+PERSON, STAFF = "demo", "admin"
 WELCOME = """
   The site is at   {url}
   Sign in as       {person}    password  {person_password}
@@ -55,7 +59,7 @@ def _run(data: Path, address: Address) -> None:
         django.setup()
         _check_agents()
         call_command("migrate", verbosity=0)
-        passwords = ensure_accounts(data / "credentials.json")
+        passwords = _ensure_accounts(data / "credentials.json")
         # The processes are forked: a connection must not be shared with them.
         connections.close_all()
         run_processes(address, _welcome(address, passwords))
@@ -77,6 +81,31 @@ def _welcome(address: Address, passwords: dict[str, str]) -> str:
         staff=STAFF,
         staff_password=passwords[STAFF],
     )
+
+
+def _ensure_accounts(credentials: Path) -> dict[str, str]:
+    """Create the demo user and the staff user unless they exist; return their passwords by user name.
+
+    The passwords are random and stored in the `credentials` file, readable only by its owner. Users with a password in
+    the file are not changed.
+    """
+    stored: dict[str, str] = json.loads(credentials.read_text()) if credentials.exists() else {}
+    passwords = {name: stored.get(name) or secrets.token_urlsafe(12) for name in (PERSON, STAFF)}
+    for name, password in passwords.items():
+        rights = {"is_staff": name == STAFF, "is_superuser": name == STAFF}
+        user, created = get_user_model().objects.get_or_create(username=name, defaults=rights)
+        if created or name not in stored:
+            user.set_password(password)
+            user.save()
+    _write_private_file(credentials, json.dumps(passwords, indent=2) + "\n")
+    return passwords
+
+
+def _write_private_file(path: Path, text: str) -> None:
+    with NamedTemporaryFile("w", dir=path.parent, delete=False) as complete:  # created with mode 0600
+        complete.write(text)
+    # Atomic: a reader never sees a half-written file.
+    os.replace(complete.name, path)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Deletion of artifact files without a row, and of expired login sessions.
+"""Deletion of artifact files without a row, of expired login sessions, and of old records of accesses of staff.
 
 The bytes of an artifact are stored before its row is committed, and deleted after the deletion of its row is committed.
 A process that dies between the two leaves a file without a row, but no row without a file.
@@ -16,7 +16,8 @@ from django.conf import settings
 from django.core.files.storage import Storage
 from django.utils import timezone
 
-from sessions_app.models import Artifact
+from sessions_app.conf import conf
+from sessions_app.models import Artifact, StaffAccess
 
 logger = logging.getLogger(__name__)
 FOLDER = "artifacts"
@@ -57,3 +58,12 @@ def _delete_orphans(storage: Storage, names: Sequence[str]) -> int:
 def clear_expired_logins() -> None:
     """Delete expired login sessions, as Django's `clearsessions` does."""
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+
+
+def delete_old_accesses() -> int:
+    """Delete records older than `access_log_days`, unless the setting is 0; return their number."""
+    days = conf().access_log_days
+    if not days:
+        return 0
+    deleted, _ = StaffAccess.objects.filter(at__lt=timezone.now() - timedelta(days=days)).delete()
+    return deleted

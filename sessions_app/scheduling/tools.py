@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from typing import Any
 
+from django.db import transaction
 from django.utils import translation
 
 from runtime.tools import ToolContext
 from sessions_app.base import actors
 from sessions_app.base.codec import user_pk
 from sessions_app.base.timing import zone_of
+from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
@@ -19,7 +21,6 @@ from sessions_app.process.clock import database_now
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.scheduling.clock import zone_for
-from sessions_app.scheduling.create import create_task
 from sessions_app.scheduling.task_timing import check_task, parse_task_timing
 
 
@@ -138,3 +139,25 @@ def _zone_or_utc(row: ScheduledTask) -> tzinfo:
         return zone_of(row.time_zone)
     except InvalidInputError:
         return UTC
+
+
+def create_task(task: ScheduledTask) -> ScheduledTask:
+    """Store the task. Idempotent: if the call has a task already, return the existing task.
+
+    Raises:
+        InvalidInputError: The session has reached its limit of active tasks.
+    """
+    with transaction.atomic():
+        # Lock the session row: parallel calls of one step could exceed the limit.
+        Session.objects.select_for_update().only("pk").get(pk=task.session_id)
+        of_session = ScheduledTask.objects.filter(session_id=task.session_id)
+        existing = of_session.filter(call_id=task.call_id).first()
+        if existing is not None:
+            return existing
+        limit = conf().max_schedules_per_session
+        if of_session.active().count() >= limit:
+            raise InvalidInputError(
+                f"This session has {limit} scheduled tasks, the maximum. Cancel one of them first."
+            )
+        task.save()
+        return task

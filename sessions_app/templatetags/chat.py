@@ -5,9 +5,11 @@ from __future__ import annotations
 from django import template
 from django.template import Context
 from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language_info
+from django.utils.translation import get_language_info, gettext
 
 from sessions_app.base import languages
 from sessions_app.conf import conf
@@ -17,9 +19,9 @@ from sessions_app.rendering.hidden_characters import escape_hidden, strip_bidi_c
 from sessions_app.rendering.html import render_job
 from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.outline import as_words
-from sessions_app.sessions.list.days import group_of
 
 register = template.Library()
+DAYS_OF_WEEK = 7
 register.filter(as_words)
 register.filter(escape_hidden)
 register.filter(strip_bidi_controls)
@@ -39,8 +41,18 @@ def job_card(job: ToolJob) -> SafeString:
 
 @register.filter
 def group_heading(session: Session) -> str:
-    """Return the heading of the session's group in the list."""
-    return group_of(session)
+    """Return the heading of the session's group in the list, by the reader's calendar and in the reader's language."""
+    if session.is_pinned and session.archived_at is None:
+        return gettext("Pinned")
+    day = timezone.localdate(session.updated_at)
+    days = (timezone.localdate() - day).days
+    if days <= 0:  # negative if the clock of PostgreSQL is ahead around midnight
+        return gettext("Today")
+    if days == 1:
+        return gettext("Yesterday")
+    if days <= DAYS_OF_WEEK:
+        return gettext("Previous 7 days")
+    return date_format(day, "YEAR_MONTH_FORMAT")
 
 
 @register.simple_tag
@@ -57,7 +69,7 @@ def has_share_links() -> bool:
 
 @register.simple_tag
 def site_logo() -> str:
-    """Return the address of the site's logo; empty without one."""
+    """Return the address of the site's logo; empty without a logo."""
     logo = conf().site_logo
     return static(logo) if logo else ""
 
@@ -92,7 +104,7 @@ def chosen_theme(context: Context) -> str:
 
 @register.simple_tag
 def offered_languages() -> list[dict[str, object]]:
-    """Return the languages to choose from, each with its own name; empty if there is only one."""
+    """Return the languages to choose from, each with its own name; empty if there is only one language."""
     codes = languages.offered_languages()
     if len(codes) < 2:
         return []

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from sessions_app.data_protection.access_records import delete_old_accesses
+from sessions_app.data_protection.leftovers import delete_old_accesses
 from sessions_app.models import AccessKind, AnswerRequest, Invocation, Session, StaffAccess
 from tests.integration.admin.audit_rows import (
     HOSTILE,
