@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,17 +18,29 @@ from typing import IO
 from runtime.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
 
 MAX_OUTPUT_CHARACTERS = 50_000
+LOOK_SECONDS = 0.05
+"""Seconds between two looks at the number of threads."""
 
 
 class ChildPython:
-    """Run a piece of code in a new process, in a directory that is deleted afterwards."""
+    """Run a piece of code in a new process, in a directory that is deleted afterwards.
+
+    Args:
+        timeout: seconds after which the process is killed; None is no limit.
+        max_threads: number of threads above which the process is killed, on Linux; None is no limit.
+    """
 
     def __init__(
-        self, arguments: Sequence[str], environment: Mapping[str, str], timeout: float | None
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        timeout: float | None,
+        max_threads: int | None = None,
     ) -> None:
         self._arguments = [sys.executable, *arguments]
         self._environment = environment
         self._timeout = timeout
+        self._max_threads = max_threads
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._is_killed = False
@@ -43,12 +57,7 @@ class ChildPython:
                 Path(directory, Path(file.name).name).write_bytes(file.as_bytes())
             process = self._start(directory, out, err)
             try:
-                # The code comes over standard input and the output goes to files: no command line or pipe limits
-                # their size.
-                process.communicate(given.code.encode("utf-8", "replace"), self._timeout)
-                problem = None
-            except subprocess.TimeoutExpired:
-                problem = f"Code execution timed out after {self._timeout:g} seconds."
+                problem = self._wait(process, given.code.encode("utf-8", "replace"))
             # Also after a normal end: processes started by the code may still run.
             finally:
                 self.kill()
@@ -66,6 +75,23 @@ class ChildPython:
             if self._process is not None:
                 _kill_group(self._process.pid)
 
+    def _wait(self, process: subprocess.Popen[bytes], code: bytes) -> str | None:
+        """Give the code to the process, and wait for its end. Return a sentence if the process exceeds a limit."""
+        deadline = math.inf if self._timeout is None else time.monotonic() + self._timeout
+        # The code comes over standard input and the output goes to files: no command line or pipe limits their size.
+        rest: bytes | None = code
+        while True:
+            try:
+                process.communicate(rest, max(0, min(LOOK_SECONDS, deadline - time.monotonic())))
+                return None
+            except subprocess.TimeoutExpired:
+                rest = None
+            if time.monotonic() >= deadline:
+                return f"Code execution timed out after {self._timeout:g} seconds."
+            # The kernel's limit (RLIMIT_NPROC) counts all processes of the user, and does not hold for root.
+            if self._max_threads is not None and _count_threads(process.pid) > self._max_threads:
+                return f"Code execution started more than {self._max_threads} threads."
+
     def _start(self, directory: str, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
         # Under the lock: a `kill` during the start would find no process, and the code would run to its end.
         with self._lock:
@@ -82,6 +108,13 @@ class ChildPython:
             if self._is_killed:
                 _kill_group(self._process.pid)
             return self._process
+
+
+def _count_threads(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except FileNotFoundError:  # the process has ended, or the system has no /proc
+        return 0
 
 
 def _kill_group(leader: int) -> None:

@@ -4,6 +4,9 @@ Resource limits work on Linux and macOS, isolation on Linux only. A process can 
 the order is: limits; Landlock, which allows access to listed files only; capabilities, so a process of root has no more
 rights than others; and last a seccomp filter, which denies the listed system calls.
 
+Older versions of Landlock do not know signals by `fcntl` (before Linux 6.12) and truncation (before Linux 6.2). The
+filter denies both on every kernel, so the promise does not depend on the version.
+
 Only the standard library is imported: the process runs without the site's import path.
 """
 
@@ -19,7 +22,7 @@ import struct
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +31,7 @@ RUN_ONLY = "{}"
 
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
+_PR_GET_SECCOMP = 21
 _SECCOMP_MODE_FILTER = 2
 _CREATE_RULESET = 444
 _ADD_RULE = 445
@@ -56,12 +60,28 @@ _LOAD = 0x20
 _EQUAL = 0x15
 _AT_LEAST = 0x35
 _ANY_BIT = 0x45
+_AND = 0x54
 _RETURN = 0x06
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _ERRNO = 0x00050000
+_Instruction = tuple[int, int, int, int]
+"""Code, steps to skip if true, steps to skip if false, operand."""
+_REFUSE: _Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
+_ALLOW_CALL: _Instruction = (_RETURN, 0, 0, _ALLOW)
 _X32_SYSTEM_CALLS = 0x40000000
 _CLONE_THREAD = 0x10000
+
+# Commands of fcntl and ioctl
+_SIGNALLING_FCNTL = (8, 10, 15, 1024, 1026)
+"""F_SETOWN, F_SETSIG and F_SETOWN_EX have the kernel send any signal to any process. F_SETLEASE holds up other
+processes that open the file, and F_NOTIFY watches a directory."""
+_REFUSED_IOCTL = (0x8901, 0x8902, 0x40086602, 0x401C5820)
+"""FIOSETOWN and SIOCSPGRP do as F_SETOWN; FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR change attributes of a file."""
+_TRUNCATE_FLAG = 0x200
+_ACCESS_MODE = 0b11
+_WRITE_ONLY = 1
+_READ_WRITE = 2
 
 
 @dataclass(frozen=True)
@@ -82,6 +102,10 @@ class _SystemCalls:
     capset: int
     clone: int
     prlimit64: int
+    fcntl: int
+    ioctl: int
+    opening: tuple[tuple[int, int], ...]
+    """Calls that open a file, each with the index of the argument that has the flags."""
     denied: tuple[int, ...]
 
 
@@ -147,6 +171,8 @@ _DENIED: dict[str, tuple[int, int | None]] = {
     "fremovexattr": (199, 16),
     "removexattrat": (466, 466),
     "file_setattr": (469, 469),
+    # Truncation by path; files that are open for writing can be truncated
+    "truncate": (76, 45),
     # News about files, whose names Landlock does not hide
     "inotify_init1": (294, 26),
     "inotify_init": (253, None),
@@ -165,10 +191,29 @@ _DENIED: dict[str, tuple[int, int | None]] = {
     "userfaultfd": (323, 282),
 }
 _SYSTEM_CALLS = {
-    "x86_64": _SystemCalls(0xC000003E, 126, 56, 302, tuple(x86 for x86, _ in _DENIED.values())),
-    "aarch64": _SystemCalls(0xC00000B7, 91, 220, 261, tuple(arm for _, arm in _DENIED.values() if arm)),
+    "x86_64": _SystemCalls(
+        audit_arch=0xC000003E,
+        capset=126,
+        clone=56,
+        prlimit64=302,
+        fcntl=72,
+        ioctl=16,
+        opening=((2, 1), (257, 2)),
+        denied=tuple(x86 for x86, _ in _DENIED.values()),
+    ),
+    "aarch64": _SystemCalls(
+        audit_arch=0xC00000B7,
+        capset=91,
+        clone=220,
+        prlimit64=261,
+        fcntl=25,
+        ioctl=29,
+        opening=((56, 2),),
+        denied=tuple(arm for _, arm in _DENIED.values() if arm),
+    ),
 }
 _CLONE3 = 435
+_OPENAT2 = 437
 
 
 def missing_protection() -> str | None:
@@ -177,6 +222,8 @@ def missing_protection() -> str | None:
         return f"it needs Linux on x86-64 or ARM64, and this is {sys.platform} on {platform.machine()}"
     if _landlock_version() < 1:
         return "the kernel has no Landlock (Linux 5.13 or later with `landlock` among its security modules)"
+    if _libc().prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) < 0:
+        return "the kernel has no seccomp filters (`CONFIG_SECCOMP_FILTER`)"
     return None
 
 
@@ -295,31 +342,61 @@ def _deny_system_calls(calls: _SystemCalls) -> None:
     _checked(_libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, attributes, 0, 0))
 
 
-def _filter_program(calls: _SystemCalls) -> Iterable[tuple[int, int, int, int]]:
-    """Yield the instructions of a filter: code, steps to skip if true, steps to skip if false, operand."""
+def _filter_program(calls: _SystemCalls) -> Iterable[_Instruction]:
+    """Yield the instructions of the filter."""
     # Offsets in the kernel's `seccomp_data`.
     number = 0
     arch = 4
-    first_argument = 16
-    refuse = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
-    allow = (_RETURN, 0, 0, _ALLOW)
     yield from [(_LOAD, 0, 0, arch), (_EQUAL, 1, 0, calls.audit_arch), (_RETURN, 0, 0, _KILL)]
-    yield from [(_LOAD, 0, 0, number), (_AT_LEAST, 0, 1, _X32_SYSTEM_CALLS), refuse]
+    yield from [(_LOAD, 0, 0, number), (_AT_LEAST, 0, 1, _X32_SYSTEM_CALLS), _REFUSE]
     for denied in calls.denied:
-        yield from [(_EQUAL, 0, 1, denied), refuse]
-    # Without clone3, whose flags a filter cannot read, the C library uses clone.
-    yield from [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
-    yield from [(_EQUAL, 0, 4, calls.clone), (_LOAD, 0, 0, first_argument)]
-    yield from [(_ANY_BIT, 0, 1, _CLONE_THREAD), allow, refuse]
+        yield from [(_EQUAL, 0, 1, denied), _REFUSE]
+    # Without these, whose flags a filter cannot read, the C library uses clone and openat.
+    for unreadable in (_CLONE3, _OPENAT2):
+        yield from [(_EQUAL, 0, 1, unreadable), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
+    yield from _of_call(
+        calls.clone, [_load_argument(0), (_ANY_BIT, 0, 1, _CLONE_THREAD), _ALLOW_CALL, _REFUSE]
+    )
     # A process may change its own limits (which it can only lower), not those of others.
-    yield from [
-        (_EQUAL, 0, 4, calls.prlimit64),
-        (_LOAD, 0, 0, first_argument),
-        (_EQUAL, 0, 1, 0),
-        allow,
-        refuse,
+    yield from _of_call(calls.prlimit64, [_load_argument(0), (_EQUAL, 0, 1, 0), _ALLOW_CALL, _REFUSE])
+    yield from _of_call(calls.fcntl, _refuse_commands(_SIGNALLING_FCNTL))
+    yield from _of_call(calls.ioctl, _refuse_commands(_REFUSED_IOCTL))
+    for opening, flags in calls.opening:
+        yield from _of_call(opening, _refuse_truncation_without_writing(flags))
+    yield _ALLOW_CALL
+
+
+def _of_call(number: int, instructions: Sequence[_Instruction]) -> list[_Instruction]:
+    """Return instructions that decide about one system call; for others, the filter goes on behind them."""
+    return [(_EQUAL, 0, len(instructions), number), *instructions]
+
+
+def _load_argument(index: int) -> _Instruction:
+    """Return the instruction that loads the lower half of an argument."""
+    first_argument = 16
+    return (_LOAD, 0, 0, first_argument + 8 * index)
+
+
+def _refuse_commands(commands: Sequence[int]) -> list[_Instruction]:
+    """Return instructions that refuse these values of the second argument."""
+    refused = [step for command in commands for step in ((_EQUAL, 0, 1, command), _REFUSE)]
+    return [_load_argument(1), *refused, _ALLOW_CALL]
+
+
+def _refuse_truncation_without_writing(flags: int) -> list[_Instruction]:
+    """Return instructions that refuse to truncate a file that is not opened for writing.
+
+    Landlock before Linux 6.2 looks at reading and writing only.
+    """
+    return [
+        _load_argument(flags),
+        (_ANY_BIT, 0, 4, _TRUNCATE_FLAG),
+        (_AND, 0, 0, _ACCESS_MODE),
+        (_EQUAL, 2, 0, _WRITE_ONLY),
+        (_EQUAL, 1, 0, _READ_WRITE),
+        _REFUSE,
+        _ALLOW_CALL,
     ]
-    yield allow
 
 
 def _landlock_version() -> int:

@@ -14,12 +14,13 @@ from runtime.code_executors.local_code_executor import LocalCodeExecutor
 
 
 class RestrictedCodeExecutor(LocalCodeExecutor):
-    """Run code in a separate process with few rights and limits of time, memory and file size.
+    """Run code in a separate process with few rights and limits of time, memory, threads and file size.
 
     On Linux (x86-64, ARM) the process has no network and no sockets, starts no other process, signals none, reads only
     the Python installation and system libraries, and writes only to a directory that is deleted afterwards. It cannot
-    change a file's mode, owner or times: `shutil.copy` fails, `shutil.copyfile` works. Its environment holds no
-    variables of the site. The kernel enforces these restrictions by seccomp and Landlock (Linux 5.13).
+    change a file's mode, owner or times: `shutil.copy` fails, `shutil.copyfile` works. `os.truncate` of a path fails,
+    `truncate` of an open file works. Its environment holds no variables of the site. The kernel enforces these
+    restrictions by seccomp and Landlock (Linux 5.13), and later kernels enforce the same.
 
     The process does not protect against faults of the kernel, against side channels of a shared processor, or against
     code that fills the disk with many files until its time is over. It can read every installed Python package. Use
@@ -27,6 +28,7 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
 
     Attributes:
         max_memory_bytes: address space of the process.
+        max_threads: threads of the process, which is killed when it has started more.
         max_file_bytes: size of a file, and of the output.
         require_isolation: False to run code without the protections missing on this system. On macOS, the network and
             all files are then reachable.
@@ -37,6 +39,7 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
 
     timeout_seconds: float | None = 30
     max_memory_bytes: int = 1024**3
+    max_threads: int = 64
     max_file_bytes: int = 10 * 1024**2
     require_isolation: bool = True
 
@@ -67,4 +70,4 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
         }
         # -I leaves out the user's packages and the directory of the script; -X utf8 sets the encoding.
         arguments = ["-I", "-X", "utf8", str(SCRIPT), json.dumps(asdict(limits))]
-        return ChildPython(arguments, environment, self.timeout_seconds)
+        return ChildPython(arguments, environment, self.timeout_seconds, self.max_threads)

@@ -18,11 +18,25 @@ from runtime.code_executors import (
     UnsafeLocalCodeExecutor,
     confinement,
 )
+from runtime.code_executors.child_python import ChildPython
 from runtime.code_executors.local_code_executor import LocalCodeExecutor
 from runtime.context import InvocationContext
 
 LIBC = "import ctypes; libc = ctypes.CDLL(None, use_errno=True)"
 RAISE = "raise OSError(ctypes.get_errno(), 'refused')"
+# What Landlock leaves open before Linux 6.12, and truncation before Linux 6.2.
+OPEN_IN_OLD_VERSIONS = (
+    "import os; os.truncate({own!r}, 0)",
+    "import os; os.open({own!r}, os.O_RDONLY | os.O_TRUNC)",
+    "import os; os.open({own!r}, os.O_ACCMODE | os.O_TRUNC)",
+    "import fcntl, os; fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, {parent})",
+    "import fcntl, os; fcntl.fcntl(os.pipe()[0], fcntl.F_SETSIG, 9)",
+    "import fcntl, os, struct; fcntl.fcntl(os.pipe()[0], 15, struct.pack('ii', 1, {parent}))",
+    "import fcntl, os; fcntl.fcntl(os.open('.', os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_CREATE)",
+    "import fcntl, os; fcntl.fcntl(os.open('f', os.O_CREAT), fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+    "import fcntl, os, struct; fcntl.ioctl(os.pipe()[0], 0x8901, struct.pack('i', {parent}))",
+    "import fcntl, os; fcntl.ioctl(os.open('f', os.O_CREAT), 0x40086602, bytes(8))",
+)
 pytestmark = pytest.mark.skipif(
     confinement.missing_protection() is not None, reason=str(confinement.missing_protection())
 )
@@ -94,6 +108,7 @@ def test_t12_a_traceback_begins_in_the_code(invocation: InvocationContext) -> No
         f"{LIBC}; libc.fanotify_init(0x200, 0); {RAISE}",
         f"{LIBC}; libc.semget(1, 1, 0o1666); {RAISE}",
         "open('/usr/bin/env', 'rb').read()",
+        *OPEN_IN_OLD_VERSIONS,
     ],
 )
 def test_t12_code_reaches_nothing_of_the_site(
@@ -108,6 +123,51 @@ def test_t12_code_reaches_nothing_of_the_site(
         result = run(invocation, code.format(**values))
     assert "PermissionError" in result.stderr and result.exit_code == 1
     assert own.stat() == before
+
+
+class FirstLandlock(RestrictedCodeExecutor):
+    """Confines code as on Linux 5.13, with the first version of Landlock."""
+
+    def new_process(self) -> ChildPython:
+        process = super().new_process()
+        script = process._arguments.index(str(confinement.SCRIPT))
+        process._arguments[script : script + 1] = ["-c", FIRST_LANDLOCK]
+        return process
+
+
+FIRST_LANDLOCK = f"""
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("confinement", {str(confinement.SCRIPT)!r})
+sys.modules["confinement"] = module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module._landlock_version = lambda: 1
+module.main()
+"""
+
+
+@pytest.mark.parametrize("code", OPEN_IN_OLD_VERSIONS)
+def test_t12_older_kernels_keep_the_same_promise(
+    invocation: InvocationContext, tmp_path: Path, code: str
+) -> None:
+    own = tmp_path / "own"
+    own.write_text("the site's")
+    code = code.format(own=str(own), parent=os.getpid())
+    result = run(invocation, code, executor=FirstLandlock())
+    assert "PermissionError" in result.stderr and result.exit_code == 1
+    assert own.read_text() == "the site's"
+
+
+def test_t12_code_may_overwrite_and_truncate_its_own_files(invocation: InvocationContext) -> None:
+    code = """
+import fcntl
+for text in ("long", "ab"):
+    with open("f", "w") as file:
+        file.write(text)
+with open("f", "r+") as file:
+    file.truncate(1)
+    fcntl.fcntl(file, fcntl.F_GETFL)
+print(open("f").read())"""
+    assert run(invocation, code).stdout == "a\n"
 
 
 def test_t12_the_environment_of_the_site_is_not_passed_on(
@@ -153,6 +213,16 @@ def test_t12_code_may_start_threads(invocation: InvocationContext) -> None:
         "import threading\nt = threading.Thread(target=print, args=('from a thread',))\nt.start()\nt.join()"
     )
     assert run(invocation, code).stdout == "from a thread\n"
+
+
+def test_t12_threads_of_code_are_limited(invocation: InvocationContext) -> None:
+    code = """
+import threading
+threading.stack_size(2**16)
+for _ in range(40):
+    threading.Thread(target=threading.Event().wait).start()"""
+    result = run(invocation, code, max_threads=30)
+    assert "started more than 30 threads" in result.stderr and result.exit_code == -9
 
 
 @pytest.mark.parametrize("executor", [RestrictedCodeExecutor(), UnsafeLocalCodeExecutor()])
