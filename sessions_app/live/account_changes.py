@@ -16,9 +16,9 @@ from django.db.models.signals import post_delete, post_save
 from django.http import HttpRequest
 
 from sessions_app.live.process import live
-from sessions_app.live.sign_ins import digest
 from sessions_app.models import ApiKey
 from sessions_app.process import threads
+from sessions_app.secrets.digests import digest_of
 
 CHECKED_FIELDS = {"password", "is_active", "is_staff", "is_superuser"}
 
@@ -34,7 +34,7 @@ def follow_accounts() -> None:
 def _on_sign_out(request: HttpRequest, **kwargs: Any) -> None:
     session_key = request.session.session_key
     if session_key:
-        _publish(_end_session, digest(session_key))
+        _publish(_end_session, digest_of(session_key))
 
 
 def _on_save(instance: Any, created: bool, update_fields: frozenset[str] | None, **kwargs: Any) -> None:

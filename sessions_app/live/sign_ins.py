@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +25,7 @@ from sessions_app.models import ApiKey
 from sessions_app.models.api_key import users_of_keys
 from sessions_app.process.event_wait import wait_until_set
 from sessions_app.process.threads import in_thread
+from sessions_app.secrets.digests import digest_of
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class SignIns:
     def end_session(self, session_digest: str) -> None:
         """End the sign-in whose Django session has the digest: its person has signed out."""
         for sign_in in list(self._ends):
-            if sign_in.session_key and digest(sign_in.session_key) == session_digest:
+            if sign_in.session_key and digest_of(sign_in.session_key) == session_digest:
                 self._end(sign_in)
 
     def request_check(self, user_id: str) -> None:
@@ -133,12 +133,6 @@ class SignIns:
     def _forget(self, sign_in: SignIn) -> None:
         self._ends.pop(sign_in, None)
         self._checked_at.pop(sign_in, None)
-
-
-def digest(session_key: str) -> str:
-    """Return the digest of a Django session's key, for messages between processes."""
-    # Whoever reads the key in Redis could sign in with it.
-    return sha256(session_key.encode()).hexdigest()
 
 
 def _valid_sign_ins(sign_ins: Collection[SignIn]) -> set[SignIn]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
-from hashlib import sha256
 from typing import Any, Self
 from uuid import uuid4
 
@@ -17,6 +16,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from sessions_app.base.actors import NAME_LENGTH as ACTOR_NAME_LENGTH
+from sessions_app.secrets.digests import digest_of
 
 KEY_PREFIX = "adk_"
 KEY_BYTES = 32
@@ -32,12 +32,6 @@ class Scope(models.TextChoices):
     RUN = "run", "Send messages and files, stop and retry"
     ANSWER = "answer", "Answer calls, questions and approvals"
     MANAGE = "manage", "Create, change and delete conversations, schedules, keys and webhooks"
-
-
-def digest_of(key: str) -> str:
-    """Return the digest of a key, stored in place of the key."""
-    # A key has 256 random bits, so the digest needs no salt and no slow hash. A header may have lone surrogates.
-    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def users_of_keys(groups: Collection[int]) -> models.QuerySet[Any]:

@@ -1,1 +1,1 @@
-"""Keeping secrets: masking on pages, in exports and in logs, and encryption in the database."""
+"""Keeping secrets: masking on pages, in exports and in logs; encryption and digests in the database."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +18,7 @@ from sessions_app.errors import NotFoundError
 from sessions_app.models import SavedCredential
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import decrypt, encrypt
+from sessions_app.secrets.digests import digest_of
 
 Owner = tuple[str, Any, str]
 """App name, primary key of the user, credential key."""
@@ -59,7 +59,7 @@ def _owner(auth_config: AuthConfig, context: CredentialContext) -> Owner:
 
 def _rows_of(owner: Owner) -> QuerySet[SavedCredential]:
     app_name, user, key = owner
-    return SavedCredential.objects.filter(app_name=app_name, user_id=user, key=_digest(key))
+    return SavedCredential.objects.filter(app_name=app_name, user_id=user, key=digest_of(key))
 
 
 def _load(owner: Owner) -> AuthCredential | None:
@@ -70,7 +70,7 @@ def _load(owner: Owner) -> AuthCredential | None:
 def _save(owner: Owner, credential: AuthCredential) -> None:
     app_name, user, key = owner
     values = {"encrypted": encrypt({_sealed_name(owner): credential}), "saved_at": timezone.now()}
-    names = {"app_name": app_name, "user_id": user, "key": _digest(key)}
+    names = {"app_name": app_name, "user_id": user, "key": digest_of(key)}
     try:
         with transaction.atomic():
             SavedCredential.objects.update_or_create(values, **names)
@@ -81,11 +81,6 @@ def _save(owner: Owner, credential: AuthCredential) -> None:
 def _sealed_name(owner: Owner) -> str:
     # The name is part of the ciphertext: a value copied to another person's row does not decrypt to a credential.
     return "\n".join(map(str, owner))
-
-
-def _digest(key: str) -> str:
-    # Fits the column whatever the length of the key. `surrogatepass`: agents choose keys, which may be no valid text.
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _max_age() -> timedelta:

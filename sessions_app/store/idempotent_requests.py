@@ -18,10 +18,10 @@ from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
-from django.utils.crypto import salted_hmac
 
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import IdempotentRequest
+from sessions_app.secrets.digests import unguessable_id
 
 KEPT = timedelta(days=1)
 """How long a response is repeated."""
@@ -74,10 +74,8 @@ def claim(request: RequestKey) -> IdempotentRequest:
 
 def id_of_created(row: IdempotentRequest) -> UUID:
     """Return the id for the row that the request creates, the same in each attempt."""
-    # With the row's own key, since an idempotency key may be used again after a day for another request. Salted with
-    # the site's secret, so nobody can foresee the id and take it.
-    words = f"{row.pk} {row.caller} {row.key}"
-    return UUID(bytes=salted_hmac(__name__, words, algorithm="sha256").digest()[:16], version=4)
+    # With the row's own key, since an idempotency key may be used again after a day for another request.
+    return unguessable_id(__name__, f"{row.pk} {row.caller} {row.key}")
 
 
 def finish(row: IdempotentRequest, session_pk: UUID | None, status: int, body: str, location: str) -> None:

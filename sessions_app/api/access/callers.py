@@ -28,8 +28,9 @@ from sessions_app.errors import LimitExceededError, NotFoundError, PermissionDen
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import ApiKey, Scope
-from sessions_app.models.api_key import digest_of, users_of_keys
+from sessions_app.models.api_key import users_of_keys
 from sessions_app.process.threads import in_thread
+from sessions_app.secrets.digests import digest_of
 
 Source = HttpRequest | Mapping[str, Any]
 LAST_USE_PRECISION = timedelta(minutes=1)

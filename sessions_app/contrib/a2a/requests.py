@@ -1,7 +1,7 @@
 """Requests about tasks: begin, answer, cancel, read. Each calls use cases for the caller's user.
 
-Messages are safe to repeat: session id and client id derive from the message's id (`_digest`), so a message that is
-sent again finds the session and the invocation of the first time.
+Messages are safe to repeat: session id and client id derive from the message's id (`unguessable_id`), so a message that
+is sent again finds the session and the invocation of the first time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from a2a.utils.errors import (
     TaskNotFoundError,
     UnsupportedOperationError,
 )
-from django.utils.crypto import salted_hmac
 
 from sessions_app import use_cases
 from sessions_app.api.access.callers import Caller
@@ -25,6 +24,7 @@ from sessions_app.contrib.a2a.task_list import TaskPage, find_tasks
 from sessions_app.contrib.a2a.tasks import SiteTask, find_task, load_task
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Scope, Session
 from sessions_app.process.threads import in_thread
+from sessions_app.secrets.digests import unguessable_id
 from sessions_app.use_cases import upload_bytes
 
 MAX_MESSAGE_ID_LENGTH = 1_000
@@ -96,12 +96,14 @@ class AgentOfCaller:
         user = self.caller.user
         text = text_of(message)
         files = files_of(message)
-        client_id = f"a2a:{_digest(self, message).hex()}"
+        words = f"{user.pk} {self.app_name} {message.context_id} {message.message_id}"
+        message_id = unguessable_id("sessions_app.a2a", words)
+        client_id = f"a2a:{message_id.hex}"
         if message.context_id:
             session_id = (await self._session(message.context_id)).pk
         else:
             # Derived, so a repeated message does not begin a second session.
-            session_id = UUID(bytes=_digest(self, message), version=4)
+            session_id = message_id
         rows = Invocation.objects.without_details().select_related("session")
         if files:
             own = rows.filter(session=session_id, session__user=user.pk, session__deleted_at=None)
@@ -150,10 +152,3 @@ class AgentOfCaller:
         if session is None:
             raise InvalidParamsError("There is no such context here. Leave contextId out to begin a new one.")
         return session
-
-
-def _digest(agent: AgentOfCaller, message: Message) -> bytes:
-    """Return 16 bytes that identify the message, the same for each repetition."""
-    # Keyed: nobody can guess the session of another user's message and take its id first.
-    words = f"{agent.caller.user.pk} {agent.app_name} {message.context_id} {message.message_id}"
-    return salted_hmac("sessions_app.a2a", words, algorithm="sha256").digest()[:16]

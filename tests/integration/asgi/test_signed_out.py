@@ -19,8 +19,8 @@ from sessions_app import use_cases
 from sessions_app.chat.viewer import MAX_REPLY_CHARACTERS, Viewer
 from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
-from sessions_app.live.sign_ins import digest
 from sessions_app.models import Invocation, Session
+from sessions_app.secrets.digests import digest_of
 from tests.fakes import ScriptedModel
 from tests.integration.socket_tab import OWN, SiteTab
 from tests.served_agents import Served
@@ -151,7 +151,7 @@ async def test_a_sign_out_in_another_process_closes_the_sockets_here(
 ) -> None:
     async with open_tab(browser, session) as tab:
         key = browser.cookies["sessionid"].value
-        await _tell_from_another_process(lambda relay: relay.send_sign_out(digest(key)))
+        await _tell_from_another_process(lambda relay: relay.send_sign_out(digest_of(key)))
         assert await tab.close_code() == 4401
 
 
