@@ -98,6 +98,18 @@ async def a_response_without_parts(world: World) -> None:
 
 
 @program
+async def a_response_that_ends_without_content(world: World) -> None:
+    await clerk(world, LlmResponse(finish_reason=types.FinishReason.STOP))
+
+
+@program
+async def a_response_that_ends_with_thoughts_and_spaces(world: World) -> None:
+    parts = [types.Part(text="Hm.", thought=True), types.Part(text=" ")]
+    content = types.Content(role="model", parts=parts)
+    await clerk(world, LlmResponse(content=content, finish_reason=types.FinishReason.STOP))
+
+
+@program
 async def a_response_of_an_empty_text(world: World) -> None:
     await clerk(world, "", output_key="said")
 

@@ -32,6 +32,19 @@ class Clock(BaseAgent):
         )
 
 
+class Chatter(BaseAgent):
+    """Speaks as often as it may."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for count in range(3):
+            yield Event(
+                author=self.name,
+                invocation_id=ctx.invocation_id,
+                branch=ctx.branch,
+                content=content_of("model", f"Chat {count}"),
+            )
+
+
 class Boss(BaseAgent):
     """Runs its first agent, then the second if the first said yes."""
 
@@ -138,6 +151,13 @@ async def two_parallel_agents(world: World) -> None:
     agents: list[BaseAgent] = [says(world, "anna", "A."), says(world, "bert", "B.")]
     world.in_parallel()
     await world.play(ParallelAgent(name="both", sub_agents=agents), "Go")
+
+
+@program
+async def a_parallel_agent_escalates(world: World) -> None:
+    await world.open(count=2)
+    both = ParallelAgent(name="both", sub_agents=[Clock(name="clock"), Chatter(name="chatter")])
+    await world.play(SequentialAgent(name="sequence", sub_agents=[both, says(world, "last", "Done.")]), "Go")
 
 
 @program

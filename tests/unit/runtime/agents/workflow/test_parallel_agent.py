@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from runtime.agents import BaseAgent, InvocationContext, ParallelAgent, SequentialAgent
+from runtime.agents import BaseAgent, InvocationContext, LoopAgent, ParallelAgent, SequentialAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.events import Event, EventActions
 from runtime.events.quotation import HEADING, quote
 from runtime.run_config import RunConfig, StreamingMode
 from tests.fakes import ScriptedModel, call, text_content
-from tests.unit.runtime.conversation import Conversation, outline, requests_to
+from tests.unit.runtime.conversation import Conversation, outline, requests_to, response_of
 
 
 class Speaker(BaseAgent):
@@ -148,6 +148,77 @@ async def test_a_failing_child_cancels_the_others_and_committed_events_stay() ->
     assert waiting.stopped == ["waiting"]
     stored = outline((await conversation.session()).events)
     assert sorted(stored) == ["a: one", "failing: !LookupError", "failing: I shall fail", "user: go"]
+
+
+class Escalating(BaseAgent):
+    """Escalates when its gate is opened, and would go on."""
+
+    when: Any
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        await self.when.wait()
+        yield Event(author=self.name, content=text_content("Enough."), actions=EventActions(escalate=True))
+        yield Event(author=self.name, content=text_content("never"))
+
+
+async def test_an_escalation_stops_every_child() -> None:
+    """Contract A5: the agent that escalates does not go on, and a later agent of the sequence runs."""
+    has_begun = asyncio.Event()
+    waiting = Waiting(name="waiting", has_begun=has_begun)
+    par = ParallelAgent(name="par", sub_agents=[waiting, Escalating(name="escalating", when=has_begun)])
+    after = Speaker(name="after", texts=["And now?"])
+    events = await Conversation(SequentialAgent(name="top", sub_agents=[par, after])).say("go")
+    assert outline(events) == ["escalating: Enough.", "after: And now?"]
+    assert waiting.stopped == ["waiting"]
+
+
+async def test_an_escalation_answers_the_calls_that_it_interrupts() -> None:
+    """Contract A5, R2: no call stays open, and the next request holds its response."""
+    calling = asyncio.Event()
+
+    async def wait() -> None:
+        """Wait for ever."""
+        calling.set()
+        await asyncio.Event().wait()
+
+    worker = LlmAgent(name="worker", model=ScriptedModel(turns=[call("wait", "c1")]), tools=[wait])
+    par = ParallelAgent(name="par", sub_agents=[worker, Escalating(name="escalating", when=calling)])
+    events = await Conversation(par).say("go")
+    assert outline(events) == ["worker: wait()", "escalating: Enough.", "worker: =wait"]
+    assert response_of(events[-1])["status"] == "interrupted"
+    assert events[-1].branch == "par.worker"
+
+
+async def test_an_escalation_ends_only_the_loop_within_a_branch() -> None:
+    opened = asyncio.Event()
+    opened.set()
+    loop = LoopAgent(name="loop", sub_agents=[Escalating(name="escalating", when=opened)])
+    par = ParallelAgent(name="par", sub_agents=[loop, Speaker(name="a", texts=["one", "two"])])
+    texts = [event.text() for event in await Conversation(par).say("go")]
+    assert sorted(texts) == ["Enough.", "never", "one", "two"]
+
+
+async def test_a_resumed_parallel_agent_that_escalated_starts_no_child_again() -> None:
+    """Contract R1: the process has stopped between the escalation and the end of the agent."""
+    opened = asyncio.Event()
+    opened.set()
+    par = ParallelAgent(
+        name="par",
+        sub_agents=[Speaker(name="a", texts=["one"]), Escalating(name="escalating", when=opened)],
+    )
+    conversation = Conversation(par)
+    session = await conversation.session()
+    run = conversation.runner.run_async(
+        user_id="ada", session_id=session.id, new_message=text_content("go", role="user")
+    )
+    async for event in run:
+        if event.actions.escalate:
+            break
+    await run.aclose()
+    resumed = conversation.runner.run_async(
+        user_id="ada", session_id=session.id, invocation_id=event.invocation_id
+    )
+    assert [event async for event in resumed] == []
 
 
 async def test_closing_the_stream_cancels_every_child() -> None:
