@@ -160,13 +160,20 @@ def _paired_contents(events: Sequence[Event], calls_of: CallsByEvent) -> list[ty
 
 
 def current_turn(events: Sequence[Event], agent_name: str, branch: str | None) -> Sequence[Event]:
-    """Return the events since the latest message to this agent, by the user or another agent (contract Q11)."""
+    """Return the events since the latest message to this agent, by the user or another agent (contract Q11).
+
+    After a transfer, the turn begins with the message to the agent that has handed over.
+    """
+    addressee = agent_name
     for index in range(len(events) - 1, -1, -1):
         event = events[index]
-        if event.author == agent_name or event.get_function_responses() or not _has_content_for_model(event):
+        if not is_visible_from(branch, event.branch):
             continue
-        if is_visible_from(branch, event.branch):
-            return events[index:]
+        if event.actions.transfer_to_agent == addressee:
+            addressee = event.author
+        if event.author == addressee or event.get_function_responses() or not _has_content_for_model(event):
+            continue
+        return events[index:]
     return events
 
 

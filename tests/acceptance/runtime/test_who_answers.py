@@ -184,12 +184,13 @@ async def test_an_agent_with_include_contents_none_sees_the_current_turn_only() 
 
 
 async def test_after_a_transfer_a_target_with_include_contents_none_sees_no_earlier_turns() -> None:
-    """Contract Q11: its turn begins with the previous agent's contents."""
+    """Contract Q11: its turn begins with the message that the previous agent has handed over."""
     billing = agent("billing", "Your bill is 5.", include_contents="none")
     conversation = Conversation(agent("root", "Hello.", to("billing"), sub_agents=[billing]))
     await conversation.say("hi")
     await conversation.say("my bill?")
     texts = [part.text for content in requests_of(billing)[0].contents for part in content.parts or []]
+    assert texts[0] == "my bill?"
     assert "hi" not in texts and "Hello." not in str(texts)
 
 

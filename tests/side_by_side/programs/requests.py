@@ -14,7 +14,7 @@ from runtime.models import LlmRequest
 from runtime.planners import BuiltInPlanner, PlanReActPlanner
 from runtime.tools import BaseTool, ExampleTool, FunctionTool, ToolContext, google_search, url_context
 from runtime.tools.base_toolset import BaseToolset
-from tests.side_by_side.program import program
+from tests.side_by_side.program import differing_program, program
 from tests.side_by_side.world import Turn, World, call, content_of
 
 
@@ -128,6 +128,20 @@ async def no_contents_in_a_sequence(world: World) -> None:
     first = LlmAgent(name="first", model=world.model("A draft."))
     second = LlmAgent(name="second", model=world.model("Better."), include_contents="none")
     await world.play(SequentialAgent(name="sequence", sub_agents=[first, second]), "Go")
+
+
+@program
+async def no_contents_after_a_transfer(world: World) -> None:
+    second = LlmAgent(name="second", model=world.model("Better."), include_contents="none")
+    root = clerk(world, "One.", call("transfer_to_agent", agent_name="second"), sub_agents=[second])
+    await world.play(root, "First", "Second")
+
+
+@differing_program("An agent without history after a call and a transfer")
+async def no_contents_after_a_call_and_a_transfer(world: World) -> None:
+    second = LlmAgent(name="second", model=world.model("Better."), include_contents="none")
+    turns = (call("price", item="lamp"), call("transfer_to_agent", agent_name="second"))
+    await world.play(clerk(world, *turns, sub_agents=[second], tools=[price]), "Question")
 
 
 @program

@@ -248,6 +248,32 @@ def test_a_turn_begins_with_the_latest_message_to_the_agent(events: list[Event],
     assert story(contents_of(turn, "agent", None)) == expected
 
 
+def handed_over(author: str, to: str) -> Event:
+    response = types.FunctionResponse(id="t", name="transfer_to_agent", response={"result": None})
+    content = types.Content(role="user", parts=[types.Part(function_response=response)])
+    return Event(author=author, content=content, actions=EventActions(transfer_to_agent=to))
+
+
+def test_a_turn_after_a_transfer_begins_with_the_message_to_the_first_agent() -> None:
+    """Contract Q11: also after calls of the agents that have handed over, and after a transfer back."""
+    turn = [
+        user("new"),
+        called("1", author="root"),
+        answered("root", **{"1": "a"}),
+        called("t", author="root"),
+        handed_over("root", "other"),
+        said("no", author="other"),
+        handed_over("other", "root"),
+        called("t", author="root"),
+        handed_over("root", "agent"),
+        called("2"),
+        answered(**{"2": "b"}),
+    ]
+    assert current_turn([user("old"), said("old", author="root"), *turn], "agent", None) == turn
+    in_sequence = [said("first's reply", author="first"), *turn[1:]]
+    assert current_turn([user("old"), *in_sequence], "agent", None) == in_sequence
+
+
 def test_an_event_on_another_branch_begins_no_turn() -> None:
     """Parallel agents do not see each other's events (contract Q11, A5)."""
     events = [user("go"), called("1", branch="p.agent"), said("mine", author="other", branch="p.other")]
