@@ -1,6 +1,8 @@
 """The order of the tests, their distribution over processes, and the servers that they share."""
 
+import os
 import shutil
+import signal
 from collections.abc import Generator, Iterator
 from contextvars import copy_context
 
@@ -22,7 +24,12 @@ from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
 from tests.emptied_tables import empty_tables
 from tests.served_agents import Served
+from tests.template_cluster import template_cluster
 
+# A run that is stopped ends as with Ctrl-C: its fixtures stop the servers.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+if not os.environ.get("DATABASE_URL"):
+    os.environ["ADK_POSTGRES_TEMPLATE"] = str(template_cluster())
 BROWSER = "tests/browser/"
 SECOND_HALF = f"{BROWSER}test_l"
 """The first browser file, by name, of the second site: the files before it take half of the CPU time."""

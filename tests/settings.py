@@ -1,20 +1,17 @@
 """The settings of the tests: the site's, with servers and a data directory for each test process.
 
-pytest-django loads settings before any conftest, so the variables that they depend on are set here.
+pytest-django loads settings before any conftest, so the variables that they depend on are set here. Tests beside
+an agent have these settings, too. They need no servers, which `conftest.py` prepares.
 """
 
 import os
 from tempfile import mkdtemp
 from urllib.parse import urlsplit
 
-from tests.template_cluster import template_cluster
-
 os.environ["ADK_DEV"] = "1"
 os.environ["ADK_MODEL"] = "demo"  # whatever key the developer has set
 os.environ["ADK_DATA_DIR"] = mkdtemp(prefix="adk-tests-")
 os.environ["ADK_POSTGRES_FSYNC"] = "off"  # tests kill processes, not machines
-if not os.environ.get("DATABASE_URL"):
-    os.environ["ADK_POSTGRES_TEMPLATE"] = str(template_cluster())
 if url := os.environ.get("REDIS_URL"):
     # Processes that share the tests share this Redis too; pytest-django gives each a PostgreSQL database.
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")

@@ -14,6 +14,14 @@ from django.core.management import CommandError, call_command
 
 from adk_site.embedded.paths import CHECKOUT
 
+WITHOUT_SERVERS = """
+import os
+
+def pytest_sessionfinish():
+    assert "ADK_POSTGRES_TEMPLATE" not in os.environ, "PostgreSQL has made a cluster for the tests."
+"""
+"""A `conftest.py`: tests of an agent take milliseconds, and a new cluster most of a minute."""
+
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -24,7 +32,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(directory: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the packages of the directory and of the checkout."""
-    variables = {**os.environ, "PYTHONPATH": f"{directory}{os.pathsep}{CHECKOUT}", **environment}
+    inherited = {name: value for name, value in os.environ.items() if name != "ADK_POSTGRES_TEMPLATE"}
+    variables = {**inherited, "PYTHONPATH": f"{directory}{os.pathsep}{CHECKOUT}", **environment}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=directory,
@@ -52,6 +61,7 @@ def test_the_new_agent_is_served_and_its_test_passes_and_can_fail(project: Path)
     assert (listed.returncode, listed.stderr) == (0, "")
     assert "shop  shop.agents\n  shop  LlmAgent, model demo\n    tools: opening_hours\n" in listed.stdout
 
+    (project / "shop" / "conftest.py").write_text(WITHOUT_SERVERS)
     configuration = ("-c", str(CHECKOUT / "pyproject.toml"), "--rootdir", str(project))
     arguments = ("-m", "pytest", *configuration, "-p", "no:cacheprovider", "-rA", "shop", "closed")
     tested = run(project, *arguments, DJANGO_SETTINGS_MODULE="site_settings")
