@@ -10,8 +10,9 @@ class OneLine(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.exc_info and record.exc_info[1] is not None:
+            message = record.getMessage()
             record.msg = "%s: %s"
-            record.args = (record.getMessage(), record.exc_info[1])
+            record.args = (message, record.exc_info[1])
             record.exc_info = None
         return True
 
