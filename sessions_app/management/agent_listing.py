@@ -44,8 +44,10 @@ def tool_line(tool: BaseTool | BaseToolset) -> str:
 
 def agent_title(agent: BaseAgent) -> str:
     """Return an agent's name, class and model."""
-    model = f", model {agent.canonical_model.model}" if isinstance(agent, LlmAgent) else ""
-    return f"{agent.name}  {type(agent).__name__}{model}"
+    title = f"{agent.name}  {type(agent).__name__}"
+    if isinstance(agent, LlmAgent):
+        return f"{title}, model {agent.canonical_model.model}"
+    return title
 
 
 def agents_of(app: App) -> Iterator[tuple[str, BaseAgent]]:

@@ -60,31 +60,31 @@ class Source:
     @property
     def description_origin(self) -> str:
         """Place of the description."""
-        first = next(
-            (number for number, text in self.docstring_lines.items() if text.strip(" \"'\\rR")), None
-        )
-        return f"docstring, line {first}" if first else "docstring"
+        return self._place_of(re.compile(r"[ \"'\\rR]*[^ \"'\\rR\n]"))
 
     def origin_of(self, name: str) -> str:
         """Return the place of a parameter's description."""
         if get_origin(_annotation(self.function, self.parameters[name])) is Annotated:
             return "annotation"
         described = re.compile(rf"\s*(?::param\s+(?:\w+\s+)?)?{re.escape(name)}\b\s*(?:\(.*?\))?\s*(?::|$)")
-        lines = [number for number, text in self.docstring_lines.items() if described.match(text)]
-        return f"docstring, line {lines[0]}" if lines else "docstring"
+        return self._place_of(described)
+
+    def _place_of(self, pattern: re.Pattern[str]) -> str:
+        """Return the first line of the docstring that begins with the pattern."""
+        for number, text in self.docstring_lines.items():
+            if pattern.match(text):
+                return f"docstring, line {number}"
+        return "docstring"
 
     def declared_type(self, name: str) -> str:
         """Return the annotation and the default of a parameter as in the source."""
         parameter = self.parameters[name]
-        annotation = parameter.annotation
-        default = parameter.default
-        words = [
-            "no annotation"
-            if annotation is inspect.Parameter.empty
-            else f"annotation {_annotation_text(annotation)}",
-            *([] if default is inspect.Parameter.empty else [f"default {default!r}"]),
-        ]
-        return ", ".join(words)
+        words = "no annotation"
+        if parameter.annotation is not inspect.Parameter.empty:
+            words = f"annotation {_annotation_text(parameter.annotation)}"
+        if parameter.default is not inspect.Parameter.empty:
+            words += f", default {parameter.default!r}"
+        return words
 
 
 def explain_tool(tool: BaseTool | BaseToolset) -> Iterator[Row]:
@@ -109,7 +109,8 @@ def explain_tool(tool: BaseTool | BaseToolset) -> Iterator[Row]:
         yield from _explain_parameter(name, schema, is_required, source)
     if source:
         hidden = [p.name for p in source.parameters.values() if is_context_parameter(source.function, p)]
-        yield from [("hidden", f"{', '.join(hidden)}  (the runtime fills it in)")] if hidden else []
+        if hidden:
+            yield "hidden", f"{', '.join(hidden)}  (the runtime fills it in)"
 
 
 def _explain_description(text: str, kind: str, source: Source | None) -> Iterator[Row]:
@@ -147,10 +148,13 @@ def _source_of(function: Callable[..., Any]) -> Source | None:
         nodes = ast.parse(dedent("".join(lines))).body
     except (OSError, TypeError, SyntaxError):
         return None
-    node = next((node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)), None)
-    text = node.body[0] if node and ast.get_docstring(node) is not None else None
-    numbers = range(text.lineno, (text.end_lineno or text.lineno) + 1) if text else range(0)
-    return Source(function, file, start, {start + n - 1: lines[n - 1] for n in numbers})
+    docstring: dict[int, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+            text = node.body[0]
+            for number in range(text.lineno, (text.end_lineno or text.lineno) + 1):
+                docstring[start + number - 1] = lines[number - 1]
+    return Source(function, file, start, docstring)
 
 
 def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
@@ -161,11 +165,9 @@ def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> A
 
 
 def _annotation_text(annotation: Any) -> str:
-    return (
-        annotation
-        if isinstance(annotation, str)
-        else inspect.formatannotation(annotation).replace("typing.", "")
-    )
+    if isinstance(annotation, str):
+        return annotation
+    return inspect.formatannotation(annotation).replace("typing.", "")
 
 
 def explain(app: App) -> Iterator[str]:

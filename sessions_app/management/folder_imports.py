@@ -44,9 +44,8 @@ def flaws_of(folder: Path) -> Iterator[ImportFlaw]:
             yield ImportFlaw(file, getattr(error, "lineno", None) or 1, f"not Python: {reason}")
             continue
         for node in _required(tree):
-            yield from (
-                ImportFlaw(file, node.lineno, problem) for problem in dict.fromkeys(_problems(node, folder))
-            )
+            for problem in dict.fromkeys(_problems(node, folder)):
+                yield ImportFlaw(file, node.lineno, problem)
 
 
 def _required(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -69,12 +68,12 @@ def _problems(node: ast.Import | ast.ImportFrom, folder: Path) -> Iterator[str]:
         for alias in node.names:
             yield from _module_problem(alias.name, folder)
     elif node.module and not node.level:
-        names = [f"{node.module}.{alias.name}" for alias in node.names]
         if runtime_name(node.module):
             for alias in node.names:
                 yield from _runtime_problem(node.module, alias.name)
         elif node.module == "google":
-            yield from (problem for name in names for problem in _module_problem(name, folder))
+            for alias in node.names:
+                yield from _module_problem(f"google.{alias.name}", folder)
         else:
             yield from _module_problem(node.module, folder)
 

@@ -97,14 +97,14 @@ def words_of(event: Event) -> list[Part]:
     """Return the text and data of an agent's event, without thoughts, calls and files."""
     if event.author == "user":
         return []
-    spoken = [
-        part
-        for part in parts_of(event)
-        if not (
-            part.thought or part.function_call or part.function_response or ArtifactReference.of_part(part)
-        )
-    ]
-    return [converted for part in spoken if (converted := to_a2a(part))]
+    words = []
+    for part in parts_of(event):
+        is_file = ArtifactReference.of_part(part) is not None
+        if part.thought or part.function_call or part.function_response or is_file:
+            continue
+        if converted := to_a2a(part):
+            words.append(converted)
+    return words
 
 
 def message_of(task: SiteTask, event: Event) -> Message | None:
@@ -147,15 +147,19 @@ def _question_in_words(call: types.FunctionCall) -> str:
         return "A credential is needed. Answer the call with it."
     if options := options_of(call):
         return f"Choose one: {_join_options(options)}"
-    if len(args) == 1 and isinstance(text := next(iter(args.values())), str):
-        return text
-    return f"{call.name}: {json.dumps(args, ensure_ascii=False, default=str)}" if args else call.name or ""
+    if not args:
+        return call.name or ""
+    (first, *others) = args.values()
+    if isinstance(first, str) and not others:
+        return first
+    return f"{call.name}: {json.dumps(args, ensure_ascii=False, default=str)}"
 
 
 def _part_of_message(part: types.Part) -> Part | None:
     """Convert a part of the user's message. Of a file only the name is returned."""
-    reference = ArtifactReference.of_part(part)
-    return Part(text=valid_text(f"[File: {reference.filename}]")) if reference else to_a2a(part)
+    if reference := ArtifactReference.of_part(part):
+        return Part(text=valid_text(f"[File: {reference.filename}]"))
+    return to_a2a(part)
 
 
 def _join_options(options: Iterable[Any]) -> str:

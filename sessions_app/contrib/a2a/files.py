@@ -44,12 +44,11 @@ class ArtifactMaker:
         """Return the artifact of an event; None for the user's events, and for events without text and files."""
         if event.author == "user":
             return None
-        references = [reference for part in parts_of(event) if (reference := ArtifactReference.of_part(part))]
         # Files that the event saved, and files that its text refers to: one entry each.
-        saved = {
-            **event.actions.artifact_delta,
-            **{reference.filename: reference.version for reference in references},
-        }
+        saved = {**event.actions.artifact_delta}
+        for part in parts_of(event):
+            if reference := ArtifactReference.of_part(part):
+                saved[reference.filename] = reference.version
         parts = [*words_of(event), *await self._files(saved)]
         return Artifact(artifact_id=event.id, name=valid_text(event.author), parts=parts) if parts else None
 

@@ -26,6 +26,7 @@ from a2a.types import (
     ListTaskPushNotificationConfigsResponse,
     ListTasksRequest,
     ListTasksResponse,
+    SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
@@ -82,10 +83,7 @@ class SiteRequestHandler(RequestHandler):
             task = await _begin_or_continue(params, context)
             if not params.configuration.return_immediately:
                 task = await _wait_until_at_rest(task, context, conf().invocation_seconds)
-            length = params.configuration.history_length
-            return await _with_artifacts(
-                task, length if params.configuration.HasField("history_length") else None
-            )
+            return await _with_artifacts(task, _history_length(params.configuration))
 
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
@@ -115,9 +113,7 @@ class SiteRequestHandler(RequestHandler):
         """Return a task in its current state."""
         with _as_a2a_errors():
             task = await _agent(context).find(params.id)
-            return await _with_artifacts(
-                task, params.history_length if params.HasField("history_length") else None
-            )
+            return await _with_artifacts(task, _history_length(params))
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
         """Cancel the running work of a task. Return the task once it is at rest, or after `CANCEL_SECONDS`."""
@@ -129,16 +125,14 @@ class SiteRequestHandler(RequestHandler):
         """Return a page of the user's tasks with the agent."""
         with _as_a2a_errors():
             page = await _agent(context).find_all(params)
-            length = params.history_length if params.HasField("history_length") else None
-            budget = FileBudget(MAX_BYTES)  # one for the whole response
-            shown = [
-                await _with_artifacts(task, length, budget)
-                if params.include_artifacts
-                else task_of(task, (), length)
-                for task in page.tasks
-            ]
+            length = _history_length(params)
+            if params.include_artifacts:
+                budget = FileBudget(MAX_BYTES)  # one for the whole response
+                tasks = [await _with_artifacts(task, length, budget) for task in page.tasks]
+            else:
+                tasks = [task_of(task, (), length) for task in page.tasks]
             return ListTasksResponse(
-                tasks=shown, next_page_token=page.next_token, page_size=page.size, total_size=page.count
+                tasks=tasks, next_page_token=page.next_token, page_size=page.size, total_size=page.count
             )
 
     async def on_get_extended_agent_card(
@@ -184,6 +178,10 @@ async def _begin_or_continue(params: SendMessageRequest, context: ServerCallCont
         config.task_id = task.id
         await push.set_config(_agent(context), config)
     return task
+
+
+def _history_length(request: GetTaskRequest | ListTasksRequest | SendMessageConfiguration) -> int | None:
+    return request.history_length if request.HasField("history_length") else None
 
 
 def _agent(context: ServerCallContext) -> AgentOfCaller:

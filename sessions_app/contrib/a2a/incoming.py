@@ -116,8 +116,9 @@ def _call_answer(call: types.FunctionCall, text: str, data: dict[str, Any] | Non
 
 
 def _question_answer(job: ToolJob, text: str) -> QuestionAnswer:
-    is_yes_or_no = (job.question or {}).get("kind") == "confirm"
-    return QuestionAnswer(job, _yes_or_no(text) if is_yes_or_no else text)
+    if (job.question or {}).get("kind") == "confirm":
+        return QuestionAnswer(job, _yes_or_no(text))
+    return QuestionAnswer(job, text)
 
 
 def _yes_or_no(text: str) -> bool:
@@ -128,5 +129,6 @@ def _yes_or_no(text: str) -> bool:
 
 
 def _json(part: Part) -> str:
-    is_plain = part.WhichOneof("content") == "data" and function_response_in(part) is None
-    return json_of(part) if is_plain else ""
+    if part.WhichOneof("content") != "data" or function_response_in(part):
+        return ""
+    return json_of(part)

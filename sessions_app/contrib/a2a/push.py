@@ -48,13 +48,11 @@ async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -
     stored.CopyFrom(config)
     stored.id = config.id or task.id
     # These texts become headers of the notifications, where a line end would begin another header.
-    texts = (stored.id, stored.token, stored.authentication.scheme, stored.authentication.credentials)
-    if any(
-        len(text) > MAX_TEXT_LENGTH or not text.isascii() or not text.isprintable() for text in texts if text
-    ):
-        raise InvalidParamsError(
-            f"Texts of the configuration have at most {MAX_TEXT_LENGTH} ASCII characters."
-        )
+    for text in (stored.id, stored.token, stored.authentication.scheme, stored.authentication.credentials):
+        if len(text) > MAX_TEXT_LENGTH or not text.isascii() or not text.isprintable():
+            raise InvalidParamsError(
+                f"Texts of the configuration have at most {MAX_TEXT_LENGTH} ASCII characters."
+            )
     if _is_signed(stored) and not is_secret(stored.authentication.credentials):
         raise InvalidParamsError(
             "The credentials are no secret of Standard Webhooks, whsec_ and 24 to 64 bytes."

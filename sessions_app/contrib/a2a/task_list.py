@@ -1,8 +1,8 @@
 """Pages of a user's tasks with an app.
 
 Tasks are not stored, so the list is a list of invocations, by time of last change. An invocation stands for its task
-if it is the task's last one; the others are skipped. The state is known only after a task is loaded, so a filter by
-state also skips rows, and a page may be short although others follow.
+if it is the task's last invocation; the others are skipped. The state is known only after a task is loaded, so a filter
+by state also skips rows, and a page may be short although others follow.
 """
 
 from __future__ import annotations

@@ -80,9 +80,8 @@ class TaskStream:
 
     async def _updates_of_event(self, event: Event) -> AsyncIterator[TaskUpdate]:
         writer = writer_of(event.invocation_id, event.custom_metadata)
-        if (
-            writer not in self.task.invocation_ids
-        ):  # It may be of an invocation that has just continued the task.
+        # It may be of an invocation that has just continued the task.
+        if writer not in self.task.invocation_ids:
             self.task = await load_task(self.task.invocations[0])
         if writer in self.task.invocation_ids and event.id not in self._sent_events:
             async for update in self._updates_of_events([event]):
@@ -114,9 +113,8 @@ class TaskStream:
         """Yield the events that were not sent yet, then the changed state."""
         # The tables may be ahead of the feed: clients stop reading at a final state, so its events must come first.
         self._state = self.task.state
-        async for update in self._updates_of_events(
-            event for event in self.task.events if event.id not in self._sent_events
-        ):
+        unsent = [event for event in self.task.events if event.id not in self._sent_events]
+        async for update in self._updates_of_events(unsent):
             yield update
         yield status_update(self.task)
 

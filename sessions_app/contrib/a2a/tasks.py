@@ -84,11 +84,13 @@ class SiteTask:
     def state(self) -> int:
         """State of the task, a value of `TaskState`."""
         if any(row.status in InvocationStatus.active() for row in self.invocations):
-            is_new = len(self.invocations) == 1 and self.invocations[0].status == InvocationStatus.QUEUED
-            return TaskState.TASK_STATE_SUBMITTED if is_new else TaskState.TASK_STATE_WORKING
+            if len(self.invocations) == 1 and self.invocations[0].status == InvocationStatus.QUEUED:
+                return TaskState.TASK_STATE_SUBMITTED
+            return TaskState.TASK_STATE_WORKING
         if self.asked or self.questions:
-            asks_else = self.questions or any(call.name != REQUEST_CREDENTIAL for call in self.asked)
-            return TaskState.TASK_STATE_INPUT_REQUIRED if asks_else else TaskState.TASK_STATE_AUTH_REQUIRED
+            if self.questions or any(call.name != REQUEST_CREDENTIAL for call in self.asked):
+                return TaskState.TASK_STATE_INPUT_REQUIRED
+            return TaskState.TASK_STATE_AUTH_REQUIRED
         # The caller cannot answer for staff, so for the caller the task is working. A job that has ended still works
         # until its result is delivered as an invocation.
         if self.has_others_to_wait_for or any(job.delivered_at is None for job in self.jobs):
@@ -138,15 +140,16 @@ async def load_task(first: Invocation) -> SiteTask:
     events = [event for _, event in stored]
     of_jobs = {job.call_id for job in jobs}
     answers = {row.client_id for row in rows}
-    waiting = [
-        made
-        for made in made_calls(events)
-        if made.is_pending
-        and made.call.id not in of_jobs
-        and client_ids.of_answer(made.call.id or "") not in answers
-    ]
-    rules = [await rule_or_site(session.app_name, made) for made in waiting]
-    asked = [made.call for made, rule in zip(waiting, rules, strict=True) if rule == PERSON]
+    asked: list[types.FunctionCall] = []
+    has_others_to_wait_for = False
+    for made in made_calls(events):
+        is_answered = client_ids.of_answer(made.call.id or "") in answers
+        if not made.is_pending or made.call.id in of_jobs or is_answered:
+            continue
+        if await rule_or_site(session.app_name, made) == PERSON:
+            asked.append(made.call)
+        else:
+            has_others_to_wait_for = True
     return SiteTask(
         session=session,
         invocations=rows,
@@ -154,7 +157,7 @@ async def load_task(first: Invocation) -> SiteTask:
         last_seq=stored[-1][0] if stored else 0,
         jobs=jobs,
         asked=asked,
-        has_others_to_wait_for=len(asked) < len(waiting),
+        has_others_to_wait_for=has_others_to_wait_for,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from enum import IntEnum
 from typing import Any
 
 from django.http import HttpRequest
@@ -10,14 +11,8 @@ from ninja import Router
 
 from runtime.evaluation.metric import MetricResult
 from sessions_app.api.access.callers import caller_of
+from sessions_app.api.adk.schemas import AdkSchema
 from sessions_app.base.client_address import client_address
-from sessions_app.contrib.evaluation.adk_schemas import (
-    CaseResult,
-    InvocationResult,
-    MetricScore,
-    SetResult,
-    Verdict,
-)
 from sessions_app.contrib.evaluation.comparison import LARGE_COLUMNS
 from sessions_app.contrib.evaluation.staff_reader import StaffReader, cases_within
 from sessions_app.errors import InvalidInputError, NotFoundError, PermissionDeniedError
@@ -25,6 +20,62 @@ from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
 from sessions_app.process.threads import in_thread
 
 MAX_RESULTS = 50
+
+
+class Verdict(IntEnum):
+    """Outcome of a case, or of a metric in it, by ADK's number."""
+
+    PASSED = 1
+    FAILED = 2
+    NOT_EVALUATED = 3
+
+
+class MetricScore(AdkSchema):
+    """Score of a case by a metric, without the reasons of a judge, which quote the conversation."""
+
+    metric_name: str
+    threshold: float
+    score: float | None
+    eval_status: Verdict
+    details: dict[str, str] = {}
+
+
+class BareInvocation(AdkSchema):
+    """An invocation without the texts that google-adk's server returns."""
+
+    invocation_id: str = ""
+    user_content: dict[str, str] = {}
+    creation_timestamp: float = 0.0
+
+
+class InvocationResult(AdkSchema):
+    """Scores of an invocation."""
+
+    actual_invocation: BareInvocation = BareInvocation()
+    eval_metric_results: list[MetricScore]
+
+
+class CaseResult(AdkSchema):
+    """Scores of a case. The site stores no session for a case: `session_id` names none."""
+
+    eval_set_id: str
+    eval_id: str
+    final_eval_status: Verdict
+    overall_eval_metric_results: list[MetricScore]
+    eval_metric_result_per_invocation: list[InvocationResult]
+    session_id: str
+
+
+class SetResult(AdkSchema):
+    """Result of an evaluation."""
+
+    eval_set_result_id: str
+    eval_set_result_name: str
+    eval_set_id: str
+    eval_case_results: list[CaseResult]
+    creation_timestamp: float
+
+
 VERDICTS = {CaseStatus.PASSED: Verdict.PASSED, CaseStatus.FAILED: Verdict.FAILED}
 router = Router(tags=["evaluation"], by_alias=True, exclude_none=True)
 

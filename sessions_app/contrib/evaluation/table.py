@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from textwrap import shorten
 from typing import Any
 
@@ -65,31 +66,24 @@ def as_json(evaluation: Evaluation, reports: Sequence[CaseReport], page: str) ->
 
 
 def _case_json(report: CaseReport) -> dict[str, Any]:
+    metrics = {}
+    for metric in report.metrics:
+        values = asdict(metric)
+        metrics[values.pop("name")] = values
     return {
         "eval_id": report.row.eval_id,
         "status": report.row.status,
         "change": report.change,
         "error": report.row.error,
-        "metrics": {
-            metric.name: {
-                "score": metric.score,
-                "threshold": metric.threshold,
-                "change": metric.change,
-                "before": metric.before,
-            }
-            for metric in report.metrics
-        },
+        "metrics": metrics,
     }
 
 
 def _row(report: CaseReport, names: Sequence[str]) -> list[str]:
     metrics = {metric.name: metric for metric in report.metrics}
-    result = f"{report.row.status} ({report.change})"
-    return [
-        shorten(_printable(report.row.eval_id), MAX_ID_WIDTH, placeholder="…"),
-        result,
-        *(_cell(metrics.get(name)) for name in names),
-    ]
+    eval_id = shorten(_printable(report.row.eval_id), MAX_ID_WIDTH, placeholder="…")
+    cells = [_cell(metrics.get(name)) for name in names]
+    return [eval_id, f"{report.row.status} ({report.change})", *cells]
 
 
 def _cell(metric: MetricReport | None) -> str:

@@ -83,9 +83,8 @@ class TerminalChat:
         if self._is_stopping or not self._is_following:
             return False
         self._is_stopping = True
-        self._stopping = asyncio.create_task(
-            self._stop()
-        )  # The event loop keeps only weak references to tasks.
+        # Kept: the event loop has only weak references to tasks.
+        self._stopping = asyncio.create_task(self._stop())
         return True
 
     async def _stop(self) -> None:
@@ -166,9 +165,8 @@ class TerminalChat:
         for question in await waiting_questions(session, self._display.view):
             if question.call_id not in self._asked:
                 has_asked = True
-                self._asked.add(
-                    question.call_id
-                )  # Before the answer: a question left open is not asked again.
+                # Before the answer: a question left open is not asked again.
+                self._asked.add(question.call_id)
                 await self._answer(answer_call(self._asker, conversation.user, session.pk, question))
         for job in await asking_jobs(session.pk):
             key = f"{job.pk} {len(job.answers)}"

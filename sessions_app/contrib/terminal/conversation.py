@@ -99,7 +99,7 @@ class Conversation:
             yield update
 
     async def stop(self) -> None:
-        """Cancel the running or first queued invocation, if there is one."""
+        """Cancel the running or first queued invocation, if any."""
         status = await self._status()
         if status.invocation:
             with suppress(NotFoundError):  # the session was deleted in the meantime

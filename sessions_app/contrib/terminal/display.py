@@ -88,8 +88,11 @@ class Display:
             await self._name_speaker(entry.author)
             await self._screen.write(piece.text)
             return ""
-        text = f"{piece.label}:\n{piece.text}" if piece.kind == "verbatim" else piece.text
-        text = f"Error: {text}" if piece.kind == "error" else text
+        text = piece.text
+        if piece.kind == "verbatim":
+            text = f"{piece.label}:\n{text}"
+        elif piece.kind == "error":
+            text = f"Error: {text}"
         await self._screen.line(_indented(text), colour=COLOURS.get(piece.kind, ""))
         return streamed
 
@@ -138,9 +141,12 @@ class Display:
 
 def in_a_line(job: JobNotice) -> str:
     """Return tool, status and progress of a job on one line."""
-    percent = "" if job.percent is None or not job.is_active else f", {job.percent} %"
-    words = job.error or (job.progress_message if job.is_active else "")
-    text = f"{as_words(job.tool_name)}: {job.status}{percent}"
+    text = f"{as_words(job.tool_name)}: {job.status}"
+    words = job.error
+    if job.is_active:
+        words = words or job.progress_message
+        if job.percent is not None:
+            text += f", {job.percent} %"
     return one_line(f"{text} ({words})" if words else text)
 
 

@@ -65,9 +65,12 @@ async def waiting_questions(session: Session, view: SessionView) -> list[CallQue
     found: list[CallQuestion] = []
     for made in made_calls(await effective_events(session)):
         if made.is_pending:
-            blocks = blocks_of(view, made.event, {})
-            found += [one for one in blocks if isinstance(one, CallQuestion) and one.call_id == made.call.id]
-    return [one for one in found if not (isinstance(one, ConfirmationRequestBlock) and one.staff_decide)]
+            for block in blocks_of(view, made.event, {}):
+                if isinstance(block, ConfirmationRequestBlock) and block.staff_decide:
+                    continue
+                if isinstance(block, CallQuestion) and block.call_id == made.call.id:
+                    found.append(block)
+    return found
 
 
 async def asking_jobs(session_id: UUID) -> list[ToolJob]:

@@ -25,10 +25,8 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # this command runs the check of the agents after the list
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the name of the app to explain."""
-        parser.add_argument(
-            "name", nargs="?", help="an app, to explain each of its tools as the model sees it"
-        )
+        words = "an app, to explain each of its tools as the model sees it"
+        parser.add_argument("name", nargs="?", help=words)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the list or the explanation to stdout and the problems to stderr."""

@@ -7,41 +7,33 @@ from collections import Counter
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
-
-from runtime.errors import AdkError
 from sessions_app.data_protection.counts import as_text, count_rows_of_sessions, count_rows_of_user
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.errors import NotFoundError
-from sessions_app.management.subject import add_subject_arguments, user_pk_of
+from sessions_app.management.site_command import SiteCommand, add_subject_arguments, user_named
 from sessions_app.models import LegalHold, Session, Tombstone
 from sessions_app.store.erasing import refuse_if_held
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """Erase a session or a user. Run it again to complete an interrupted erasure."""
 
     help = "Erase a session, or a person with the account. The default is a dry run, which only counts."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the subject, the reason and the confirmation."""
         add_subject_arguments(parser)
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--dry-run", action="store_true", help="count only; this is the default")
         mode.add_argument("--yes", action="store_true", help="erase")
-        parser.add_argument(
-            "--reason", default="Requested by manage.py adk_erase.", help="kept in the tombstone"
-        )
+        reason = "Requested by manage.py adk_erase."
+        parser.add_argument("--reason", default=reason, help="kept in the tombstone")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the counts; with `--yes`, erase."""
-        try:
-            if options["session"]:
-                self._erase_session(options["session"], options)
-            else:
-                self._erase_person(user_pk_of(options["user"]), options)
-        except AdkError as error:
-            raise CommandError(str(error)) from error
+        if options["session"]:
+            self._erase_session(options["session"], options)
+        else:
+            self._erase_person(user_named(options["user"]).pk, options)
 
     def _erase_session(self, session_pk: UUID, options: dict[str, Any]) -> None:
         session = Session.objects.filter(pk=session_pk).first()

@@ -23,7 +23,6 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # the folder is checked, not the site
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the folder and the time limit."""
         parser.add_argument("path", type=Path, help="the folder with the agent.py")
         parser.add_argument("--seconds", type=float, default=30.0, help="longest time for the import")
 
@@ -33,16 +32,14 @@ class Command(BaseCommand):
         flaws = list(flaws_of(folder))
         self._write_section("Imports", list(map(str, flaws)) or ["all are found"])
         if env_file := env_file_of(folder):
-            self._write_section(
-                "Environment", [f"{env_file} is read; variables that are set stay as they are"]
-            )
+            note = f"{env_file} is read; variables that are set stay as they are"
+            self._write_section("Environment", [note])
         found = probe(folder, options["seconds"])
         if found.error:
             raise CommandError(found.error)
         self._write_section("Agents, and their tools as the model sees them", found.lines)
-        self._write_section(
-            "Differences from google-adk", ["docs/adk-differences.md lists what behaves otherwise here"]
-        )
+        note = "docs/adk-differences.md lists what behaves otherwise here"
+        self._write_section("Differences from google-adk", [note])
         self._write_section(*_setting(folder.parent))
 
     def _write_section(self, title: str, lines: list[str]) -> None:
@@ -85,9 +82,7 @@ def _agent_folder(path: Path) -> Path:
         inner = ", ".join(found.name for found in agent_folders(folder))
     except (AgentFolderError, OSError) as error:
         raise CommandError(str(error)) from error
-    hint = (
-        f"It holds agent folders: {inner}. Name one of them."
-        if inner
-        else "Define root_agent in its agent.py."
-    )
+    hint = "Define root_agent in its agent.py."
+    if inner:
+        hint = f"It holds agent folders: {inner}. Name one of them."
     raise CommandError(f"'{path}' is no agent folder. {hint}")

@@ -18,7 +18,6 @@ class Command(BaseCommand):
     help = "Erase sessions that were not used for longer than their app's retention_days."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the dry run."""
         parser.add_argument("--dry-run", action="store_true", help="count only")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -25,7 +25,6 @@ class Command(BaseCommand):
     help = "Fill the database with believable conversations over four months."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the options."""
         parser.add_argument("--events", type=int, default=10_000, help="number of events; ten make a session")
         parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same conversations")
         parser.add_argument("--force", action="store_true", help="write outside of development too")

@@ -32,7 +32,6 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # a mistake in another agent is no reason to refuse
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the name."""
         parser.add_argument("name", help="name of the package, the Django app and the agent")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -58,5 +57,6 @@ def _problem_of(name: str) -> str | None:
         return f"The site has an app {name!r} already: choose another name."
     if (Path.cwd() / name).exists():
         return f"'{Path.cwd() / name}' exists already: choose another name."
-    spec = find_spec(name)
-    return f"{name!r} is the name of a module ({spec.origin}): choose another name." if spec else None
+    if spec := find_spec(name):
+        return f"{name!r} is the name of a module ({spec.origin}): choose another name."
+    return None

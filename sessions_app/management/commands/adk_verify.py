@@ -22,7 +22,6 @@ class Command(BaseCommand):
     help = "Check that no event was changed, removed, added or moved since the site wrote it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the options that narrow the check."""
         parser.add_argument("--session", type=UUID, help="only the session with this id")
         parser.add_argument("--app", help="only sessions with this app")
 

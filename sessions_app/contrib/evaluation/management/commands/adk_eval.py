@@ -7,10 +7,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.urls import NoReverseMatch, reverse
 
-from runtime.errors import AdkError
 from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import config_beside, load_eval_config, load_eval_set
@@ -20,6 +19,7 @@ from sessions_app.contrib.evaluation.end import cancel_evaluation, wait_for_end
 from sessions_app.contrib.evaluation.sources import config_of, marked_set, set_path
 from sessions_app.contrib.evaluation.start import start_evaluation
 from sessions_app.contrib.evaluation.table import as_json, counted, summary_of, table_of
+from sessions_app.management.site_command import SiteCommand
 from sessions_app.models import CaseStatus, Evaluation
 
 LOOK_SECONDS = 5.0
@@ -28,36 +28,28 @@ NO_WORKER = (
 )
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """Evaluates an app; the exit code is 1 when a case does not pass."""
 
     help = "Evaluate an app against an eval set in google-adk's format, in parallel jobs; compare with the last run."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the app, the set, and the form of the answer."""
         parser.add_argument("app", help="the app")
         parser.add_argument("set", nargs="?", help="path of an *.evalset.json, or its name beside the agents")
         parser.add_argument("--marked", metavar="LABEL", help="the conversations with this label, as the set")
-        parser.add_argument(
-            "--config",
-            type=Path,
-            help="criteria; without it the test_config.json beside the set, if there is one",
-        )
-        parser.add_argument(
-            "--detach", action="store_true", help="do not wait for the end; without it, Ctrl-C cancels"
-        )
+        words = "criteria; without it the test_config.json beside the set, if there is one"
+        parser.add_argument("--config", type=Path, help=words)
+        words = "do not wait for the end; without it, Ctrl-C cancels"
+        parser.add_argument("--detach", action="store_true", help=words)
         parser.add_argument("--json", action="store_true", help="write one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Begin the evaluation; wait for its end, and write the outcome."""
-        try:
-            name = get_app(options["app"]).name
-            eval_set, config = _read(name, options)
-            evaluation = start_evaluation(name, eval_set, config)
-            if erased := len(eval_set.eval_cases) - evaluation.case_count:
-                self.stderr.write(f"Cases left out because their conversations were erased: {erased}.")
-        except AdkError as error:
-            raise CommandError(str(error)) from error
+        name = get_app(options["app"]).name
+        eval_set, config = _read(name, options)
+        evaluation = start_evaluation(name, eval_set, config)
+        if erased := len(eval_set.eval_cases) - evaluation.case_count:
+            self.stderr.write(f"Cases left out because their conversations were erased: {erased}.")
         if options["detach"]:
             self._tell_begin(evaluation, as_json_object=options["json"])
             return

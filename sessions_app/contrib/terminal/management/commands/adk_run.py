@@ -32,7 +32,7 @@ class ScriptEnd:
 
     Attributes:
         status: status of the session's last invocation; `waiting` while a call or a job waits for an answer.
-        answer: text of the last final response; empty without one.
+        answer: text of the last final response; empty without a final response.
         error: sentence about a failure.
     """
 
@@ -50,7 +50,6 @@ class Command(SessionCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the message, the form of the output and the limit."""
         super().add_arguments(parser)
         parser.add_argument("text", help="the message; - reads it from the standard input")
         parser.add_argument("--json", action="store_true", help="write each event as a line of JSON instead")
