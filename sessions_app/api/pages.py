@@ -9,8 +9,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
@@ -28,6 +27,16 @@ T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 
 
+class RowSchema(Schema):
+    """Base of the schemas of rows."""
+
+    @classmethod
+    def from_row(cls, row: Any, **values: Any) -> Self:
+        """Return the schema of a row. Fields without a value are the row's attributes of the same name."""
+        same = cls.model_fields.keys() - values.keys()
+        return cls(**values, **{name: getattr(row, name) for name in same})
+
+
 class PageQuery(Schema):
     """Part of a list that a client asks for."""
 
@@ -38,7 +47,7 @@ class PageQuery(Schema):
 
 
 class Page(Schema, Generic[T]):
-    """A part of a list. `next` is the cursor of the page that follows, null on the last one."""
+    """A part of a list. `next` is the cursor of the page that follows, null on the last page."""
 
     items: list[T]
     next: str | None
@@ -82,20 +91,21 @@ OLDEST_FIRST = RowOrder(("asked_at", "id"), TypeAdapter(tuple[AwareDatetime, Num
 
 
 async def read_page(
-    rows: QuerySet[M], order: RowOrder, query: PageQuery, schema_of: Callable[[M], T]
-) -> tuple[list[T], str | None]:
-    """Return the items of the page and the cursor of the next page, None on the last page. One query."""
-    return await in_thread(partial(_read, rows, order, query, schema_of))
+    page: type[Page[T]], rows: QuerySet[M], order: RowOrder, query: PageQuery, schema_of: Callable[[M], T]
+) -> Page[T]:
+    """Return the page of the rows, read by one query."""
+    if query.cursor:
+        rows = rows.filter(order.following(query.cursor))
+    rows = rows.order_by(*order.columns)[: query.limit + 1]  # one more, to see if another page follows
+    return await in_thread(_read, page, rows, order, query.limit, schema_of)
 
 
 def _read(
-    rows: QuerySet[M], order: RowOrder, query: PageQuery, schema_of: Callable[[M], T]
-) -> tuple[list[T], str | None]:
-    if query.cursor:
-        rows = rows.filter(order.following(query.cursor))
-    found = list(rows.order_by(*order.columns)[: query.limit + 1])  # one more, to see if another page follows
-    shown = found[: query.limit]
-    return [schema_of(row) for row in shown], order.cursor(shown[-1]) if len(found) > len(shown) else None
+    page: type[Page[T]], rows: QuerySet[M], order: RowOrder, limit: int, schema_of: Callable[[M], T]
+) -> Page[T]:
+    found = list(rows)
+    following = order.cursor(found[limit - 1]) if len(found) > limit else None
+    return page(items=[schema_of(row) for row in found[:limit]], next=following)
 
 
 def _after(columns: Sequence[str], values: Sequence[Any]) -> Q:

@@ -95,9 +95,16 @@ class Caller:
         return found.pop()
 
 
-def caller_of(request: HttpRequest) -> Caller:
-    """Return the caller of a request, within an operation."""
-    return cast(Caller, request.auth)  # type: ignore[attr-defined]  # django-ninja sets it
+def caller_of(request: HttpRequest, *scopes: Scope) -> Caller:
+    """Return the caller of a request, within an operation.
+
+    Raises:
+        PermissionDeniedError: the caller's key lacks one of the scopes.
+    """
+    caller = cast(Caller, request.auth)  # type: ignore[attr-defined]  # django-ninja sets it
+    for scope in scopes:
+        caller.require(scope)
+    return caller
 
 
 def actor_of(request: HttpRequest, user: AbstractBaseUser) -> UserActor:

@@ -87,7 +87,7 @@ async def load_artifact(
     artifact_name: str,
     version: int | None = None,
 ) -> HttpResponse:
-    """Return the newest version, or the one that the query names."""
+    """Return the newest version, or the version that the query names."""
     rows = await _rows(request, app_name, user_id, session_id, artifact_name)
     return await _content(_version_or_404(rows, version))
 

@@ -78,7 +78,7 @@ class NewSession(AdkSchema):
     """A session to create.
 
     Attributes:
-        session_id: id of the session; a random one without it.
+        session_id: id of the session; without it, a random id.
         events: a conversation to begin with.
     """
 

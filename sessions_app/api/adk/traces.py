@@ -19,7 +19,7 @@ router = Router(tags=["debug"])
 
 @router.get("/dev/apps/{app_name}/debug/trace/session/{session_id}", response=list[dict[str, Any]])
 async def session_trace(request: HttpRequest, app_name: str, session_id: str) -> list[dict[str, Any]]:
-    """Return the spans of a session of the caller's own person; none for another one."""
+    """Return the spans of a session of the caller's own person; none for the session of another person."""
     # The address of google-adk's server names no user, so only the caller's own sessions are found.
     own = str(caller_of(request).user.pk)
     try:

@@ -7,13 +7,13 @@ from typing import ClassVar
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Status
 from pydantic import Field
 
 from runtime.events.answer_rules import PERSON
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
-from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, read_page
+from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, RowSchema, read_page
 from sessions_app.api.reachable import LARGE_OF_SESSION, reach, reachable_approval
 from sessions_app.api.v1.answers import CallAnswer
 from sessions_app.api.v1.jobs import Question
@@ -23,7 +23,7 @@ from sessions_app.models import AnswerRequest, RequestKind, Scope
 router = Router(tags=["approvals"])
 
 
-class Approval(Schema):
+class Approval(RowSchema):
     """A call, or a question of a job, that waits for an answer.
 
     Attributes:
@@ -47,19 +47,14 @@ class Approval(Schema):
     @classmethod
     def of(cls, row: AnswerRequest) -> Approval:
         """Return the approval of an answer request, with its session and job."""
-        return cls(
+        return cls.from_row(
+            row,
             approval_id=row.pk,
-            session_id=row.session_id,
             session_title=row.session.title,
             run_id=row.invocation_id,
-            call_id=row.call_id,
-            job_id=row.job_id,
-            kind=RequestKind(row.kind),
             agent=row.agent_name,
             tool=row.tool_name,
-            effect=row.effect,
             question=Question.of(row.job) if row.job else None,
-            asked_at=row.asked_at,
         )
 
 
@@ -74,13 +69,11 @@ class ApprovalAnswer(CallAnswer):
 @router.get("/approvals", response=Page[Approval])
 async def list_approvals(request: HttpRequest, query: Query[PageQuery]) -> Page[Approval]:
     """List the calls and questions that wait for the caller, the oldest first."""
-    caller = caller_of(request)
-    caller.require(Scope.READ)
+    caller = caller_of(request, Scope.READ)
     rows = AnswerRequest.objects.open().filter(reach(caller, "session__user"), answered_by=PERSON)
     # State, arguments and results may be large, and the list has none of them.
     rows = rows.select_related("session", "job").defer(*LARGE_OF_SESSION, "job__args", "job__result")
-    items, following = await read_page(rows, OLDEST_FIRST, query, Approval.of)
-    return Page[Approval](items=items, next=following)
+    return await read_page(Page[Approval], rows, OLDEST_FIRST, query, Approval.of)
 
 
 @router.post("/approvals/{approval_id}/answer", response={204: None})
@@ -89,16 +82,13 @@ async def answer(request: HttpRequest, approval_id: Number, body: ApprovalAnswer
     waiting = await reachable_approval(caller_of(request), approval_id, Scope.ANSWER)
     by = actor_of(request, waiting.session.user)
     job = waiting.job
-    if (body.answer is None) == (job is not None):
-        raise InvalidInputError(
-            "This is a question of a job: send answer."
-            if job
-            else "This is a call: send response, confirmed or option.",
-            field="answer",
-        )
-    if job is not None and body.answer is not None:
+    if job is not None:
+        if body.answer is None:
+            raise InvalidInputError("This is a question of a job: send answer.", field="answer")
         await use_cases.answer_job(by, waiting.session_id, job.pk, len(job.answers), body.answer)
     else:
+        if body.answer is not None:
+            raise InvalidInputError("This is a call: send response, confirmed or option.", field="answer")
         name, response = body.as_response()
         await use_cases.answer_call(by, waiting.session_id, waiting.call_id, name, response)
     return Status(204, None)

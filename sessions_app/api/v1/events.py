@@ -91,7 +91,7 @@ async def list_events(request: HttpRequest, session_id: UUID, query: Query[Event
 
 @router.put("/sessions/{session_id}/events/{seq}/feedback", response={204: None})
 async def give_feedback(request: HttpRequest, session_id: UUID, seq: Number, body: Feedback) -> Status[None]:
-    """Store an opinion of an answer, in place of an earlier one."""
+    """Store an opinion of an answer, in place of an earlier opinion."""
     session = await reachable_session(caller_of(request), session_id, Scope.RUN)
     await use_cases.give_feedback(session.user, session.pk, seq, body.rating, body.comment)
     return Status(204, None)

@@ -9,14 +9,14 @@ from uuid import UUID
 from django.db.models import Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from ninja import File, Query, Router, Schema, Status
+from ninja import File, Query, Router, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
 from sessions_app import use_cases
 from sessions_app.api.access.callers import caller_of
 from sessions_app.api.idempotency import id_of_key
-from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
+from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, RowSchema, read_page
 from sessions_app.api.reachable import reachable_session
 from sessions_app.asgi.artifact_files import artifact_response, find_artifact
 from sessions_app.base.codec import MAX_INTEGER, is_storable
@@ -26,7 +26,7 @@ router = Router(tags=["files"])
 Version = Annotated[int | None, Query(ge=0, le=MAX_INTEGER)]
 
 
-class StoredFile(Schema):
+class StoredFile(RowSchema):
     """A version of a file.
 
     Attributes:
@@ -45,8 +45,7 @@ class StoredFile(Schema):
     @classmethod
     def of(cls, row: Artifact) -> StoredFile:
         """Return the file of an artifact."""
-        same = ("version", "mime_type", "size", "sha256", "is_upload", "created_at")
-        return cls(name=row.filename, **{field: getattr(row, field) for field in same})
+        return cls.from_row(row, name=row.filename)
 
 
 class FileQuery(PageQuery):
@@ -64,8 +63,7 @@ async def list_files(request: HttpRequest, session_id: UUID, query: Query[FileQu
     )
     if query.name:
         rows = rows.filter(filename=query.name) if is_storable(query.name) else rows.none()
-    items, following = await read_page(rows, NEWEST_FIRST, query, StoredFile.of)
-    return Page[StoredFile](items=items, next=following)
+    return await read_page(Page[StoredFile], rows, NEWEST_FIRST, query, StoredFile.of)
 
 
 @router.post("/sessions/{session_id}/files", response={201: StoredFile})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from math import isfinite
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
-from sessions_app.api.pages import NEWEST_JOB_FIRST, Page, PageQuery, read_page
+from sessions_app.api.pages import NEWEST_JOB_FIRST, Page, PageQuery, RowSchema, read_page
 from sessions_app.api.reachable import reachable_job, reachable_session
 from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.models import JobStatus, Scope, ToolJob
@@ -47,7 +47,7 @@ class Question(Schema):
         return cls(number=len(row.answers), **asked)
 
 
-class Job(Schema):
+class Job(RowSchema):
     """A job without its arguments and result.
 
     Attributes:
@@ -72,12 +72,22 @@ class Job(Schema):
     started_at: datetime | None
     finished_at: datetime | None
 
+    @classmethod
+    def of(cls, row: ToolJob) -> Self:
+        """Return the schema of a job."""
+        return cls.from_row(row, **_fields_of(row))
+
 
 class WholeJob(Job):
     """A job with its arguments and its result, null before it has succeeded."""
 
     arguments: Any
     result: Any
+
+    @classmethod
+    def of(cls, row: ToolJob) -> Self:
+        """Return the schema of a job with its arguments."""
+        return cls.from_row(row, **_fields_of(row), arguments=row.args)
 
 
 class JobQuery(PageQuery):
@@ -98,37 +108,20 @@ class JobAnswer(Schema):
     answer: bool | str = Field(union_mode="left_to_right")
 
 
-def fields_of(row: ToolJob) -> dict[str, Any]:
-    """Return the fields of `Job`."""
+def _fields_of(row: ToolJob) -> dict[str, Any]:
+    """Return the fields of `Job` that no attribute of the row has under the same name."""
     # A function may report any float; JSON has neither infinity nor NaN.
     done, total = (value if isfinite(value) else None for value in (row.progress_done, row.progress_total))
     progress = Progress(done=done, total=total or None, percent=row.percent, message=row.progress_message)
-    same = (
-        "session_id",
-        "call_id",
-        "error",
-        "is_stop_requested",
-        "created_at",
-        "run_at",
-        "started_at",
-        "finished_at",
-    )
     return {
         "job_id": row.pk,
         "run_id": row.invocation_id,
         "tool": row.tool_name,
         "agent": row.agent_name,
-        "status": JobStatus(row.status),
         "progress": progress,
         "question": Question.of(row),
         "files": row.artifacts,
-        **{name: getattr(row, name) for name in same},
     }
-
-
-def whole_job(row: ToolJob) -> WholeJob:
-    """Return a job with its arguments and its result."""
-    return WholeJob(**fields_of(row), arguments=row.args, result=row.result)
 
 
 @router.get("/sessions/{session_id}/jobs", response=Page[Job])
@@ -138,23 +131,22 @@ async def list_jobs(request: HttpRequest, session_id: UUID, query: Query[JobQuer
     rows = session.jobs.defer("args", "result", "past_attempts", "error_detail")  # large, and not in the list
     if query.status is not None:
         rows = rows.filter(status=query.status)
-    items, following = await read_page(rows, NEWEST_JOB_FIRST, query, lambda row: Job(**fields_of(row)))
-    return Page[Job](items=items, next=following)
+    return await read_page(Page[Job], rows, NEWEST_JOB_FIRST, query, Job.of)
 
 
 @router.get("/jobs/{job_id}", response=WholeJob)
 async def read(request: HttpRequest, job_id: UUID) -> WholeJob:
     """Return a job with its arguments and its result."""
-    return whole_job(await reachable_job(caller_of(request), job_id, Scope.READ))
+    return WholeJob.of(await reachable_job(caller_of(request), job_id, Scope.READ))
 
 
 @router.post("/jobs/{job_id}/cancel", response={202: WholeJob})
 async def cancel(request: HttpRequest, job_id: UUID) -> Status[WholeJob]:
-    """Stop a job that is queued, running or waiting; one that has ended stays as it is."""
+    """Stop a job that is queued, running or waiting; a job that has ended stays as it is."""
     caller_of(request).require(Scope.READ)  # The response has the arguments.
     job = await reachable_job(caller_of(request), job_id, Scope.RUN)
     await use_cases.cancel_job(actor_of(request, job.session.user), job.session_id, job.pk)
-    return Status(202, whole_job(await reachable_job(caller_of(request), job_id, Scope.RUN)))
+    return Status(202, WholeJob.of(await reachable_job(caller_of(request), job_id, Scope.RUN)))
 
 
 @router.post("/jobs/{job_id}/answer", response={202: WholeJob})
@@ -165,4 +157,4 @@ async def answer(request: HttpRequest, job_id: UUID, body: JobAnswer) -> Status[
     await use_cases.answer_job(
         actor_of(request, job.session.user), job.session_id, job.pk, body.number, body.answer
     )
-    return Status(202, whole_job(await reachable_job(caller_of(request), job_id, Scope.ANSWER)))
+    return Status(202, WholeJob.of(await reachable_job(caller_of(request), job_id, Scope.ANSWER)))

@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, Field
 
 from sessions_app.api.access.callers import Caller, caller_of
 from sessions_app.api.idempotency import id_of_key
+from sessions_app.api.pages import RowSchema
 from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.errors import NotFoundError
 from sessions_app.live.account_changes import publish_account_change
@@ -44,7 +45,7 @@ class NewKey(Schema):
     people: str | None = None
 
 
-class KeySummary(Schema):
+class KeySummary(RowSchema):
     """A key, without the key itself.
 
     Attributes:
@@ -72,9 +73,8 @@ class KeyWithSecret(KeySummary):
 
 @router.get("/keys", response=list[KeySummary])
 async def list_keys(request: HttpRequest) -> list[KeySummary]:
-    """List the caller's keys, the newest first, revoked and expired ones among them."""
-    caller = caller_of(request)
-    caller.require(Scope.MANAGE)
+    """List the caller's keys, the newest first, including revoked and expired keys."""
+    caller = caller_of(request, Scope.MANAGE)
     return await in_thread(_listed, caller)
 
 
@@ -85,8 +85,7 @@ async def create_key(request: HttpRequest, body: NewKey, response: HttpResponse)
     A key makes keys within its own scopes, lifetime and people, and none when it has limits of its own. The keys that
     a key has made are revoked with it.
     """
-    caller = caller_of(request)
-    caller.require(Scope.MANAGE)
+    caller = caller_of(request, Scope.MANAGE)
     # For caches, and for idempotency: a response with a secret is not stored for repetitions.
     response["Cache-Control"] = "no-store"
     return Status(201, await in_thread(_make, caller, body, id_of_key(request)))
@@ -95,8 +94,7 @@ async def create_key(request: HttpRequest, body: NewKey, response: HttpResponse)
 @router.delete("/keys/{key_id}", response={204: None})
 async def delete_key(request: HttpRequest, key_id: UUID) -> Status[None]:
     """Revoke one of the caller's keys, and the keys that it has made. Streams that are open with them end."""
-    caller = caller_of(request)
-    caller.require(Scope.MANAGE)
+    caller = caller_of(request, Scope.MANAGE)
     keys = ApiKey.objects.filter(user=caller.user.pk)
     await in_thread(revoke_key, keys, key_id, caller.actor_for(caller.user))
     await publish_account_change(str(caller.user.pk))
@@ -129,16 +127,4 @@ def _make(caller: Caller, body: NewKey, key_id: UUID | None) -> KeyWithSecret:
 
 
 def _summary(key: ApiKey) -> KeySummary:
-    return KeySummary(
-        id=key.pk,
-        name=key.name,
-        prefix=key.prefix,
-        scopes=[Scope(scope) for scope in key.scopes],
-        people=key.people.name if key.people else None,
-        requests_per_minute=key.requests_per_minute,
-        tokens_per_day=key.tokens_per_day,
-        created_at=key.created_at,
-        expires_at=key.expires_at,
-        last_used_at=key.last_used_at,
-        revoked_at=key.revoked_at,
-    )
+    return KeySummary.from_row(key, people=key.people.name if key.people else None)

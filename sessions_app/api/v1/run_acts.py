@@ -19,14 +19,14 @@ router = Router(tags=["runs"])
 
 
 class RunAnswer(CallAnswer):
-    """Answer to a call of the run that waits for one."""
+    """Answer to a call of the run that waits for an answer."""
 
     call_id: ClientId
 
 
 @router.post("/runs/{run_id}/cancel", response={202: Run})
 async def cancel(request: HttpRequest, run_id: str) -> Status[Run]:
-    """Stop a run that is queued or running; one that has ended stays as it is."""
+    """Stop a run that is queued or running; a run that has ended stays as it is."""
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
     await use_cases.cancel(actor_of(request, run.session.user), run.session_id, run_id)
     return await _accepted(caller_of(request), run_id, Scope.RUN)
@@ -43,7 +43,7 @@ async def retry(request: HttpRequest, run_id: str) -> Status[Run]:
 
 @router.post("/runs/{run_id}/edit", response={202: Run})
 async def edit(request: HttpRequest, run_id: str, body: NewRun) -> Status[Run]:
-    """Replace the message of a run by a new one. The run and all after it become an alternative.
+    """Replace the message of a run by a new message. The run and all after it become an alternative.
 
     Refused with 409 while a run is queued or running.
     """

@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.idempotency import key_of
-from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, read_page
+from sessions_app.api.pages import NEWEST_FIRST, Page, PageQuery, RowSchema, read_page
 from sessions_app.api.reachable import reachable_run, reachable_session
 from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.models import Invocation, InvocationStatus, Scope
@@ -53,7 +53,7 @@ class RunError(Schema):
     message: str
 
 
-class Run(Schema):
+class Run(RowSchema):
     """A run.
 
     Attributes:
@@ -74,16 +74,7 @@ class Run(Schema):
     def of(cls, row: Invocation) -> Run:
         """Return the run of a row."""
         error = RunError(code=row.error_code, message=row.error_message) if row.error_code else None
-        return cls(
-            run_id=row.invocation_id,
-            session_id=row.session_id,
-            client_id=row.client_id,
-            status=row.status,
-            error=error,
-            created_at=row.created_at,
-            started_at=row.started_at,
-            finished_at=row.finished_at,
-        )
+        return cls.from_row(row, run_id=row.invocation_id, error=error)
 
 
 class RunQuery(PageQuery):
@@ -99,8 +90,7 @@ async def list_runs(request: HttpRequest, session_id: UUID, query: Query[RunQuer
     rows = session.invocations.without_details().defer("message", "past_attempts")
     if query.status is not None:
         rows = rows.filter(status=query.status)
-    items, following = await read_page(rows, NEWEST_FIRST, query, Run.of)
-    return Page[Run](items=items, next=following)
+    return await read_page(Page[Run], rows, NEWEST_FIRST, query, Run.of)
 
 
 @router.post("/sessions/{session_id}/runs", response={202: Run})

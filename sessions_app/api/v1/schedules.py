@@ -7,18 +7,18 @@ from typing import Literal
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Query, Router, Schema
+from ninja import Query, Router
 
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
-from sessions_app.api.pages import NEWEST_FIRST, Number, Page, PageQuery, read_page
+from sessions_app.api.pages import NEWEST_FIRST, Number, Page, PageQuery, RowSchema, read_page
 from sessions_app.api.reachable import reachable_schedule, reachable_session
 from sessions_app.models import ScheduledTask, Scope
 
 router = Router(tags=["schedules"])
 
 
-class Schedule(Schema):
+class Schedule(RowSchema):
     """A scheduled task.
 
     Attributes:
@@ -44,27 +44,15 @@ class Schedule(Schema):
     @classmethod
     def of(cls, row: ScheduledTask) -> Schedule:
         """Return the schema of a scheduled task."""
-        same = (
-            "session_id",
-            "task",
-            "status",
-            "next_at",
-            "every",
-            "time_zone",
-            "runs",
-            "created_at",
-            "last_run_at",
-        )
-        values = {name: getattr(row, name) for name in same}
-        return cls(schedule_id=row.pk, agent=row.agent_name, error=row.error, **values)
+        return cls.from_row(row, schedule_id=row.pk, agent=row.agent_name)
 
 
 @router.get("/sessions/{session_id}/schedules", response=Page[Schedule])
 async def list_schedules(request: HttpRequest, session_id: UUID, query: Query[PageQuery]) -> Page[Schedule]:
     """List the scheduled tasks of a session, newest first, those that are over too."""
     session = await reachable_session(caller_of(request), session_id, Scope.READ)
-    items, following = await read_page(session.scheduled_tasks.all(), NEWEST_FIRST, query, Schedule.of)
-    return Page[Schedule](items=items, next=following)
+    rows = session.scheduled_tasks.all()
+    return await read_page(Page[Schedule], rows, NEWEST_FIRST, query, Schedule.of)
 
 
 @router.post("/schedules/{schedule_id}/cancel", response=Schedule)

@@ -20,7 +20,7 @@ from pydantic import Field
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.idempotency import id_of_key
-from sessions_app.api.pages import BY_LAST_USE, Page, PageQuery, read_page
+from sessions_app.api.pages import BY_LAST_USE, Page, PageQuery, RowSchema, read_page
 from sessions_app.api.reachable import reachable_session
 from sessions_app.base.codec import MAX_ID
 from sessions_app.data_protection.transcripts.session_json import state_of_user
@@ -38,7 +38,7 @@ from sessions_app.sessions.list.search import MAX_QUERY_LENGTH, search_sessions
 router = Router(tags=["sessions"])
 
 
-class SessionSummary(Schema):
+class SessionSummary(RowSchema):
     """A session.
 
     Attributes:
@@ -64,18 +64,12 @@ class SessionSummary(Schema):
     @classmethod
     def of(cls, row: Any) -> SessionSummary:
         """Return the summary of a row from `with_activity`."""
-        return cls(
+        return cls.from_row(
+            row,
             session_id=row.pk,
             user_id=str(row.user_id),
             app=row.app_name,
-            title=row.title,
-            is_pinned=row.is_pinned,
             is_archived=row.archived_at is not None,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            last_seq=row.last_seq,
-            is_unread=row.is_unread,
-            is_busy=row.is_busy,
             needs_answer=row.needs_person,
         )
 
@@ -166,25 +160,22 @@ async def summary_of(session: Session) -> SessionSummary:
 @router.get("/sessions", response=Page[SessionSummary])
 async def list_sessions(request: HttpRequest, query: Query[SessionQuery]) -> Page[SessionSummary]:
     """List sessions, latest use first."""
-    caller = caller_of(request)
-    caller.require(Scope.READ)
+    caller = caller_of(request, Scope.READ)
     person = await caller.acting_for(query.user_id) if query.user_id else caller.user
     rows = with_activity(Session.objects.owned_by(person).filter(archived_at__isnull=not query.archived))
     if query.pinned is not None:
         rows = rows.filter(is_pinned=query.pinned)
     if query.app:
         rows = rows.filter(app_name=query.app)
-    items, following = await read_page(rows, BY_LAST_USE, query, SessionSummary.of)
-    return Page[SessionSummary](items=items, next=following)
+    return await read_page(Page[SessionSummary], rows, BY_LAST_USE, query, SessionSummary.of)
 
 
 @router.get("/sessions/search", response=list[SessionSummary])
 async def search(
     request: HttpRequest, q: Annotated[str, Query(min_length=1, max_length=MAX_QUERY_LENGTH)]
 ) -> list[SessionSummary]:
-    """Find sessions whose title or texts contain all words, archived ones too. At most 30, latest use first."""
-    caller = caller_of(request)
-    caller.require(Scope.READ)
+    """Find sessions whose title or texts contain all words, archived sessions too. At most 30, latest use first."""
+    caller = caller_of(request, Scope.READ)
     return [SessionSummary.of(row) for row in await in_thread(search_sessions, caller.user, q)]
 
 
@@ -193,8 +184,7 @@ async def create_session(
     request: HttpRequest, response: HttpResponse, body: NewSession
 ) -> Status[SessionSummary]:
     """Create a session with an app."""
-    caller = caller_of(request)
-    caller.require(Scope.MANAGE)
+    caller = caller_of(request, Scope.MANAGE)
     person = await caller.acting_for(body.user_id) if body.user_id else caller.user
     session_id = body.session_id or id_of_key(request)
     session = await use_cases.create_session(person, body.app, caller.network, session_id=session_id)

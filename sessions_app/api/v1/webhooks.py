@@ -13,12 +13,13 @@ from pydantic import Field
 
 from sessions_app.api.access.callers import Caller, caller_of
 from sessions_app.api.idempotency import id_of_key
+from sessions_app.api.pages import RowSchema
 from sessions_app.base.codec import MAX_ID
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Scope, Webhook, WebhookDelivery, WebhookEvent
 from sessions_app.models.webhook import URL_LENGTH
 from sessions_app.process import celery_dispatch
-from sessions_app.process.threads import in_thread
+from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.webhooks.changes import delete_webhook, find_webhook, make_webhook, stage_test
 
 router = Router(tags=["webhooks"])
@@ -41,7 +42,7 @@ class NewWebhook(Schema):
     is_of_group: bool = False
 
 
-class WebhookSummary(Schema):
+class WebhookSummary(RowSchema):
     """A webhook.
 
     Attributes:
@@ -64,7 +65,7 @@ class WebhookWithSecret(WebhookSummary):
     secret: str
 
 
-class Delivery(Schema):
+class Delivery(RowSchema):
     """One event for the webhook.
 
     Attributes:
@@ -88,12 +89,9 @@ class Delivery(Schema):
 @router.get("/webhooks", response=list[WebhookSummary])
 async def list_webhooks(request: HttpRequest) -> list[WebhookSummary]:
     """List the webhooks about the caller's sessions, and those that the caller's key has made."""
-    caller = _require_manager(request)
-    return await in_thread(
-        lambda: [
-            _summary(hook) for hook in _hooks_of(caller).order_by("-created_at", "pk")[:MAX_LISTED_WEBHOOKS]
-        ]
-    )
+    caller = caller_of(request, Scope.MANAGE)
+    hooks = _hooks_of(caller).order_by("-created_at", "pk")[:MAX_LISTED_WEBHOOKS]
+    return [_summary(hook) for hook in await fetch_rows(hooks)]
 
 
 @router.post("/webhooks", response={201: WebhookWithSecret})
@@ -101,7 +99,7 @@ async def create_webhook(
     request: HttpRequest, body: NewWebhook, response: HttpResponse
 ) -> Status[WebhookWithSecret]:
     """Make a webhook. The secret that signs its deliveries is told in this response only."""
-    caller = _require_manager(request)
+    caller = caller_of(request, Scope.MANAGE)
     if body.user_id is not None and body.is_of_group:
         raise InvalidInputError(
             "Send either user_id or is_of_group: a webhook is about one person or about all.",
@@ -126,7 +124,7 @@ async def create_webhook(
 @router.delete("/webhooks/{webhook_id}", response={204: None})
 async def remove_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]:
     """Delete a webhook with its deliveries."""
-    caller = _require_manager(request)
+    caller = caller_of(request, Scope.MANAGE)
     await in_thread(delete_webhook, _hooks_of(caller), webhook_id, caller.actor_for(caller.user))
     return Status(204, None)
 
@@ -134,10 +132,10 @@ async def remove_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]
 @router.post("/webhooks/{webhook_id}/test", response={202: Delivery})
 async def test_webhook(request: HttpRequest, webhook_id: UUID) -> Status[Delivery]:
     """Deliver the event `test` to a webhook, soon."""
-    caller = _require_manager(request)
+    caller = caller_of(request, Scope.MANAGE)
     delivery = await in_thread(stage_test, _hooks_of(caller), webhook_id, id_of_key(request))
     await celery_dispatch.send_webhooks_soon()
-    return Status(202, _delivery(delivery))
+    return Status(202, Delivery.from_row(delivery))
 
 
 @router.get("/webhooks/{webhook_id}/deliveries", response=list[Delivery])
@@ -145,21 +143,11 @@ async def list_deliveries(
     request: HttpRequest, webhook_id: UUID, before: Annotated[int | None, Field(ge=1, le=MAX_ID)] = None
 ) -> list[Delivery]:
     """List the deliveries to a webhook, the newest first; `before` is the `id` after which the next page begins."""
-    caller = _require_manager(request)
-
-    def listed() -> list[Delivery]:
-        rows = WebhookDelivery.objects.filter(webhook=find_webhook(_hooks_of(caller), webhook_id))
-        older = rows if before is None else rows.filter(pk__lt=before)
-        return [_delivery(row) for row in older.order_by("-pk")[:DELIVERIES_ON_A_PAGE]]
-
-    return await in_thread(listed)
-
-
-def _require_manager(request: HttpRequest) -> Caller:
-    """Return the caller; raise PermissionDeniedError without the scope `manage`."""
-    caller = caller_of(request)
-    caller.require(Scope.MANAGE)
-    return caller
+    hook = await in_thread(find_webhook, _hooks_of(caller_of(request, Scope.MANAGE)), webhook_id)
+    rows = WebhookDelivery.objects.filter(webhook=hook).order_by("-pk")
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    return [Delivery.from_row(row) for row in await fetch_rows(rows[:DELIVERIES_ON_A_PAGE])]
 
 
 def _hooks_of(caller: Caller) -> QuerySet[Webhook]:
@@ -169,10 +157,4 @@ def _hooks_of(caller: Caller) -> QuerySet[Webhook]:
 
 
 def _summary(hook: Webhook) -> WebhookSummary:
-    names = ("id", "url", "events", "created_at", "disabled_at", "disabled_reason")
-    user_id = None if hook.people_id else str(hook.user_id)
-    return WebhookSummary(user_id=user_id, **{name: getattr(hook, name) for name in names})
-
-
-def _delivery(row: WebhookDelivery) -> Delivery:
-    return Delivery(**{name: getattr(row, name) for name in Delivery.model_fields})
+    return WebhookSummary.from_row(hook, user_id=None if hook.people_id else str(hook.user_id))
