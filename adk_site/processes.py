@@ -1,4 +1,4 @@
-"""Wait for and kill processes that are not children of this one."""
+"""Wait for and kill processes that are not children of this process."""
 
 import time
 from collections.abc import Iterable

@@ -389,7 +389,7 @@ class Context(ReadonlyContext):
 
 
 def _given(service: ServiceT | None, problem: str) -> ServiceT:
-    """Return the service. Without one, raise a ConfigurationError; `problem` begins with the service's name."""
+    """Return the service. Without a service, raise a ConfigurationError; `problem` begins with the service's name."""
     if service is None:
         name = f"{problem.split()[0].lower()}_service"
         raise ConfigurationError(f"{problem}: give the Runner {with_article(name)}.")

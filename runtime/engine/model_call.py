@@ -50,7 +50,7 @@ class _EventDraft:
     Attributes:
         context: context of the hooks; its actions become the event's actions.
         call_ids: ids given to the calls of the partial events, in order.
-        partial: the latest partial event if it holds only text; a template for the next one.
+        partial: the latest partial event if it holds only text; a template for the next event.
         call: report of the model call; None without `RunConfig.on_model_call`.
         is_complete: True after the whole event was built.
     """

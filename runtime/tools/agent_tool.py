@@ -42,8 +42,8 @@ class AgentTool(BaseTool):
     """Runs an agent in a new session and returns its answer.
 
     State changes and artifacts reach the caller's session; events do not. The event with the answer has the usage of
-    all model calls of the agent. The agent's `input_schema` defines the parameters; without one, there is a `request`
-    text. The result is an object of the agent's `output_schema`, or else text.
+    all model calls of the agent. The agent's `input_schema` defines the parameters; without a schema, there is a
+    `request` text. The result is an object of the agent's `output_schema`, or else text.
 
     Args:
         skip_summarization: True to use the agent's answer as the final response, without a further model call.

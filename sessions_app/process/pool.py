@@ -70,7 +70,7 @@ async def get_pool() -> Pool:
 
 
 async def close_pool() -> None:
-    """Close the running loop's pool, if it has one."""
+    """Close the running loop's pool, if any."""
     opening = _pools.pop()
     if opening is not None:
         await (await opening).close()

@@ -33,7 +33,7 @@ def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None
 
 
 def withdraw_feedback(session: Session, seq: int) -> None:
-    """Delete the owner's opinion of an event, if there is one."""
+    """Delete the owner's opinion of an event, if any."""
     Feedback.objects.filter(session=session, seq=seq, user_id=session.user_id).delete()
 
 

@@ -108,7 +108,7 @@ async def change_client_state(by: UserActor, session: Session, delta: Mapping[st
 
 
 async def delete_client_session(by: UserActor, app_name: str, key: str) -> None:
-    """Erase the user's session with this key, if there is one. The key can be used again.
+    """Erase the user's session with this key, if any. The key can be used again.
 
     Raises:
         LegalHoldError: the session must not be deleted.

@@ -152,7 +152,7 @@ async def retry(
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
-        ConflictError: the invocation did not fail, is being retried already, or is not the last one.
+        ConflictError: the invocation did not fail, is being retried already, or is not the last invocation.
         LimitExceededError: too many messages of the user are queued.
     """
     session = await own_session(by.user, session_id)

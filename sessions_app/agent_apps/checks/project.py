@@ -1,7 +1,7 @@
 """Django system check of the project in which this app is installed.
 
 - E010  the database is not PostgreSQL
-- E011  an app that this one uses is not installed
+- E011  an app that this app uses is not installed
 - E012  there is no channel layer
 - E013  Celery has no broker
 - E014  the URL configuration does not include the pages

@@ -35,7 +35,7 @@ class OpenAPIToolset(BaseToolset):
     """Offers each operation of an OpenAPI 3.0 or 3.1 document as a tool.
 
     Args:
-        spec_dict: the document; without one, `spec_str` is read as JSON or YAML.
+        spec_dict: the document; without a document, `spec_str` is read as JSON or YAML.
         auth_scheme: security scheme of all operations; by default, the scheme of each operation in the document.
         auth_credential: credential for the scheme. Without a usable credential, the person is asked.
         credential_key: key for a person's credential during the invocation.
