@@ -33,14 +33,12 @@ class LoggingPlugin(BasePlugin):
     ) -> None:
         """Log the user, the session and the message."""
         session = invocation_context.session
-        _log(
-            invocation_context.invocation_id,
-            f"user {session.user_id} in session {session.id} of {session.app_name}: {format_content(user_message)}",
-        )
+        where = f"user {session.user_id} in session {session.id} of {session.app_name}"
+        _log(invocation_context, f"{where}: {format_content(user_message)}")
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Log the first agent."""
-        _log(invocation_context.invocation_id, f"run starts with agent {invocation_context.agent.name}")
+        _log(invocation_context, f"run starts with agent {invocation_context.agent.name}")
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
         """Log author, content and actions of a non-partial event."""
@@ -49,90 +47,74 @@ class LoggingPlugin(BasePlugin):
         actions = event.actions.model_dump(exclude_defaults=True, exclude_none=True)
         notes = [f"event by {event.author}", "final" if event.is_final_response() else "", f"id {event.id}"]
         line = f"{', '.join(note for note in notes if note)}: {format_content(event.content)}"
-        _log(event.invocation_id, f"{line}; actions {format_value(actions)}" if actions else line)
+        _log(invocation_context, f"{line}; actions {format_value(actions)}" if actions else line)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Log the end of the invocation."""
-        _log(invocation_context.invocation_id, "run ends")
+        _log(invocation_context, "run ends")
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
         """Log the agent and its branch."""
         branch = f" on branch {callback_context.branch}" if callback_context.branch else ""
-        _log(callback_context.invocation_id, f"agent {agent.name} starts{branch}")
+        _log(callback_context, f"agent {agent.name} starts{branch}")
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
         """Log the end of the agent call."""
-        _log(callback_context.invocation_id, f"agent {agent.name} ends")
+        _log(callback_context, f"agent {agent.name} ends")
 
     async def before_model_callback(self, *, callback_context: Context, llm_request: LlmRequest) -> None:
         """Log the model, the number of contents, the tools and the latest content."""
         contents = llm_request.contents
         latest = format_content(contents[-1] if contents else None)
-        _log(
-            callback_context.invocation_id,
-            f"agent {callback_context.agent_name} asks model {llm_request.model}: {len(contents)} contents, "
-            f"tools {', '.join(llm_request.tools_dict) or 'none'}, latest: {latest}",
-        )
+        tools = ", ".join(llm_request.tools_dict) or "none"
+        asks = f"agent {callback_context.agent_name} asks model {llm_request.model}"
+        _log(callback_context, f"{asks}: {len(contents)} contents, tools {tools}, latest: {latest}")
 
     async def after_model_callback(self, *, callback_context: Context, llm_response: LlmResponse) -> None:
         """Log content and token usage, or the error, of a non-partial response."""
         if llm_response.partial:
             return
-        invocation_id = callback_context.invocation_id
         if llm_response.error_code:
             error = f"{llm_response.error_code}: {shorten(llm_response.error_message or '')}"
-            _log(
-                invocation_id,
-                f"model answers agent {callback_context.agent_name} with {error}",
-                logging.ERROR,
-            )
+            line = f"model answers agent {callback_context.agent_name} with {error}"
+            _log(callback_context, line, logging.ERROR)
             return
         usage = llm_response.usage_metadata
         tokens = f" ({usage.prompt_token_count} + {usage.candidates_token_count} tokens)" if usage else ""
         content = format_content(llm_response.content)
-        _log(invocation_id, f"model answers agent {callback_context.agent_name}{tokens}: {content}")
+        _log(callback_context, f"model answers agent {callback_context.agent_name}{tokens}: {content}")
 
     async def on_model_error_callback(
         self, *, callback_context: Context, llm_request: LlmRequest, error: Exception
     ) -> None:
         """Log why the model call failed."""
-        _log(
-            callback_context.invocation_id,
-            f"model {llm_request.model} fails for agent {callback_context.agent_name}: {_format_error(error)}",
-            logging.ERROR,
-        )
+        fails = f"model {llm_request.model} fails for agent {callback_context.agent_name}"
+        _log(callback_context, f"{fails}: {_format_error(error)}", logging.ERROR)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context
     ) -> None:
         """Log the call and its arguments."""
-        _log(
-            tool_context.invocation_id,
-            f"tool {tool.name} starts, call {tool_context.function_call_id}: {format_value(tool_args)}",
-        )
+        starts = f"tool {tool.name} starts, call {tool_context.function_call_id}"
+        _log(tool_context, f"{starts}: {format_value(tool_args)}")
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
     ) -> None:
         """Log the result."""
-        _log(
-            tool_context.invocation_id,
-            f"tool {tool.name} ends, call {tool_context.function_call_id}: {format_value(result)}",
-        )
+        ends = f"tool {tool.name} ends, call {tool_context.function_call_id}"
+        _log(tool_context, f"{ends}: {format_value(result)}")
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
     ) -> None:
         """Log the tool's exception."""
-        _log(
-            tool_context.invocation_id,
-            f"tool {tool.name} fails, call {tool_context.function_call_id}: {_format_error(error)}",
-            logging.ERROR,
-        )
+        fails = f"tool {tool.name} fails, call {tool_context.function_call_id}"
+        _log(tool_context, f"{fails}: {_format_error(error)}", logging.ERROR)
 
 
-def _log(invocation_id: str, line: str, level: int = logging.INFO) -> None:
-    logger.log(level, "[%s] %s", invocation_id, line)
+def _log(context: InvocationContext | Context, line: str, level: int = logging.INFO) -> None:
+    logger.log(level, "[%s] %s", context.invocation_id, line)
 
 
 def _format_error(error: Exception) -> str:
