@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without compiled modules the start of each process takes twice the CPU time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run stop test lint format translations bench bench-compare chaos tour wheel
+.PHONY: run stop test lint format translations bench bench-compare chaos tour lock wheel
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -m adk_site.dev
@@ -58,6 +58,13 @@ chaos: $(INSTALLED)
 
 tour: $(INSTALLED)
 	$(BIN)/python -m pytest tests/browser/tour.py
+
+# Versions and hashes of all packages that the image may contain, also of those that others need.
+LOCKED := $(filter-out requirements-dev.txt requirements-adk.txt,$(wildcard requirements*.txt))
+LOCK := $(BIN)/uv pip compile --quiet --no-annotate --no-header --generate-hashes --universal --python-version 3.11
+lock: $(INSTALLED)
+	echo $(UV) | $(LOCK) - --output-file deploy/requirements-uv.lock
+	$(LOCK) $(LOCKED) --output-file deploy/requirements.lock
 
 wheel: $(INSTALLED)
 	$(BIN)/python -m hatchling build --target wheel

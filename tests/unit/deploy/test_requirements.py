@@ -1,7 +1,11 @@
-"""The pins of the site have wheels for each Python and platform that the README names; the wheel has their ranges."""
+"""The pins of the site have wheels for each Python and platform that the README names, and hashes for the image.
+
+The wheel has ranges of them.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -37,14 +41,18 @@ def resolve(
     python: str, platform: str, *options: str, source: str = "requirements-dev.txt"
 ) -> subprocess.CompletedProcess[str]:
     """Choose a wheel for each requirement without installing or downloading one."""
+    return run_uv("compile", "--python-version", python, "--python-platform", platform, *options, source)
+
+
+def run_uv(command: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of `uv pip` with wheels only."""
     uv = shutil.which("uv", path=Path(sys.executable).parent)
     if uv is None:
         pytest.skip("uv is not installed beside Python: `make test` installs it.")
     # Without a named interpreter uv downloads one of the version, although nothing is built with it.
     interpreter = ["--python", sys.executable, "--no-python-downloads"]
-    target = [*interpreter, "--python-version", python, "--python-platform", platform, *options]
     return subprocess.run(
-        [uv, "pip", "compile", "--quiet", "--only-binary", ":all:", *target, source],
+        [uv, "pip", command, "--quiet", "--only-binary", ":all:", *interpreter, *options],
         cwd=CHECKOUT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -66,6 +74,21 @@ def test_every_requirement_has_a_wheel_for_each_python_and_platform() -> None:
     with ThreadPoolExecutor(4) as pool:
         answers.update(zip(others, pool.map(resolve_from_cache, others), strict=True))
     assert {target: answer.stderr for target, answer in answers.items() if answer.returncode} == {}
+
+
+def test_the_image_has_a_hash_of_each_package_that_it_may_install(tmp_path: Path) -> None:
+    """`make lock` renews the hashes."""
+    instructions = (CHECKOUT / "deploy" / "Dockerfile").read_text()
+    files = sorted(set(re.findall(r"(?<= )requirements\S*\.txt", instructions)))
+    named = [option for file in files for option in ("--requirements", file)]
+    lock = ("--require-hashes", "--constraints", "deploy/requirements.lock")
+    options = ("--dry-run", "--target", str(tmp_path), "--python-version", PYTHONS[0], *lock, *named)
+    answer = run_uv("install", "--offline", *options)
+    if answer.returncode:
+        answer = run_uv("install", *options)
+    if answer.returncode == UNREACHABLE and "hash" not in answer.stderr:
+        pytest.skip(f"The package registry cannot be reached: {answer.stderr}")
+    assert (answer.returncode, answer.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
