@@ -10,15 +10,20 @@ frames are therefore made once and shared, in one of two places:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from sessions_app.chat.server_frames import EventFrame, PartialFrame, notice_frame
+from sessions_app.chat.server_frames import EventFrame, PartialFrame, ReadyFrame, notice_frame
 from sessions_app.chat.streamed_blocks import blocks_so_far, next_blocks
 from sessions_app.history.rewinds import rewound_from
-from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate
+from sessions_app.jobs.listing import open_and_recent_jobs
+from sessions_app.live.notices import job_notice, schedule_notice
+from sessions_app.live.updates import EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
 from sessions_app.rendering.event_html import event_html, html_now
 from sessions_app.rendering.session_view import Reader, SessionView
+from sessions_app.scheduling.listing import tasks_of_session
+from sessions_app.store.sql.event_log import SessionStatus
 
 
 class _SharedFrame(str):  # A plain `str` cannot be referenced weakly.
@@ -39,6 +44,34 @@ class BrowserEncoder:
 
     def __init__(self, session_id: UUID, app_name: str, reader: Reader) -> None:
         self.view = SessionView(session_id, app_name, reader)
+
+    def show_app(self, app_name: str) -> None:
+        """Show the session as one with this app."""
+        self.view = replace(self.view, app_name=app_name)
+
+    async def frame(self, update: Update | None) -> str:
+        """Return the frame of an update; empty for None, and for the end of the feed."""
+        match update:
+            case EventUpdate():
+                return await self.event_frame(update)
+            case TextUpdate():
+                return self.text_frame(update)
+            case NoticeUpdate():
+                return self.notice_frame(update)
+            case StatusUpdate():
+                return await self.ready_frame(update.status)
+        return ""
+
+    async def ready_frame(self, status: SessionStatus) -> str:
+        """Return the frame of the session's status, with its jobs and scheduled tasks."""
+        self.show_app(status.app_name)
+        session_id = self.view.session_id
+        # Query jobs after the status; otherwise an active job could be missing.
+        jobs = [job_notice(job) for job in await open_and_recent_jobs(session_id)]
+        schedules = [schedule_notice(task) for task in await tasks_of_session(session_id)]
+        return ReadyFrame(
+            session_id, status.last_seq, status.invocation, jobs, schedules, self.view.reader
+        ).json()
 
     async def event_frame(self, update: EventUpdate) -> str:
         """Return the frame of an event. A long event is rendered in a thread."""

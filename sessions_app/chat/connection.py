@@ -3,10 +3,10 @@
     open() --+-- not signed in -------------------------> close 4401
              +-- too many connections --- error frame --> close 4429
              +-- session of someone else, or none ------> close 4404
-             `-- owner --> viewer sends --> leave()
+             `-- owner --> sender sends --> leave()
 
 Websocket and event stream share these checks. They differ in how frames travel, which the callers pass as `send` and
-`close`. Later ends come from the viewer: 4401 after a sign-out, 4408 for a browser that does not read, 4503 on a
+`close`. Later ends come from the sender: 4401 after a sign-out, 4408 for a browser that does not read, 4503 on a
 failure.
 """
 
@@ -36,14 +36,14 @@ from sessions_app.use_cases.sessions import may_create_session
 
 
 class Connection:
-    """Admit the owner of a session, within the limits, until the sign-in ends. The viewer sends the frames.
+    """Admit the owner of a session, within the limits, until the sign-in ends. The sender sends the frames.
 
     Create the object in the task of the socket or stream: the constructor activates the browser's language and time
     zone in the current task.
 
     Args:
         scope: ASGI scope with `user`, and the session's id in `url_route`.
-        send: sends a frame; see `Viewer`.
+        send: sends a frame; see `FrameSender`.
         close: closes the socket or the stream with a code.
     """
 
@@ -60,6 +60,7 @@ class Connection:
         self.actor = actors.person(self.user, client_address(scope))
         self.network = client_network(scope)
         self.viewer = Viewer(self.session_id, self.user, send=send, close=close)
+        self.sender = self.viewer.sender
         self._scope = scope
         self._socket_id = ""
         self._sign_ins = live().sign_ins
@@ -68,12 +69,12 @@ class Connection:
     async def open(self) -> None:
         """Admit the session's owner, or close the connection with one of the codes of the module's docstring."""
         if not self.user.is_authenticated:
-            await self.viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
+            await self.sender.end(protocol.CLOSE_NOT_SIGNED_IN)
             return
         add_connections(1)
         self._sign_in = SignIn.of_scope(self._scope)
         # Before the first await: a sign-out during the checks must end this connection, too.
-        self._sign_ins.watch(self._sign_in, self.viewer.on_signed_out)
+        self._sign_ins.watch(self._sign_in, self.sender.on_signed_out)
         if not await self._count_open_socket():
             return
         if self.new_app and await may_create_session(self.new_app, self.session_id):
@@ -83,17 +84,17 @@ class Connection:
         # On the asynchronous pool: `own_session` would take a thread for each tab that connects.
         session_status = await event_log.session_status(self.session_id, self.user.pk)
         if session_status is None:
-            await self.viewer.end(protocol.CLOSE_NOT_FOUND)
+            await self.sender.end(protocol.CLOSE_NOT_FOUND)
         else:
             await self._remember_time_zone(session_status.app_name)
 
     def leave(self) -> None:
-        """Stop the viewer, and count the connection as closed. Running invocations continue."""
+        """Stop sending, and count the connection as closed. Running invocations continue."""
         if self._sign_in is not None:  # Otherwise `open` has neither counted nor watched the user.
-            self._sign_ins.unwatch(self._sign_in, self.viewer.on_signed_out)
+            self._sign_ins.unwatch(self._sign_in, self.sender.on_signed_out)
             open_sockets().close(self._socket_id)
             add_connections(-1)
-        self.viewer.leave()
+        self.sender.leave()
 
     @property
     def new_app(self) -> str:
@@ -123,5 +124,5 @@ class Connection:
         too_many = LimitExceededError(
             f"{opened.most} connections are open already. Close other tabs of this site."
         )
-        await self.viewer.end(protocol.CLOSE_TOO_MANY, protocol.error_frame(too_many).json())
+        await self.sender.end(protocol.CLOSE_TOO_MANY, protocol.error_frame(too_many).json())
         return False

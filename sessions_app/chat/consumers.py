@@ -28,16 +28,17 @@ from sessions_app.process.pool import UNAVAILABLE
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no type hints
-    """Handle the frames from the browser. The connection's viewer sends the frames to the browser."""
+    """Handle the frames from the browser. The connection's sender sends the frames to the browser."""
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Handle the socket's messages one after the other."""
         # Channels also waits for messages of a channel layer, in tasks of 3 KB for each socket. The hub replaces them.
         self.scope = scope
         self.base_send = send
-        # Here and not in `connect`: an error of the constructor is left to the server, as no viewer could tell it.
+        # Here and not in `connect`: an error of the constructor is left to the server, as no sender could tell it.
         self._connection = Connection(scope, send=self._send_frame, close=self.close)
         self._viewer = self._connection.viewer
+        self._sender = self._connection.sender
         try:
             while True:
                 await self.dispatch(await receive())
@@ -66,7 +67,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         except StopConsumer:
             raise
         except Exception as error:  # noqa: BLE001 - logged, and told to the browser
-            await self._viewer.fail(error)
+            await self._sender.fail(error)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Handle a frame. If the frame is refused or fails, send an `error` frame and keep the socket open.
@@ -75,7 +76,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         fails.
         """
         # Errors of a `hello` are left to `dispatch`, which closes: the browser would wait for `ready` forever.
-        if self._viewer.has_ended or not await self._count_frame(text_data or ""):
+        if self._sender.has_ended or not await self._count_frame(text_data or ""):
             return
         reply_to = None
         try:
@@ -83,7 +84,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             reply_to = protocol.reply_id(frame)
             await self._handle(frame)
         except AdkError as error:
-            self._viewer.post(protocol.error_frame(error, reply_to).json())
+            self._sender.post(protocol.error_frame(error, reply_to).json())
 
     async def _handle(self, frame: AnyClientFrame) -> None:
         match frame:
@@ -92,7 +93,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 if frame.list:
                     self._viewer.follow_list()
             case Ping():
-                self._viewer.post(PongFrame().json())
+                self._sender.post(PongFrame().json())
             case _:
                 await self._write(frame)
 
@@ -102,7 +103,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         try:
             # A sign-out in another process may not have reached this one yet.
             if not await connection.is_signed_in():
-                await self._viewer.end(protocol.CLOSE_NOT_SIGNED_IN)
+                await self._sender.end(protocol.CLOSE_NOT_SIGNED_IN)
                 return
             if self._viewer.is_new and isinstance(frame, Message) and frame.replaces is None:
                 app = connection.new_app
@@ -122,9 +123,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         try:
             count_frame(text, self._connection.user, self._connection.network)
         except LimitExceededError as error:
-            await self._viewer.end(protocol.CLOSE_TOO_MANY, protocol.error_frame(error).json())
+            await self._sender.end(protocol.CLOSE_TOO_MANY, protocol.error_frame(error).json())
             return False
         except TooLargeError as error:
-            await self._viewer.end(protocol.CLOSE_TOO_LARGE, protocol.error_frame(error).json())
+            await self._sender.end(protocol.CLOSE_TOO_LARGE, protocol.error_frame(error).json())
             return False
         return True

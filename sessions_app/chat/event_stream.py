@@ -67,7 +67,7 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
     try:
         await _open(connection)
         while not await wait_until_set(end, HEARTBEAT_SECONDS):
-            connection.viewer.post(PongFrame().json())
+            connection.sender.post(PongFrame().json())
     finally:
         leaving.cancel()
         connection.leave()
@@ -79,13 +79,13 @@ async def _open(connection: Connection) -> None:
     after = connection.query("after")
     try:
         await connection.open()
-        if viewer.has_ended:
+        if connection.sender.has_ended:
             return
         await viewer.on_hello(parse_seq(after) or 0)
         if connection.query("list"):
             viewer.follow_list()
     except Exception as error:  # noqa: BLE001 - logged, and told to the browser
-        await viewer.fail(error)
+        await connection.sender.fail(error)
 
 
 async def _set_when_gone(receive: Receive, end: asyncio.Event) -> None:

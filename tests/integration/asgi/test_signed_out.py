@@ -16,7 +16,8 @@ from pytest_django import Settings
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.chat.viewer import MAX_REPLY_CHARACTERS, Viewer
+from sessions_app.chat.frame_sender import MAX_REPLY_CHARACTERS
+from sessions_app.chat.viewer import Viewer
 from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
 from sessions_app.models import Invocation, Session
@@ -234,10 +235,10 @@ async def test_a_browser_that_does_not_read_is_not_greeted_after_signing_out(
 
     viewer = Viewer(session.pk, person, send=send, close=close)
     await viewer.on_hello(0)
-    while viewer.post("x" * MAX_REPLY_CHARACTERS):
+    while viewer.sender.post("x" * MAX_REPLY_CHARACTERS):
         pass
     await asyncio.sleep(0)  # The viewer begins to wait for the browser.
-    viewer.on_signed_out()
+    viewer.sender.on_signed_out()
     await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name().startswith("viewer of")})
     assert codes == [4401]
     assert live().hub.watchers(session.pk) == ()

@@ -19,7 +19,7 @@ from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.base.statuses import JobStatus
-from sessions_app.chat import viewer
+from sessions_app.chat import browser_encoder
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.conf import conf
 from sessions_app.invocations.worker import worker
@@ -288,7 +288,7 @@ async def test_a_notice_and_an_event_that_come_while_the_status_is_read_follow_i
         live().hub.receive_log_position(session_id, 1)
         return []
 
-    monkeypatch.setattr(viewer, "tasks_of_session", read_slowly)
+    monkeypatch.setattr(browser_encoder, "tasks_of_session", read_slowly)
     async with open_tab(person, session) as (tab, ready):
         assert [shown["status"] for shown in ready["jobs"]] == ["queued"]
         frame = await tab.receive()
@@ -323,7 +323,7 @@ async def test_an_unexpected_error_of_a_greeting_is_told_and_the_browser_is_aske
     async def fail(*args: object) -> None:
         raise ValueError("odd row")
 
-    monkeypatch.setattr(viewer, "tasks_of_session", fail)
+    monkeypatch.setattr(browser_encoder, "tasks_of_session", fail)
     tab = Tab(person, session)
     frame = await tab.open()
     assert frame["type"] == "error" and reference_of(frame) in caplog.text

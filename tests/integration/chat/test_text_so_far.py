@@ -123,7 +123,7 @@ async def session(person: User, model: GatedModel, served: Served) -> AsyncItera
     yield session
     model.may_end.set()
     await worker().wait_until_idle()
-    first.viewer.leave()
+    first.viewer.sender.leave()
 
 
 async def test_a_tab_that_opens_during_an_answer_gets_it_in_pieces_and_then_goes_on(
@@ -141,7 +141,7 @@ async def test_a_tab_that_opens_during_an_answer_gets_it_in_pieces_and_then_goes
     await tab.read_events(2)
     assert tab.of_type("event")[-1]["event"]["content"]["parts"][0]["text"] == SO_FAR + END
     assert tab.of_type("ready") == tab.frames[:1]
-    tab.viewer.leave()
+    tab.viewer.sender.leave()
 
 
 async def test_a_tab_whose_browser_stalls_during_the_text_so_far_holds_a_part_of_it_and_later_gets_all(
@@ -156,7 +156,7 @@ async def test_a_tab_whose_browser_stalls_during_the_text_so_far_holds_a_part_of
 
     model.may_end.set()
     await tab.read_events(2)
-    tab.viewer.leave()
+    tab.viewer.sender.leave()
 
 
 async def test_the_rest_of_a_text_is_not_sent_after_its_event(
@@ -170,7 +170,7 @@ async def test_the_rest_of_a_text_is_not_sent_after_its_event(
     await tab.read_events(2)
     assert tab.frames[-1]["type"] != "partial"
     assert SO_FAR.startswith(tab.text()) and tab.text() != SO_FAR
-    tab.viewer.leave()
+    tab.viewer.sender.leave()
 
 
 async def test_a_tab_that_is_closed_while_its_browser_stalls_gets_no_more_of_the_text(
@@ -178,6 +178,6 @@ async def test_a_tab_that_is_closed_while_its_browser_stalls_gets_no_more_of_the
 ) -> None:
     tab = ClosedBrowser(person, session)
     await tab.open_and_stall()
-    tab.viewer.on_signed_out()
-    await asyncio.wait(tab.viewer._tasks)
+    tab.viewer.sender.on_signed_out()
+    await asyncio.wait(tab.viewer.sender._tasks)
     assert tab.codes == [CLOSE_NOT_SIGNED_IN]
